@@ -28,7 +28,7 @@ from vmmetrics.functional.limbs import FULL_LENGTHS, PARTS
 from vmmetrics.metrics import ois
 from vmmetrics.perception.embedded.pose.pose import BlazePose, assemble
 from vmmetrics.perception.embedded.pose.tracking import torso
-from vmmetrics.perception.presets import Wanted, load_preset
+from vmmetrics.perception.presets import PresetOptions, load_preset
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import FloatArray, MetricResult
 from vmmetrics.video import read_clip
@@ -256,7 +256,7 @@ def broken(
 
 def footage() -> None:
     """Print OIS of real people by shape alone and with motion, and what is reported."""
-    models, rows = load_preset("embedded", Wanted(threads=2)).models, []
+    models, rows = load_preset("embedded", PresetOptions(threads=2)).models, []
     for folder in (FOOTAGE, FOOTAGE.with_name("real-clips-2")):
         for path in sorted(p for p in folder.iterdir() if p.suffix in {".mp4", ".mkv"}):
             for clip in spread(read_clip(path), 49, 2):
@@ -278,7 +278,7 @@ def footage() -> None:
 def pixels() -> None:
     """Print the share of limbs made to tremble in real footage that are reported, by amplitude at wrist or ankle."""
     networks, rng = BlazePose(2), np.random.default_rng(5)
-    models = load_preset("embedded", Wanted(threads=2)).models
+    models = load_preset("embedded", PresetOptions(threads=2)).models
     counts = {amplitude: np.zeros(2) for amplitude in (0.0, 0.03, 0.06, 0.12)}
     for name, first, clip in windows(PEOPLE, LENGTH):
         if first != WINDOWS[name][0]:

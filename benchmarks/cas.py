@@ -32,7 +32,7 @@ from benchmarks.seal import halves, log
 from vmmetrics.clip import Clip
 from vmmetrics.perception.embedded.plausibility.evidence import gather
 from vmmetrics.perception.embedded.plausibility.plausibility import NAMES, TRAVEL, WEIGHTS, OrdinalModel, summarise
-from vmmetrics.perception.embedded.plausibility.views import Backbone, choose_strands, pictures
+from vmmetrics.perception.embedded.plausibility.views import Backbone, pictures, subsequences_of
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.weights.manifest import weight_path
 
@@ -75,10 +75,10 @@ def measure(folder: Path, change: Callable[[Clip], Clip]) -> Rated:
     for number, row in enumerate(rows, 1):
         clip = change(read(folder, row))
         views = []
-        for strand in choose_strands(clip):
-            images = pictures(clip.frames, strand)
+        for subsequence in subsequences_of(clip):
+            images = pictures(clip.frames, subsequence)
             evidence = gather(images, network.features(images))
-            views += [summarise(evidence, *view) for view in strand.views]
+            views += [summarise(evidence, *view) for view in subsequence.views]
         numbers.append(np.stack(views))
         print(f"\r{number}/{len(rows)} {row['clip']:32s}", end="", flush=True)
     print()

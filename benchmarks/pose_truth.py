@@ -34,7 +34,7 @@ from vmmetrics.perception.embedded.pose import tracking
 from vmmetrics.perception.embedded.pose.blazepose import BlazePoseNetworks, Landmarks, Pyramid, Region
 from vmmetrics.perception.embedded.pose.pose import COCO, BlazePose, assemble, keypoint_scores
 from vmmetrics.perception.embedded.pose.tracking import PersonTrack, torso
-from vmmetrics.perception.presets import Wanted, load_preset
+from vmmetrics.perception.presets import PresetOptions, load_preset
 from vmmetrics.perception.scene import Models, Scene
 from vmmetrics.types import BoolArray, FloatArray
 from vmmetrics.utils.weights.manifest import weight_path
@@ -126,7 +126,7 @@ def jittered(region: Region, rng: np.random.Generator) -> Region:
 def sample_errors(step: int, windows_per_clip: int) -> list[Sample]:
     networks = BlazePoseNetworks(weight_path("blazepose-detector"), weight_path("blazepose-landmarks-full"), 2)
     pose_model, rng, samples = BlazePose(2), np.random.default_rng(0), []
-    models, taken, number = load_preset("embedded", Wanted(threads=2)).models, Counter[str](), 0
+    models, taken, number = load_preset("embedded", PresetOptions(threads=2)).models, Counter[str](), 0
     for name, _, clip in windows(PEOPLE + SMALL_PEOPLE, LENGTH):
         taken[name] += 1
         if taken[name] > windows_per_clip:
@@ -193,7 +193,7 @@ def noise(samples: list[Sample]) -> None:
 
 def people() -> None:
     pose_model = BlazePose(2)
-    models = load_preset("embedded", Wanted(threads=2)).models
+    models = load_preset("embedded", PresetOptions(threads=2)).models
     for name, first, clip in windows(PEOPLE + SMALL_PEOPLE + NOBODY, 49):
         found = pose_model.people(scene_of(clip, models))
         with patch.multiple(tracking, PERSON_QUALITY=0.0, PERSON_FRAMES=5, PERSON_SECONDS=0.0):
@@ -206,7 +206,7 @@ def people() -> None:
 
 
 def clean() -> None:
-    models, scores = load_preset("embedded", Wanted(threads=2)).models, []
+    models, scores = load_preset("embedded", PresetOptions(threads=2)).models, []
     for name, first, clip in windows(PEOPLE + SMALL_PEOPLE, LENGTH):
         result = ois.measure(scene_of(clip, models), "vmmetrics")
         print(
@@ -258,7 +258,7 @@ def drawn_defects(track: PersonTrack, clip: Clip, rng: np.random.Generator) -> l
 
 
 def defects() -> None:
-    models, rng = load_preset("embedded", Wanted(threads=2)).models, np.random.default_rng(5)
+    models, rng = load_preset("embedded", PresetOptions(threads=2)).models, np.random.default_rng(5)
     pose_model = BlazePose(2)
     tables: dict[bool, dict[tuple[str, float], FloatArray]] = {}
     for name, first, clip in sorted(windows(PEOPLE, LENGTH), key=lambda w: w[:2] in TUNED_ON):

@@ -18,7 +18,7 @@ from vmmetrics.alignment.perturbations.frames import Frames
 from vmmetrics.clip import Clip
 from vmmetrics.perception.embedded.plausibility.evidence import PlausibilityEvidence, gather
 from vmmetrics.perception.embedded.plausibility.plausibility import summarise
-from vmmetrics.perception.embedded.plausibility.views import Backbone, choose_strands, pictures
+from vmmetrics.perception.embedded.plausibility.views import Backbone, pictures, subsequences_of
 from vmmetrics.types import FloatArray
 
 SEED = 7
@@ -160,13 +160,13 @@ def _beside(group: Group, frames: Frames, fps: float) -> Beside:
 def measure_clip(frames: Frames, fps: float, network: Backbone) -> FloatArray:
     """Return the numbers of the first view of a ladder clip; its others show the same between its frames."""
     clip = Clip(np.ascontiguousarray(frames), np.arange(len(frames)) / fps, fps)
-    strand = choose_strands(clip)[0]
-    return summarise(gathered(clip, network), *strand.views[0])
+    subsequence = subsequences_of(clip)[0]
+    return summarise(gathered(clip, network), *subsequence.views[0])
 
 
 def gathered(clip: Clip, network: Backbone) -> PlausibilityEvidence:
     """Return the evidence in the first strand of ``clip``."""
-    images = pictures(clip.frames, choose_strands(clip)[0])
+    images = pictures(clip.frames, subsequences_of(clip)[0])
     return gather(images, network.features(images))
 
 

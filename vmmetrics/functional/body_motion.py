@@ -86,7 +86,7 @@ BACKWARDS_SECONDS = 0.3
 """Shortest time."""
 SIDE_VIEW = 0.4
 """Torso lengths between the shoulders, and between the hips, up to which a person is seen from the side."""
-FACING = 0.12
+NOSE_AHEAD = 0.12
 """Torso lengths that the nose is ahead of the ears in a person seen from the side."""
 IN_VIEW = 0.75
 """Of their full length, what both bones of the joint show where their angle is judged."""
@@ -180,13 +180,13 @@ def trembling(parts: FloatArray, scale: FloatArray, fps: float) -> FloatArray:
     return np.pad(ratio, ((middle, len(parts) - middle - len(fine)), (0, 0)), mode="edge")
 
 
-def sliding(places: FloatArray, moves: FloatArray, drifts: FloatArray, fps: float) -> FloatArray:
+def sliding(positions: FloatArray, moves: FloatArray, drifts: FloatArray, fps: float) -> FloatArray:
     """Compare the speed of the slower foot of one who stands with that of a foot at rest.
 
     A body that stands is carried by a foot that rests, or it is in the air and falls as things do.
 
     Args:
-        places: (T, 17, 2) torso lengths, NaN where not judged.
+        positions: (T, 17, 2) torso lengths, NaN where not judged.
         moves: (T-1, 17, 2) torso lengths, movement over the ground.
         drifts: (T-1, 17, 2) torso lengths, the camera's.
         fps: Frames per second.
@@ -194,14 +194,14 @@ def sliding(places: FloatArray, moves: FloatArray, drifts: FloatArray, fps: floa
     Returns:
         (T,) measured over allowed; NaN where nobody stands with both feet in view.
     """
-    out = np.full(len(places), np.nan)
+    out = np.full(len(positions), np.nan)
     steps = max(1, int(STEP_SECONDS * fps))
     if len(moves) < steps:
         return out
     hips, feet = list(HIPS), list(FEET)
-    hip_height = places[:, hips, 1].mean(axis=1)
-    stands = hip_height - places[:, list(SHOULDERS), 1].mean(axis=1) > STANDING[0]
-    stands &= places[:, feet, 1].max(axis=1) - hip_height > STANDING[1]
+    hip_height = positions[:, hips, 1].mean(axis=1)
+    stands = hip_height - positions[:, list(SHOULDERS), 1].mean(axis=1) > STANDING[0]
+    stands &= positions[:, feet, 1].max(axis=1) - hip_height > STANDING[1]
     own, camera = (np.linalg.norm(_running_mean(m[:, feet], steps), axis=-1) * fps for m in (moves, drifts))
     ratio = (own / (SLIDE_SPEED + SLIDE_CAMERA * camera)).min(axis=1)
     middle = slice(steps // 2, steps // 2 + len(ratio))
@@ -247,30 +247,30 @@ def jolts(moves: FloatArray, drifts: FloatArray, fps: float) -> FloatArray:
     return np.pad(np.where(seen, ratio, np.nan), stride, constant_values=np.nan)
 
 
-def reversed_joints(places: FloatArray, fps: float) -> dict[tuple[str, str], FloatArray]:
+def reversed_joints(positions: FloatArray, fps: float) -> dict[tuple[str, str], FloatArray]:
     """Compare how far knees and elbows bend past straight with what noise explains, of one seen from the side.
 
     Args:
-        places: (T, 17, 2) torso lengths, NaN where not judged.
+        positions: (T, 17, 2) torso lengths, NaN where not judged.
         fps: Frames per second.
 
     Returns:
         (side, kind) of the joint to (T,) measured over allowed, NaN where the view does not tell.
     """
-    up = places[:, list(SHOULDERS)].mean(axis=1) - places[:, list(HIPS)].mean(axis=1)
+    up = positions[:, list(SHOULDERS)].mean(axis=1) - positions[:, list(HIPS)].mean(axis=1)
     up = up / np.maximum(np.linalg.norm(up, axis=-1, keepdims=True), SMALLEST)
     right = np.stack([-up[:, 1], up[:, 0]], axis=-1)
-    across = [np.abs(((places[:, a] - places[:, b]) * right).sum(axis=-1)) for a, b in (SHOULDERS, HIPS)]
-    ahead = ((places[:, NOSE] - median_of(places[:, list(EARS)], fewest=1)) * right).sum(axis=-1)
+    across = [np.abs(((positions[:, a] - positions[:, b]) * right).sum(axis=-1)) for a, b in (SHOULDERS, HIPS)]
+    ahead = ((positions[:, NOSE] - median_of(positions[:, list(EARS)], fewest=1)) * right).sum(axis=-1)
     width = _window(BACKWARDS_SECONDS, fps)
     ahead = running_median(ahead[:, None], width)[:, 0]
-    sideways = (np.maximum(*across) < SIDE_VIEW) & (np.abs(ahead) > FACING)
+    sideways = (np.maximum(*across) < SIDE_VIEW) & (np.abs(ahead) > NOSE_AHEAD)
     out = {}
     for name, (root, joint, end) in JOINTS.items():
         side, kind = name.split()
         if kind not in BACKWARDS:
             continue
-        upper, lower = places[:, joint] - places[:, root], places[:, end] - places[:, joint]
+        upper, lower = positions[:, joint] - positions[:, root], positions[:, end] - positions[:, joint]
         cross = upper[:, 0] * lower[:, 1] - upper[:, 1] * lower[:, 0]
         bent = np.degrees(np.arctan2(cross, (upper * lower).sum(axis=-1))) * np.sign(ahead)
         full = [FULL_LENGTHS[list(PARTS).index(f"{side} {bone}")] for bone in BONES[kind]]

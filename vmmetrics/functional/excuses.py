@@ -192,8 +192,8 @@ def _frames(
     visible = as_bools("visibility", visibility, f"{xy.shape[0]}, {xy.shape[1]}")
     as_integer("query_frame", query)
     frames = np.arange(len(xy))
-    wanted = frames > query if side == "after" else frames < query
-    return xy[wanted], visible[wanted], as_frame_size(frame_size)
+    selected = frames > query if side == "after" else frames < query
+    return xy[selected], visible[selected], as_frame_size(frame_size)
 
 
 def _invisible_share(visible: BoolArray) -> FloatArray:

@@ -146,8 +146,8 @@ def person_scale(lengths: FloatArray) -> FloatArray:
     for _ in range(3):  # usual lengths and scale depend on each other; three rounds settle it
         usual = _quantile(lengths / scale[:, None], 0.5, axis=0)
         median = _quantile(lengths / np.maximum(usual, SMALLEST), 0.5, axis=1)
-        known = np.flatnonzero(np.isfinite(median))
-        scale = np.maximum(np.interp(np.arange(len(median)), known, median[known]), SMALLEST)
+        measured = np.flatnonzero(np.isfinite(median))
+        scale = np.maximum(np.interp(np.arange(len(median)), measured, median[measured]), SMALLEST)
     full = _quantile(lengths / scale[:, None], USUAL_QUANTILE, axis=0)
     # turned or bent away a part reads short, so the size of the body is told by those that read long
     torso = np.nanquantile(full / FULL_LENGTHS, USUAL_QUANTILE)
@@ -174,10 +174,10 @@ def _leaps(vectors: FloatArray) -> FloatArray:
         return deviations
     path = vectors[frames]
     usual = USUAL_MOVEMENTS * float(np.median(np.linalg.norm(np.diff(path, axis=0), axis=1)))
-    kept = _cheapest_path(path, frames, usual)
-    anchor = np.column_stack([np.interp(frames, frames[kept], path[kept, axis]) for axis in (0, 1)])
+    on_path = _cheapest_path(path, frames, usual)
+    anchor = np.column_stack([np.interp(frames, frames[on_path], path[on_path, axis]) for axis in (0, 1)])
     distance = np.linalg.norm(path - anchor, axis=1) / (LEAP + usual)
-    deviations[frames] = np.where(kept, 0.0, np.maximum(distance, np.nextafter(1.0, 2.0)))
+    deviations[frames] = np.where(on_path, 0.0, np.maximum(distance, np.nextafter(1.0, 2.0)))
     return deviations
 
 
@@ -201,18 +201,18 @@ def _cheapest_path(path: FloatArray, frames: NDArray[np.intp], usual: float) -> 
         if cost[::-1][cheapest] <= best[j]:
             best[j], came_from[j] = cost[::-1][cheapest], i[::-1][cheapest]
     last = int(np.argmin(best + SKIP_COST * np.arange(count)[::-1]))
-    kept = np.zeros(count, dtype=bool)
+    on_path = np.zeros(count, dtype=bool)
     while last >= 0:
-        kept[last] = True
+        on_path[last] = True
         last = int(came_from[last])
-    return kept
+    return on_path
 
 
 def _swaps(points: FloatArray, vectors: FloatArray) -> FloatArray:
     """(T, 12), above 1 where left and right are exchanged at an end of the part and it shows; NaN where not judged."""
-    known: BoolArray = np.all(np.isfinite(points[:, TRUNK]), axis=-1)
-    count = known.sum(axis=1)[:, None]
-    total = np.where(known[..., None], points[:, TRUNK], 0.0).sum(axis=1)
+    usable: BoolArray = np.all(np.isfinite(points[:, TRUNK]), axis=-1)
+    count = usable.sum(axis=1)[:, None]
+    total = np.where(usable[..., None], points[:, TRUNK], 0.0).sum(axis=1)
     trunk = np.where(count > 0, total / np.maximum(count, 1), np.nan)
     relabelled = points.copy()
     for left, right in LIMB_PAIRS:
@@ -344,16 +344,16 @@ def silhouette_deviations(
     return out
 
 
-def _medians(values: FloatArray, known: BoolArray) -> FloatArray:
+def _medians(values: FloatArray, measured: BoolArray) -> FloatArray:
     """(4,) median of the known values of each limb, 0 where too few."""
-    return np.array([np.median(v[k]) if k.sum() >= FEWEST else 0.0 for v, k in zip(values.T, known.T, strict=True)])
+    return np.array([np.median(v[k]) if k.sum() >= FEWEST else 0.0 for v, k in zip(values.T, measured.T, strict=True)])
 
 
 def _stretch(excess: FloatArray) -> FloatArray:
     """(T,) length over the usual one, NaN where not known, to deviations: above 1 where it lasts, else NaN."""
-    known = np.flatnonzero(np.isfinite(excess))
+    measured = np.flatnonzero(np.isfinite(excess))
     smooth = np.zeros(len(excess))
-    smooth[known] = median_filter(excess[known], size=WINDOW, mode="nearest") / OUTLINE_TOO_LONG
+    smooth[measured] = median_filter(excess[measured], size=WINDOW, mode="nearest") / OUTLINE_TOO_LONG
     out = np.full(len(excess), np.nan)
     for first, stop in spells(smooth > 1):
         if stop - first >= SHORTEST_STRETCH:
@@ -377,10 +377,10 @@ def _loss(joint: FloatArray, end: FloatArray, bare: BoolArray) -> FloatArray:
 
 def spells(flags: BoolArray) -> list[tuple[int, int]]:
     """(first, one past last) of the runs of true frames, runs with short gaps joined."""
-    found = np.flatnonzero(flags).tolist()
-    if not found:
+    frames = np.flatnonzero(flags).tolist()
+    if not frames:
         return []
-    breaks = [(a, b) for a, b in pairwise(found) if b - a > LONGEST_GAP + 1]
-    firsts = [found[0]] + [b for _, b in breaks]
-    stops = [a + 1 for a, _ in breaks] + [found[-1] + 1]
+    breaks = [(a, b) for a, b in pairwise(frames) if b - a > LONGEST_GAP + 1]
+    firsts = [frames[0]] + [b for _, b in breaks]
+    stops = [a + 1 for a, _ in breaks] + [frames[-1] + 1]
     return list(zip(firsts, stops, strict=True))

@@ -62,8 +62,8 @@ def average(scores: Mapping[str, MetricResult | float | None], *, over: Sequence
     return MetricResult(score=math.fsum(present) / len(present))
 
 
-def _value(key: str, given: MetricResult | float | None) -> float | None:
-    value = given.score if isinstance(given, MetricResult) else given
+def _value(key: str, score: MetricResult | float | None) -> float | None:
+    value = score.score if isinstance(score, MetricResult) else score
     if value is None:
         return None
     try:

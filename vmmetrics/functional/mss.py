@@ -138,10 +138,10 @@ def motion_smoothness_score(
     )
 
 
-def _checked_unsteadiness(given: ArrayLike, frames: int, protocol: Protocol) -> FloatArray:
+def _checked_unsteadiness(unsteadiness: ArrayLike, frames: int, protocol: Protocol) -> FloatArray:
     if protocol == "vmbench":
         raise ValueError("Expected no unsteadiness under protocol 'vmbench': the released code knows none")
-    values = as_floats("unsteadiness", given, "T")
+    values = as_floats("unsteadiness", unsteadiness, "T")
     if len(values) != frames or values.min() < 0 or values.max() > 1:
         raise ValueError(
             f"Expected unsteadiness ({frames},) in 0..1 but got {values.shape}, {values.min()} to {values.max()}"

@@ -170,8 +170,8 @@ def _released_event(
         return []
     frames = valid[1:][over]
     faults[frames] += 1
-    known = change[over][np.isfinite(change[over])]
-    magnitude = float(known.max()) if len(known) else None
+    finite = change[over][np.isfinite(change[over])]
+    magnitude = float(finite.max()) if len(finite) else None
     return [Event("ois", tuple(frames.tolist()), reason, name, magnitude=magnitude, threshold=limit)]
 
 

@@ -44,8 +44,8 @@ def estimate_camera(tracks: FloatArray, visibility: BoolArray) -> tuple[FloatArr
     for t, points in enumerate(shared):
         if points.any():
             homographies[t] = fit_global_motion(tracks[t, points], tracks[t + 1, points])
-    known: BoolArray = np.any(shared, axis=1)
-    return homographies, known
+    has_camera: BoolArray = np.any(shared, axis=1)
+    return homographies, has_camera
 
 
 def fit_global_motion(source: FloatArray, target: FloatArray) -> FloatArray:
@@ -188,12 +188,12 @@ def perceptible_amplitude_score(
         return AmplitudeResult(score=0.0, amplitude=0.0, events=(Event("pas", (), "nothing moves"),))
     if fps is None:
         raise ValueError("Expected fps, since the amplitude is per second under protocol 'vmmetrics', but got None")
-    known = np.ones(len(subject) - 1, dtype=bool)
+    has_camera = np.ones(len(subject) - 1, dtype=bool)
     if homographies is None:
-        homographies = np.tile(np.eye(3), (len(known), 1, 1))
+        homographies = np.tile(np.eye(3), (len(has_camera), 1, 1))
         if background is not None and background_visible is not None and background.shape[1]:
-            homographies, known = estimate_camera(background, background_visible)
-    return _score_vmmetrics(subject, subject_visible, homographies, known, size, fps)
+            homographies, has_camera = estimate_camera(background, background_visible)
+    return _score_vmmetrics(subject, subject_visible, homographies, has_camera, size, fps)
 
 
 SPREAD_SHARE = 0.05
@@ -275,11 +275,16 @@ def _checked_camera(camera: ArrayLike, lengths: set[int]) -> FloatArray:
 
 
 def _score_vmmetrics(
-    subject: FloatArray, visible: BoolArray, homographies: FloatArray, known: BoolArray, size: FrameSize, fps: float
+    subject: FloatArray,
+    visible: BoolArray,
+    homographies: FloatArray,
+    has_camera: BoolArray,
+    size: FrameSize,
+    fps: float,
 ) -> AmplitudeResult:
     both = visible[:-1] & visible[1:]
     diagonal = float(np.hypot(*size))
-    measured = both.any(axis=1) & known
+    measured = both.any(axis=1) & has_camera
     if not measured.any():
         return AmplitudeResult(score=None, missing="no subject point is visible in two consecutive frames")
 

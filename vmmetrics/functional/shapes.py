@@ -95,8 +95,8 @@ def shape_constancy_score(
             f"Expected owners ({sizes}) and {shares.shape[1]} frames but got {owned.shape}, {moments.shape}"
         )
     judged = (texture > TEXTURED) & np.isfinite(shares).any(axis=0)
-    known = judged.any((1, 2))
-    if judged.sum() < JUDGEABLE * max(1, known.sum()) or not known.any():
+    has_tiles = judged.any((1, 2))
+    if judged.sum() < JUDGEABLE * max(1, has_tiles.sum()) or not has_tiles.any():
         return MetricResult(None, "nothing has enough texture to be followed")
     together = np.max([_drawn_afresh(n + 1, share, judged, owned, moves) for n, share in enumerate(shares)], axis=0)
     faults = together > AFRESH
@@ -109,7 +109,7 @@ def shape_constancy_score(
     losses = lost_tiles / np.maximum(tiles, ENOUGH)
     nearest = np.abs(np.arange(num_frames)[:, None] - moments).argmin(axis=1)
     return MetricResult(
-        score=1 - float(losses[known].mean()),
+        score=1 - float(losses[has_tiles].mean()),
         events=_events(faults, together, owned, nearest, tile),
         series=MappingProxyType({"faults": faults.sum((1, 2)).astype(np.float64)[nearest]}),
     )

@@ -281,12 +281,12 @@ def temporal_coherence_score(
     if total == 1:
         return MetricResult(score=None, missing="one frame: nothing can vanish or appear", series=series)
     judged = [_find_changes(history, f"object {i}", size) for i, history in enumerate(histories, 1)]
-    events = tuple(event for _, found in judged for event in found)
-    kept = [found for is_object, found in judged if is_object]
-    if not kept:
+    events = tuple(event for _, changes in judged for event in changes)
+    changes_by_object = [changes for is_object, changes in judged if is_object]
+    if not changes_by_object:
         return MetricResult(score=None, missing="no object", events=events, series=series)
-    at_fault = sum(any(event.excuse is None for event in found) for found in kept)
-    return MetricResult(score=1 - at_fault / len(kept), events=events, series=series)
+    at_fault = sum(any(event.excuse is None for event in changes) for changes in changes_by_object)
+    return MetricResult(score=1 - at_fault / len(changes_by_object), events=events, series=series)
 
 
 def _score_vmbench(histories: list[ObjectHistory], size: FrameSize) -> tuple[float, tuple[Event, ...]]:
@@ -295,11 +295,11 @@ def _score_vmbench(histories: list[ObjectHistory], size: FrameSize) -> tuple[flo
         return 1.0, ()
     events: list[Event] = []
     for index, history in enumerate(histories, 1):
-        asked = (history.tracks, history.visibility, history.query_frame, size)
+        arguments = (history.tracks, history.visibility, history.query_frame, size)
         change = np.diff(history.present.astype(np.int8))
         for reason, (step, tests) in RELEASED_TESTS.items():
             frames = history.key_frames[1:][change == step].tolist()
-            excuse = next((excuse for excuse, test in tests.items() if test(*asked)), None) if frames else None
+            excuse = next((excuse for excuse, test in tests.items() if test(*arguments)), None) if frames else None
             events += [_event(reason, frame, f"object {index}", excuse) for frame in frames]
     unexcused = [event.reason for event in events if event.excuse is None]
     vanish, emerge = ((count - unexcused.count(f"{reason} without cause")) / count for reason in RELEASED_TESTS)

@@ -31,8 +31,8 @@ def measure(scene: Scene, protocol: Protocol = "vmmetrics") -> MetricResult:  # 
         view_frames=tuple((view[0], view[-1]) for view in views),
         series=MappingProxyType({"plausibility": over_time}),
     )
-    wanted = isinstance(model, ExplainingModel) and result.score is not None and result.score < model.explained_below
-    return explained(scene, result) if wanted else result
+    explain = isinstance(model, ExplainingModel) and result.score is not None and result.score < model.explained_below
+    return explained(scene, result) if explain else result
 
 
 def explained(scene: Scene, result: PlausibilityResult) -> PlausibilityResult:

@@ -52,10 +52,10 @@ def measure(scene: Scene, protocol: Protocol) -> MetricResult:
         too_small = f"people are too small to judge (torso under {SMALLEST_TORSO:.0f} pixels)"
         return _without_people(scene, protocol, too_small)
     evidence = limb_evidence(poses)
-    kept = {reason: deviations[:, large] for reason, deviations in evidence.items()}
+    selected = {reason: deviations[:, large] for reason, deviations in evidence.items()}
     keypoints, scores = poses.keypoints[:, large], poses.scores[:, large]
-    kept |= body_motion(keypoints, scores, scene.clip.fps, camera_motion(scene))
-    return object_integrity_score(keypoints, scores, evidence=kept)
+    selected |= body_motion(keypoints, scores, scene.clip.fps, camera_motion(scene))
+    return object_integrity_score(keypoints, scores, evidence=selected)
 
 
 def beside(clip: Clip, protocol: Protocol) -> tuple[str, ...]:
@@ -84,8 +84,8 @@ def camera_motion(scene: Scene) -> FloatArray:
     if scene.models.released is not None:
         return np.full((len(scene.clip) - 1, 3, 3), np.nan)
     camera = scene.camera
-    known = np.array(camera.kinds) != "unknown"
-    return np.where(known[:, None, None], camera.homographies, np.nan)
+    has_camera = np.array(camera.kinds) != "unknown"
+    return np.where(has_camera[:, None, None], camera.homographies, np.nan)
 
 
 def limb_evidence(poses: Poses) -> dict[str, FloatArray]:

@@ -42,8 +42,10 @@ def measure(scene: Scene, protocol: Protocol) -> AmplitudeResult:
     if scene.no_subject is not None:
         return AmplitudeResult(None, scene.no_subject)
     if released is not None and protocol == "vmbench":
-        found, rest = scene.once("released amplitude tracks", lambda: released.amplitude_tracks(scene))
-        return perceptible_amplitude_score(None if found is None else found.xy, rest.xy, size, protocol=protocol)
+        on_subject, rest = scene.once("released amplitude tracks", lambda: released.amplitude_tracks(scene))
+        return perceptible_amplitude_score(
+            None if on_subject is None else on_subject.xy, rest.xy, size, protocol=protocol
+        )
     if protocol == "vmbench":
         subject, background = _upstream_tracks(scene)
         return perceptible_amplitude_score(subject.xy, background.xy, size, protocol=protocol)
@@ -62,9 +64,9 @@ def measure(scene: Scene, protocol: Protocol) -> AmplitudeResult:
     middle = (np.arange(len(camera)) + 0.5) * step
     near = np.abs(middle[:, None] - tracks.query_frames) <= KEY_SECONDS * clip.fps
     xy, visible = tracks.xy[::step], tracks.visible[::step]
-    kept = _on_what_moves(xy, visible, camera, near)
+    moving = _moving_points(xy, visible, camera, near)
     result = perceptible_amplitude_score(
-        xy[:, kept], None, size, subject_visibility=visible[:, kept], camera=camera, fps=clip.fps / step
+        xy[:, moving], None, size, subject_visibility=visible[:, moving], camera=camera, fps=clip.fps / step
     )
     return _in_every_frame(result, step, len(clip))
 
@@ -85,15 +87,15 @@ def _in_every_frame(result: AmplitudeResult, step: int, frames: int) -> Amplitud
     return replace(result, series=MappingProxyType(series), events=events)
 
 
-def _on_what_moves(tracks: FloatArray, visible: BoolArray, camera: FloatArray, near: BoolArray) -> BoolArray:
+def _moving_points(tracks: FloatArray, visible: BoolArray, camera: FloatArray, near: BoolArray) -> BoolArray:
     """(N,) points that move by themselves in the steps ``near`` (T-1, N) the frame they were taken from."""
     own = np.linalg.norm(tracks[1:] - project(camera, tracks[:-1]), axis=2)
     seen = visible[1:] & visible[:-1] & near
     count = seen.sum(0)
     speed = (own * seen).sum(0) / np.maximum(count, 1)
     usual = np.square(speed).sum() / max(float(speed.sum()), 1e-9)
-    kept: BoolArray = (count > 0) & (speed >= BARELY_MOVING * usual)
-    return kept if kept.any() else np.ones_like(kept)
+    moving: BoolArray = (count > 0) & (speed >= BARELY_MOVING * usual)
+    return moving if moving.any() else np.ones_like(moving)
 
 
 def _upstream_tracks(scene: Scene) -> tuple[PointTracks, PointTracks]:

@@ -97,13 +97,13 @@ class Metric:
 
     def compute(self, *scene_and_protocol: object, **earlier: MetricResult | None) -> MetricResult:
         """Return what :attr:`measure` gives."""
-        measure = self.measure if callable(self.measure) else _named(self.measure)
+        measure = self.measure if callable(self.measure) else _resolve(self.measure)
         result: MetricResult = measure(*scene_and_protocol, **earlier)
         return result
 
     def beside_others(self, clip: Clip, protocol: Protocol) -> Sequence[str]:
         """Return the properties of the scene that can be computed beside the other metrics."""
-        names: Sequence[str] = _named(self.beside)(clip, protocol) if self.beside else ()
+        names: Sequence[str] = _resolve(self.beside)(clip, protocol) if self.beside else ()
         return names
 
     def describe(self) -> dict[str, object]:
@@ -199,9 +199,9 @@ def register(metric: Metric) -> Metric:
     Raises:
         ValueError: There is another metric of that key, or none of a key in ``after``.
     """
-    known = _registry.get(metric.key)
+    existing = _registry.get(metric.key)
     metric = replace(metric, source=plugins.source())
-    if known is not None and (not known.source or known.source != metric.source):
+    if existing is not None and (not existing.source or existing.source != metric.source):
         raise ValueError(f"There is already a metric called {metric.key!r}")
     unknown = [key for key in metric.after if key not in _registry]
     if unknown:
@@ -235,8 +235,8 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
     >>> in_order({"ssim", "tcs", "niqe", "cas"})
     ('cas', 'tcs', 'niqe', 'ssim')
     """
-    given = set(names)
-    return (*(m for m in METRICS if m in given), *sorted(given.difference(METRICS)))
+    present = set(names)
+    return (*(m for m in METRICS if m in present), *sorted(present.difference(METRICS)))
 
 
 def label(name: str) -> str:
@@ -259,13 +259,13 @@ def load_plugins(paths: Sequence[str]) -> tuple[str, ...]:
     Raises:
         SetupError: A file cannot be read, fails, or registers nothing.
     """
-    found: list[str] = []
+    loaded: list[str] = []
     for path, source in zip(paths, plugins.run_plugins(paths), strict=True):
         keys = [key for key, metric in _registry.items() if metric.source == source]
         if not keys:
             raise SetupError(f"The plugin {path} registers no metric; let it call vmmetrics.metrics.register")
-        found += keys
-    return tuple(found)
+        loaded += keys
+    return tuple(loaded)
 
 
 @cache
@@ -283,7 +283,7 @@ def _load_entry_points() -> None:
             warnings.warn(f"metric {point.name} of package {package} cannot be loaded: {error}", stacklevel=2)
 
 
-def _named(place: str) -> Callable[..., Any]:
-    module, _, name = place.partition(":")
+def _resolve(path: str) -> Callable[..., Any]:
+    module, _, name = path.partition(":")
     function: Callable[..., Any] = getattr(import_module(module), name)
     return function

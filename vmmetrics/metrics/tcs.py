@@ -14,8 +14,8 @@ from vmmetrics.functional.pas import FOLLOWED_SHARE
 from vmmetrics.functional.tcs import LEFT
 from vmmetrics.perception import points
 from vmmetrics.perception.own_motion import own_motion_of
-from vmmetrics.perception.places import TexturedPatch, textured_patches
 from vmmetrics.perception.scene import Objects, PointTracks, ReleasedFlow, ReleasedObjects, Scene, SceneObject
+from vmmetrics.perception.textured_patches import TexturedPatch, textured_patches
 from vmmetrics.types import Box, Event, MetricResult, Protocol
 
 LEAST_PATCHES = 4
@@ -63,7 +63,7 @@ def _histories(scene: Scene) -> list[ObjectHistory]:
     its points.
     """
     items = scene.objects.objects
-    tracks = points.object_tracks(scene, points.unsteady_objects(scene.objects))
+    tracks = points.object_tracks(scene, points.intermittent_objects(scene.objects))
     frames = np.arange(len(scene.clip))
     no_points = PointTracks.none(len(frames))
     return [
@@ -97,7 +97,7 @@ def _measure_patches(scene: Scene) -> MetricResult:
 
 def _on_patch(event: Event, patches: list[TexturedPatch], scale: tuple[float, float]) -> Event:
     """Return the event with the box and the name of its patch."""
-    index = _place(event)
+    index = _object_index(event)
     frame = event.frames[0] - event.reason.startswith("vanish")
     return replace(event, target=f"patch {index + 1}", box=patches[index].box(frame, scale))
 
@@ -105,26 +105,26 @@ def _on_patch(event: Event, patches: list[TexturedPatch], scale: tuple[float, fl
 def _measure_released(scene: Scene, released: ReleasedFlow) -> MetricResult:
     """Score what the released code's own control flow found; without an identity that is 1, as released."""
     clip = scene.clip
-    found = scene.once("released objects", lambda: released.objects(scene))
+    identities = scene.once("released objects", lambda: released.objects(scene))
     histories = []
-    for item in found.objects:
+    for item in identities.objects:
         tracks = item.tracks or PointTracks.none(len(clip))
-        histories.append(ObjectHistory(item.present, found.key_frames, tracks.xy, tracks.visible, item.ordinal))
+        histories.append(ObjectHistory(item.present, identities.key_frames, tracks.xy, tracks.visible, item.ordinal))
     result = temporal_coherence_score(
         histories, frame_size=(clip.width, clip.height), num_frames=len(clip), protocol="vmbench"
     )
-    return replace(result, events=tuple(replace(e, box=_released_box(e, found)) for e in result.events))
+    return replace(result, events=tuple(replace(e, box=_released_box(e, identities)) for e in result.events))
 
 
-def _released_box(event: Event, found: ReleasedObjects) -> Box | None:
+def _released_box(event: Event, identities: ReleasedObjects) -> Box | None:
     """The box at the key frame of an appearance, or at the last one before a vanishing."""
-    item = found.objects[_place(event)]
-    key = int(np.searchsorted(found.key_frames, event.frames[0])) - event.reason.startswith("vanish")
+    item = identities.objects[_object_index(event)]
+    key = int(np.searchsorted(identities.key_frames, event.frames[0])) - event.reason.startswith("vanish")
     x0, y0, x1, y1 = item.boxes[key].tolist()
     return None if np.isnan(x0) else (x0, y0, x1, y1)
 
 
-def _place(event: Event) -> int:
+def _object_index(event: Event) -> int:
     """Place in the list of the object that :func:`temporal_coherence_score` calls ``"object i"``."""
     return int(str(event.target).rpartition(" ")[2]) - 1
 
@@ -151,7 +151,7 @@ def _with_box(event: Event, objects: Objects) -> Event:
 
     Its excuse tells what the segmenter saw leave from what it saw hide.
     """
-    item = objects.objects[_place(event)]
+    item = objects.objects[_object_index(event)]
     frame = _seen_nearest(item, event.frames[0], before=event.reason.startswith("vanish"))
     gone = event.excuse is not None and item.left is not None and item.left[event.frames[0]]
     return replace(event, box=_box(objects, item, frame), excuse=LEFT if gone else event.excuse)
@@ -160,8 +160,8 @@ def _with_box(event: Event, objects: Objects) -> Event:
 def _seen_nearest(item: SceneObject, frame: int, *, before: bool) -> int:
     """Return the last frame before ``frame`` in which the object is seen, or the first from it on."""
     seen = np.flatnonzero(item.present)
-    place = int(np.searchsorted(seen, frame)) - before
-    return int(seen[np.clip(place, 0, len(seen) - 1)])
+    position = int(np.searchsorted(seen, frame)) - before
+    return int(seen[np.clip(position, 0, len(seen) - 1)])
 
 
 def _box(objects: Objects, item: SceneObject, frame: int) -> Box | None:

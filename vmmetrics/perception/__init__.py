@@ -1,1 +1,1 @@
-"""What the models see of a clip, computed once and shared by the metrics."""
+"""Perception of a clip: flow, camera, objects, tracks, poses and quality, computed once and shared by the metrics."""

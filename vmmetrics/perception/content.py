@@ -1,4 +1,4 @@
-"""What a clip shows that no metric of motion can judge: noise, a still picture, a series of still pictures."""
+"""Detection of clips without motion to judge: noise, a still image, a slide show."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from vmmetrics.types import FloatArray, UInt8Array
 Kind = Literal["noise", "still", "slides"]
 
 WIDTH = 256
-"""Working pixels across."""
+"""Width of working images, pixels."""
 BLOCK = 8
 """Side of the blocks whose mean brightness is compared over time, working pixels."""
 SAME_LEVELS = 4.0
-"""Grey levels within which a block is the same. Stills under sensor noise of 6 levels or H.264 at crf 35 vary by up to
-2.6, the slowest of 218 real, generated and rendered clips by 26."""
+"""Range in grey levels within which a block is constant. Stills under sensor noise of 6 levels or H.264 at crf 35 vary
+by up to 2.6, the slowest of 218 real, generated and rendered clips by 26."""
 BLEND_LEVELS = 8.0
-"""Grey levels within which a frame is a mixture of two stills."""
+"""Residual in grey levels within which a frame is a blend of two stills."""
 HOLD_SECONDS = 0.5
-"""A picture that stands for less is a stutter, which smoothness judges."""
+"""Shortest still, seconds; a shorter one is a stutter, which MSS scores."""
 CHANGED_SHARE = 0.5
-"""Share of blocks that differ between two slides; where less does, something in the picture moved or vanished."""
+"""Least share of blocks that differ between two slides; where fewer do, something moved or vanished."""
 LEAST_FALL = 2.8
-"""Factors of two by which the power of a picture falls from 2 to 16 waves across to twice that. Noise of grains up to
-4 working pixels: -0.4 to 2.1; the flattest of the 218 clips: 3.8."""
-_SPECTRUM = 128  # side of the picture that the spectrum is taken of
-_PICTURES = 9  # frames whose spectrum is looked at
+"""Least spectral fall (:func:`spectral_fall`) of an image, in factors of two. Noise with grains of up to 4 working
+pixels: -0.4 to 2.1; the flattest of the 218 clips: 3.8."""
+_SPECTRUM = 128  # side, pixels, of the images whose spectrum is computed
+_PICTURES = 9  # number of frames whose spectrum is computed
 
 
 @dataclass(frozen=True, slots=True)
 class Unjudgeable:
-    """Why a clip has no motion to judge.
+    """A clip without motion to judge.
 
     Attributes:
-        kind: ``"noise"``, ``"still"`` (one picture) or ``"slides"`` (several, one after another).
-        reason: In words, for the records of missing scores.
+        kind: ``"noise"``, ``"still"`` (one image) or ``"slides"`` (several, one after another).
+        reason: Reason of the missing scores, as recorded.
     """
 
     kind: Kind
@@ -48,39 +48,39 @@ class Unjudgeable:
 
 
 def find_unjudgeable(clip: Clip) -> Unjudgeable | None:
-    """Tell noise, stills and slide shows from clips in which something moves.
+    """Detect noise, stills and slide shows.
 
-    Noise has as much power in fine detail as in large shapes. A still's blocks keep their brightness; slides keep it
-    for half a second at least and change by a cut or a fade, as a whole. A camera that moves over a still, and a still
-    that flickers, are judged.
+    Noise has as much power in fine detail as in large shapes. The blocks of a still have constant brightness; those of
+    slides for at least half a second, and they change by a cut or a fade of the whole frame. A camera that moves over a
+    still, and a still that flickers, are judged.
 
     Args:
-        clip: At least one frame; a single one is only looked at for noise.
+        clip: At least one frame; a single one is only checked for noise.
 
     Returns:
-        What it is, or None for a clip to be judged.
+        Kind and reason, or None for a clip to be judged.
     """
     grey = _grey(clip.frames)
     chosen = grey[np.linspace(0, len(grey) - 1, min(_PICTURES, len(grey))).astype(int)]
     falls = [fall for fall in map(spectral_fall, chosen) if fall is not None]
     if falls and np.median(falls) < LEAST_FALL:
-        return Unjudgeable("noise", "the clip is noise: no shape in it can be followed")
+        return Unjudgeable("noise", "the clip is noise: it contains no shape to follow")
     if len(grey) == 1:
         return None
     blocks = _blocks(grey)
     if np.ptp(blocks, axis=0).max() < SAME_LEVELS:
-        return Unjudgeable("still", f"nothing moves: all {len(grey)} frames show the same picture")
+        return Unjudgeable("still", f"nothing moves: all {len(grey)} frames show the same image")
     holds = list(_holds(blocks, max(2, round(HOLD_SECONDS * clip.fps))))
     if holds and _only_changes(blocks, holds):
-        pictures = f"{len(holds)} still pictures" if len(holds) > 1 else "one still picture"
-        return Unjudgeable("slides", f"nothing moves: {pictures}, with nothing but cuts and fades in between")
+        images = f"{len(holds)} still images" if len(holds) > 1 else "one still image"
+        return Unjudgeable("slides", f"nothing moves: {images}, with only cuts and fades between them")
     return None
 
 
 def spectral_fall(picture: UInt8Array) -> float | None:
-    """Fall of a grey picture's power over three octaves, in factors of two; None for a plain one.
+    """Return the fall of a grey image's power over three octaves, in factors of two; None for a plain one.
 
-    From 2 to 4 waves across the picture to 16 to 32. White noise has 0; of natural pictures the power falls with the
+    From 2 to 4 waves across the image to 16 to 32. White noise has 0; the power of natural images falls with the
     square of the frequency, by 6 (Field, Journal of the Optical Society of America A 1987).
     """
     small = cv2.resize(picture, (_SPECTRUM, _SPECTRUM), interpolation=cv2.INTER_AREA).astype(np.float64)
@@ -105,7 +105,7 @@ def _grey(frames: UInt8Array) -> UInt8Array:
 
 
 def _blocks(grey: UInt8Array) -> FloatArray:
-    """(T, B) mean brightness of the blocks of (T, h, w)."""
+    """Return (T, B), the mean brightness of the blocks of ``grey`` (T, h, w)."""
     t, rows, columns = len(grey), grey.shape[1] // BLOCK, grey.shape[2] // BLOCK
     cut = grey[:, : rows * BLOCK, : columns * BLOCK].reshape(t, rows, BLOCK, columns, BLOCK)
     means: FloatArray = cut.mean(axis=(2, 4), dtype=np.float64).reshape(t, -1)
@@ -113,7 +113,7 @@ def _blocks(grey: UInt8Array) -> FloatArray:
 
 
 def _holds(blocks: FloatArray, least: int) -> Iterator[tuple[int, int]]:
-    """First frame and end of each run of ``least`` frames or more in which every block stays the same."""
+    """Yield first frame and end of each run of at least ``least`` frames in which every block is constant."""
     start = 0
     low = high = blocks[0]
     for t in range(1, len(blocks) + 1):
@@ -129,7 +129,7 @@ def _holds(blocks: FloatArray, least: int) -> Iterator[tuple[int, int]]:
 
 
 def _only_changes(blocks: FloatArray, holds: list[tuple[int, int]]) -> bool:
-    """Whether all between the holds are cuts of the whole picture, and fades between them, from plain or to plain."""
+    """Return True if only cuts of the whole frame, and fades between holds or to or from a plain image, separate them."""
     pictures = [np.median(blocks[start:end], axis=0) for start, end in holds]
     between = zip([0, *(end for _, end in holds)], [*(start for start, _ in holds), len(blocks)], strict=True)
     for k, (start, end) in enumerate(between):

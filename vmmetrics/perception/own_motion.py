@@ -1,4 +1,4 @@
-"""Motion of the frame that the camera does not explain, where no object is segmented: water, fire, a crowd, leaves."""
+"""Independent motion of the frame where no object is segmented: water, fire, a crowd, leaves."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from vmmetrics.perception.scene import Scene
 from vmmetrics.types import BoolArray, FloatArray
 
 PERCEIVED_RATE = 12.0
-"""Steps per second that motion is measured in, as near as whole frames allow.
+"""Steps per second in which motion is measured, rounded to whole frames.
 
-From frame to frame at 30 a second the tracker's jitter, and trembling that no viewer sees, add up; and a clip at half
-the frame rate is measured in the same steps.
+At 30 frames per second tracker jitter and invisible trembling would accumulate; and the score does not depend on the
+frame rate.
 """
 SPACING = 4
-"""Working pixels between the points that motion is measured at."""
+"""Working pixels between the sample points."""
 EXPLAINED_SHARE = 0.3
-"""Share of the background that a camera motion must explain; else the dominant motion of the frame takes its place.
+"""Least share of the background that a camera motion must explain; else the frame's dominant motion replaces it.
 
 In 20 of 85 clips, mostly generated, nothing was segmented: in 8, jumbled from frame to frame, cameras explained at most
 0.13 of the background (median over pairs), in the others 0.61 to 1.
 """
 FITTED_POINTS = 400
-"""Points that the dominant motion is fitted to, about."""
+"""Approximate number of points that the dominant motion is fitted to."""
 LEAST_DEPTH = 0.2
-"""Least denominator of a fitted homography in the frame, its inverse the largest: beyond them, few points have bent it,
-and the frame is taken to stand."""
+"""Least denominator of a fitted homography in the frame, its inverse the largest; beyond, the fit is degenerate and the
+identity replaces it."""
 FLOW_ERROR = 0.3
-"""Working pixels of own motion within the error of the flow over one pair; over several it grows with their root."""
+"""Error of the flow over one pair, working pixels; over several it grows with the square root of their number."""
 CAMERA_ERROR = 0.03
-"""Share of the camera's motion allowed as error of its model."""
+"""Error allowed to the camera model, as a share of the camera's motion."""
 GAIN_LEVELS = 3.0
-"""Grey levels by which following the flow must explain a point better than the camera's motion does."""
+"""Least gain in grey levels of following the flow at a point instead of the camera's motion."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnMotion:
-    """Motion against the camera at N points on a regular grid, over S steps of equal length.
+    """Motion relative to the camera at N points on a regular grid, over S steps of equal length.
 
     Attributes:
         length: (S, N) float64 clip pixels, 0 within the error, NaN where the point is plain or not followed.
@@ -56,7 +56,7 @@ class OwnMotion:
     camera: FloatArray
 
     def followed_share(self) -> FloatArray:
-        """(S,) share of the textured points in view that are followed."""
+        """Return (S,), the share of the textured points in view that are followed."""
         return followed_share(np.isfinite(self.length), self.lost)
 
 
@@ -66,7 +66,7 @@ def perceived_step(clip: Clip) -> int:
 
 
 def own_motion_of(scene: Scene) -> OwnMotion:
-    """Return the motion of the frame against the camera, measured once per scene in steps of :func:`perceived_step`."""
+    """Return the frame's motion relative to the camera in steps of :func:`perceived_step`, measured once per scene."""
     return scene.once("own motion", lambda: _measure_steps(scene, perceived_step(scene.clip)))
 
 
@@ -106,13 +106,13 @@ def _measure_step(scene: Scene, start: int, stop: int) -> tuple[FloatArray, Bool
     error = np.maximum(FLOW_ERROR * np.sqrt(stop - start), CAMERA_ERROR * camera_length)
     moves = (moved > error) & (camera_gap - own_gap > GAIN_LEVELS)
     length = np.where(moves, np.hypot(*(targets - at_rest).T), 0.0)
-    in_view = inside(by_camera[:, 0], height, width)  # what the camera leaves behind matches by chance alone
+    in_view = inside(by_camera[:, 0], height, width)  # points that leave the frame match by chance only
     lost = textured & ~followed & in_view & (camera_gap > GAIN_LEVELS)
     return np.where(followed & in_view, length, np.nan), lost, camera
 
 
 def _camera_between(scene: Scene, start: int, stop: int, points: FloatArray, targets: FloatArray) -> FloatArray:
-    """Join the camera's motion from frame ``start`` to ``stop``; where it is unknown, fit the dominant motion.
+    """Chain the camera's motion from frame ``start`` to ``stop``; where it is unknown, fit the dominant motion.
 
     ``points`` (N, 2) go to ``targets`` (N, 2), clip pixels.
     """

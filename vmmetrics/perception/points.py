@@ -1,4 +1,4 @@
-"""Query points for the tracker: regular grids inside masks, and the tracks that several metrics share."""
+"""Query points for the tracker: regular grids inside masks, and tracks shared by several metrics."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 from vmmetrics.perception.scene import Objects, PointTracks, Scene, SceneObject
 from vmmetrics.types import BoolArray, FloatArray, IntArray
 
-# The frames in which the released code looks for objects: about one a second.
+# Key frames, in which the released code detects objects: about one per second.
 
 RATE_TOLERANCE = 0.01
-"""Frames per second. A mean rate taken from rounded times may lie this little below the whole number that a file states
-(times in whole milliseconds over two seconds: 0.006 at 24); 23.976 and its like lie further."""
+"""Frames per second by which a mean rate from rounded timestamps may lie below the file's whole number (whole
+milliseconds over two seconds: 0.006 at 24); 23.976 and the like lie further."""
 
 
 def released_step(fps: float) -> int:
@@ -40,23 +40,23 @@ def released_key_frames(num_frames: int, fps: float) -> IntArray:
 
 
 MAX_POINTS = 120
-"""Points per object: the mean of so many displacements varies little, and each costs time in every frame."""
+"""Most points per object: the mean of 120 displacements varies little, and each point costs time in every frame."""
 
 ALL_POINTS = 360
-"""Points on all objects of a clip together; a crowd shares them."""
+"""Approximate number of points on all objects of a clip together."""
 
 MIN_POINTS = 12
-"""Points aimed at in a small mask, as far as it has pixels."""
+"""Number of points aimed at in a small mask, as far as it has pixels."""
 
 KEY_SECONDS = 0.5
-"""Time between the frames that points on what moves are taken from.
+"""Seconds between the frames in which points on moving regions are queried.
 
-What is seen to move for a third of the time gets a third of the points: one doubtful decision about one slow piece of
+A region that moves for a third of the time gets a third of the points: one doubtful decision about one slow region of
 one frame changes the score little.
 """
 
 MIN_CORE = 0.4
-"""Share of a mask that must be left when its rim is taken off; a thinner one keeps its rim."""
+"""Least share of a mask that must remain without its rim; a thinner mask keeps it."""
 
 
 def grid_queries(
@@ -79,7 +79,7 @@ def grid_queries(
         core = eroded
     for step in itertools.count(max(1, int(np.sqrt(core.sum() / max_points)))):
         first = (step - 1) // 2
-        rows, columns = (first + step * places for places in np.nonzero(core[first::step, first::step]))
+        rows, columns = (first + step * coordinates for coordinates in np.nonzero(core[first::step, first::step]))
         if len(rows) <= max_points:
             break
     x, y = ((columns + 0.5) * scale[0] - 0.5), ((rows + 0.5) * scale[1] - 0.5)
@@ -95,7 +95,7 @@ def spread_queries(
         masks: (K, h, w) bool; points keep clear of the rim of each connected part, where it is not all rim.
         scale: (sx, sy) clip pixels per mask pixel.
         frames: The K frames that the masks belong to.
-        about: How many points there are about; fewer where the masks have fewer pixels.
+        about: Approximate number of points; fewer where the masks have fewer pixels.
     """
     cores = np.stack([_core(mask) for mask in masks])
     step = max(1.0, float(np.sqrt(cores.sum() / about)))
@@ -106,7 +106,7 @@ def spread_queries(
 
 
 def _core(mask: BoolArray) -> BoolArray:
-    """Take the rim off every connected part of ``mask`` (h, w) that is more than rim."""
+    """Return ``mask`` (h, w) without the rim of its connected parts, except thin ones."""
     count, parts = cv2.connectedComponents(mask.astype(np.uint8), connectivity=8)
     core = cv2.erode(mask.astype(np.uint8), np.ones((3, 3), np.uint8), borderValue=1) > 0
     whole = np.bincount(parts.ravel(), minlength=count)
@@ -116,10 +116,9 @@ def _core(mask: BoolArray) -> BoolArray:
 
 
 def first_good_frame(area: FloatArray) -> int:
-    """Return the first frame in which an object of ``area`` (T,) pixels is seen nearly whole.
+    """Return the first frame in which an object of ``area`` (T,) pixels has 60 % of its full size.
 
-    An object that is only just coming into view offers a sliver to put points on; the tracker goes back from the
-    first frame with 60 % of its usual full size.
+    An object that has just entered the frame offers only a sliver for points; the tracker goes backwards from there.
     """
     full = np.percentile(area[area > 0], 75)
     return int(np.argmax(area >= 0.6 * full))
@@ -135,7 +134,7 @@ def key_moments(num_frames: int, fps: float, seconds: float = KEY_SECONDS) -> li
 
 
 def moving_queries(scene: Scene) -> FloatArray:
-    """Return (N, 3) queries on everything that moves by itself, taken every :data:`KEY_SECONDS`."""
+    """Return (N, 3) queries on all independently moving regions, every :data:`KEY_SECONDS`."""
     objects = scene.objects
     keys = key_moments(len(scene.clip), scene.clip.fps)
     masks = objects.labels[keys] > 0
@@ -145,19 +144,19 @@ def moving_queries(scene: Scene) -> FloatArray:
 
 
 def object_queries(objects: Objects, item: SceneObject) -> FloatArray:
-    """Return (N, 3) queries on a grid in one object, where it is first seen well."""
+    """Return (N, 3) queries on a grid in one object, in its :func:`first_good_frame`."""
     most = min(MAX_POINTS, max(2 * MIN_POINTS, ALL_POINTS // max(1, len(objects.objects))))
     area = (objects.labels == item.id).sum((1, 2)).astype(np.float64)
     first = first_good_frame(area)
     return grid_queries(objects.labels[first] == item.id, objects.scale, first, most)
 
 
-def unsteady_objects(objects: Objects) -> list[SceneObject]:
-    """Return those that are not seen in every frame; only theirs is a fate to be explained by points."""
+def intermittent_objects(objects: Objects) -> list[SceneObject]:
+    """Return the objects that are not visible in every frame; only their absences need points as explanation."""
     return [item for item in objects.objects if not item.present.all()]
 
 
-def object_tracks(scene: Scene, wanted: Sequence[SceneObject] | None = None) -> Mapping[int, PointTracks]:
-    """Return the tracks of the ``wanted`` objects of ``scene`` (None: all) by their ids."""
-    items = scene.objects.objects if wanted is None else wanted
+def object_tracks(scene: Scene, objects: Sequence[SceneObject] | None = None) -> Mapping[int, PointTracks]:
+    """Return the tracks of ``objects`` (None for all of ``scene``) by id."""
+    items = scene.objects.objects if objects is None else objects
     return {i.id: scene.track(f"object:{i.id}", object_queries(scene.objects, i)) for i in items}

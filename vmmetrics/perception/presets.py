@@ -13,14 +13,14 @@ from vmmetrics.utils.weights.manifest import load_manifest, weight_path
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a preset is to be used for.
+class PresetOptions:
+    """Options of a preset.
 
     Attributes:
-        abilities: What is wanted of it (:data:`vmmetrics.metrics.registry.ABILITIES`), and need be there; None is all.
-        protocol: Which definition.
-        threads: Threads for the neural models; None leaves it to them.
-        tf32: Whether a GPU may round the factors of float32 matrix products to TF32; it changes scores a little.
+        abilities: Abilities that are needed, of :data:`vmmetrics.metrics.registry.ABILITIES`; None for all.
+        protocol: Definition of the metrics.
+        threads: Threads of the neural models; None leaves it to them.
+        tf32: True lets a GPU round the factors of float32 matrix products to TF32; scores differ a little.
     """
 
     abilities: Collection[str] | None = None
@@ -31,17 +31,17 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Preset:
-    """Models ready to use, and what they are.
+    """Models ready to use, with their description.
 
     Attributes:
         models: One model per ability.
         description: Ability to model name, for the run's provenance.
         weights: Weight name to SHA-256 of every file loaded.
-        published_models: Whether these are the models of the paper.
-        side_by_side: Whether abilities may run at the same time, which on a CPU fills its cores.
-        reads_ahead: Whether the next clip is read meanwhile, which on a CPU would only take turns.
-        cas_weights: Those of :attr:`weights` that belong to the commonsense classifier.
-        pose_weights: Those that belong to the pose estimator.
+        published_models: True for the models of the paper.
+        side_by_side: True if abilities may run at the same time, to use all cores of a CPU.
+        reads_ahead: True if the next clip is read meanwhile, which does not pay on a CPU.
+        cas_weights: Names in :attr:`weights` that belong to the commonsense classifier.
+        pose_weights: Names that belong to the pose estimator.
     """
 
     models: Models
@@ -54,7 +54,7 @@ class Preset:
     pose_weights: tuple[str, ...] = ()
 
     def unused(self, needs: Collection[str]) -> frozenset[str]:
-        """Return the models and weights that only OIS or CAS have a use for, where their needs are not among these."""
+        """Return the models and weights of poses and plausibility, used by OIS and CAS, that ``needs`` lack."""
         poses = () if "poses" in needs else ("pose", *self.pose_weights)
         plausibility = () if "plausibility" in needs else ("plausibility", *self.cas_weights)
         return frozenset((*poses, *plausibility))
@@ -64,7 +64,7 @@ EMBEDDED_FLOW = "DIS optical flow (OpenCV)"
 
 
 def embedded_models(threads: int | None) -> Models:
-    """Return the embedded models but for the commonsense classifier; no weights are read before they are needed."""
+    """Return the embedded models without the commonsense classifier; weights are read on first use."""
     from vmmetrics.perception.embedded.camera import GlobalMotion
     from vmmetrics.perception.embedded.flow import DISFlow
     from vmmetrics.perception.embedded.objects.segmenter import MotionSegmenter
@@ -82,8 +82,8 @@ def embedded_models(threads: int | None) -> Models:
     )
 
 
-def _embedded(wanted: Wanted) -> Preset:
-    from vmmetrics.perception.embedded.plausibility.plausibility import LadderPlausibility
+def _embedded(options: PresetOptions) -> Preset:
+    from vmmetrics.perception.embedded.plausibility.plausibility import OrdinalPlausibility
 
     names = (
         "blazepose-detector", "blazepose-landmarks-full", "efficientnet-lite0-stages", "efficientnet-lite0-head",
@@ -91,8 +91,8 @@ def _embedded(wanted: Wanted) -> Preset:
     )  # fmt: skip
     for name in names:
         weight_path(name)  # verified now, before the first clip
-    ladder = LadderPlausibility(threads=wanted.threads)
-    models = replace(embedded_models(wanted.threads), plausibility=ladder, steadiness=ladder)
+    classifier = OrdinalPlausibility(threads=options.threads)
+    models = replace(embedded_models(options.threads), plausibility=classifier, steadiness=classifier)
     description = {
         "flow": EMBEDDED_FLOW,
         "camera": "robust global motion",
@@ -110,7 +110,7 @@ def _embedded(wanted: Wanted) -> Preset:
     )  # fmt: skip
 
 
-def _vmbench(wanted: Wanted) -> Preset:
+def _vmbench(options: PresetOptions) -> Preset:
     try:
         import torch
 
@@ -119,15 +119,15 @@ def _vmbench(wanted: Wanted) -> Preset:
     except ImportError as error:
         raise SetupError(f"The published models need packages ({error}): pip install 'vmmetrics[vmbench]'") from error
 
-    if wanted.threads is not None:
-        torch.set_num_threads(wanted.threads)
-    if wanted.tf32:
+    if options.threads is not None:
+        torch.set_num_threads(options.threads)
+    if options.tf32:
         torch.set_float32_matmul_precision("high")  # of this process: a worker scores with one suite
-    places = preset.locate(wanted.abilities, wanted.protocol)
-    cas = tuple(name for name in places if name == preset.VIDEOMAE)
-    hashes = preset.hashes(tuple(places))
+    paths = preset.locate(options.abilities, options.protocol)
+    cas = tuple(name for name in paths if name == preset.VIDEOMAE)
+    hashes = preset.hashes(tuple(paths))
     return Preset(
-        preset.build_models(places),
+        preset.build_models(paths),
         preset.DESCRIPTION,
         hashes,
         published_models=True,
@@ -136,37 +136,37 @@ def _vmbench(wanted: Wanted) -> Preset:
     )
 
 
-_PRESETS: dict[str, Callable[[Wanted], Preset]] = {"embedded": _embedded, "vmbench": _vmbench}
+_PRESETS: dict[str, Callable[[PresetOptions], Preset]] = {"embedded": _embedded, "vmbench": _vmbench}
 
 
 def preset_names() -> tuple[str, ...]:
-    """Return the presets that exist."""
+    """Return the names of the presets."""
     return tuple(_PRESETS)
 
 
-def load_preset(name: str, wanted: Wanted | None = None) -> Preset:
+def load_preset(name: str, options: PresetOptions | None = None) -> Preset:
     """Build a preset's models.
 
     Args:
         name: One of :func:`preset_names`.
-        wanted: What for; None for everything.
+        options: Its options; None for the defaults.
 
     Raises:
-        ValueError: No such preset.
+        ValueError: No such preset, or TF32 for ``embedded``.
         SetupError: A weight file or package is missing.
     """
     if name not in _PRESETS:
         raise ValueError(f"Expected preset to be one of {', '.join(preset_names())} but got {name!r}")
-    if wanted is not None and wanted.tf32 and name == "embedded":
-        raise ValueError("preset embedded runs on the CPU; TF32 is for the matrix products of preset vmbench on a GPU")
-    return _PRESETS[name](wanted or Wanted())
+    if options is not None and options.tf32 and name == "embedded":
+        raise ValueError("Expected tf32 with preset vmbench on a GPU but got preset embedded, which runs on the CPU")
+    return _PRESETS[name](options or PresetOptions())
 
 
 def with_cas_model(preset: Preset, path: Path) -> Preset:
     """Return ``preset`` with another commonsense classifier.
 
     Args:
-        preset: Whose other models are kept.
+        preset: Preset of the other models.
         path: Checkpoint in VideoMAE V2's layout: one that ``vmmetrics cas train`` wrote, or VMBench's.
 
     Raises:
@@ -178,7 +178,7 @@ def with_cas_model(preset: Preset, path: Path) -> Preset:
         from vmmetrics.perception.vmbench.adapters.plausibility import VideoMAEPlausibility
         from vmmetrics.perception.vmbench.checkpoints import read_checkpoint
     except ImportError as error:
-        raise SetupError(f"A classifier of one's own needs torch ({error}): pip install 'vmmetrics[cas]'") from error
+        raise SetupError(f"A custom CAS classifier needs torch ({error}): pip install 'vmmetrics[cas]'") from error
 
     checkpoint = read_checkpoint(path)
     models = replace(preset.models, plausibility=VideoMAEPlausibility.of(checkpoint))

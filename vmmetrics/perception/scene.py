@@ -1,7 +1,7 @@
-"""One clip as the models see it: every ability is asked at most once, on first use, and its answer shared.
+"""Shared perception of one clip: every ability runs at most once, on first use, and its result is cached.
 
-Each ability has a small protocol. It is given the :class:`Scene` of a clip, so that it can build on other abilities
-(the tracker on the flow, the segmenter on camera and poses) and none of them runs twice.
+Each ability has a small protocol. It receives the :class:`Scene` of a clip, so that it can use other abilities (the
+tracker the flow, the segmenter camera and poses) without running them twice.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.perception.content import Unjudgeable, find_unjudgeable
 from vmmetrics.types import BoolArray, FloatArray, IntArray, Look, UInt8Array
 
-# What the abilities of a scene hand back: flow, camera, objects, tracks, poses.
+# Results of a scene's abilities: flow, camera, objects, tracks, poses.
 #
 # All coordinates are pixels of ``scene.clip.frames``, x right and y down, pixel centres at integers.
 
@@ -33,8 +33,8 @@ class Flow:
         images: (T, h, w) uint8 grey frames at the working resolution.
         forward: (T-1, h, w, 2) float32, working pixels: where a pixel of frame t is in frame t+1, minus itself.
         backward: (T-1, h, w, 2) float32, working pixels: where a pixel of frame t+1 was in frame t, minus itself.
-        forward_valid: (T-1, h, w) bool, forward and backward agree there (not occluded, not lost).
-        backward_valid: (T-1, h, w) bool, likewise for ``backward``.
+        forward_valid: (T-1, h, w) bool, forward and backward flow are consistent (not occluded, not lost).
+        backward_valid: (T-1, h, w) bool, the same of ``backward``.
         scale: (sx, sy): clip pixels per working pixel. Working x corresponds to clip x = (x + 0.5) * sx - 0.5.
     """
 
@@ -68,10 +68,10 @@ class SceneObject:
 
     Attributes:
         id: 1-based, its value in :attr:`Objects.labels`.
-        label: What it is as far as known (``"person"``, ``"object"``, a detector's phrase).
-        present: (T,) bool, seen in that frame.
-        occluded: (T,) bool, not seen but explained: hidden behind something.
-        left: (T,) bool, not seen but explained: out of the frame; None where the segmenter does not say.
+        label: Class or phrase (``"person"``, ``"object"``, a detector's phrase).
+        present: (T,) bool, visible in that frame.
+        occluded: (T,) bool, absent because hidden behind something.
+        left: (T,) bool, absent because out of the frame; None where the segmenter does not report it.
     """
 
     id: int
@@ -82,7 +82,7 @@ class SceneObject:
 
     @property
     def first_frame(self) -> int:
-        """Index of the first frame in which the object is seen."""
+        """Index of the first frame in which the object is visible."""
         return int(np.argmax(self.present))
 
 
@@ -94,8 +94,8 @@ class Objects:
         labels: (T, h, w) uint8 map at a working resolution: 0 background, else the object's id.
         objects: One entry per id.
         scale: (sx, sy) clip pixels per map pixel, as in :class:`Flow`.
-        moving: (T, h, w) bool, what moves by itself in that very frame, part of an object or not; None where the model
-            does not say.
+        moving: (T, h, w) bool, independently moving pixels of each frame, part of an object or not; None where the
+            model does not report them.
     """
 
     labels: UInt8Array
@@ -106,12 +106,12 @@ class Objects:
 
 @dataclass(frozen=True, slots=True)
 class PointTracks:
-    """Points followed through a clip.
+    """Points tracked through a clip.
 
     Attributes:
         xy: (T, N, 2) float64 clip pixels; an estimate also where invisible.
         visible: (T, N) bool.
-        query_frames: (N,) int, the frame each point was given in.
+        query_frames: (N,) int, the frame of each point's query.
     """
 
     xy: FloatArray
@@ -120,7 +120,7 @@ class PointTracks:
 
     @classmethod
     def none(cls, num_frames: int) -> PointTracks:
-        """Tracks of no point."""
+        """Return tracks without a point."""
         return cls(np.zeros((num_frames, 0, 2)), np.zeros((num_frames, 0), np.bool_), np.zeros(0, np.int64))
 
 
@@ -132,11 +132,11 @@ class Poses:
         keypoints: (T, P, 17, 2) float64 clip pixels in COCO order, NaN where the person is absent.
         scores: (T, P, 17) float64 in 0..1, probability that the keypoint is within 0.1 torso lengths; 0 where absent.
         boxes: (T, P, 4) float64 x0, y0, x1, y1, NaN where absent.
-        notes: What the user should know of how they were found.
-        silhouettes: (T, P, 4, 3) float64, NaN where not known, or None where the model has no masks: for left and
-            right forearm, left and right calf, the clip pixels from elbow or knee along the bone to where the person's
-            silhouette ends, the farthest it goes from there in any direction away from the body, and the share of
-            the bone that lies on it.
+        notes: Notes for the user on how they were detected.
+        silhouettes: (T, P, 4, 3) float64, NaN where unknown, or None where the model has no masks: for left and
+            right forearm, left and right calf, the clip pixels from elbow or knee along the bone to the end of the
+            person's silhouette, the silhouette's largest extent from there in any direction away from the body, and
+            the share of the bone that lies on it.
     """
 
     keypoints: FloatArray
@@ -148,13 +148,13 @@ class Poses:
 
 @dataclass(frozen=True, slots=True)
 class ReleasedObject:
-    """One identity as the released TCS keeps it: looked for at key frames alone.
+    """One identity of the released TCS, detected at key frames only.
 
     Attributes:
         present: (C,) bool, among the masks that a key frame's chunk starts with.
         boxes: (C, 4) float64 clip pixels x0, y0, x1, y1 of those masks, NaN where there is none or it is empty.
-        ordinal: The first key frame in which it is present, as a place in the list of key frames.
-        tracks: Its points, taken in the *frame* of that number (Q13); None where it never comes or goes.
+        ordinal: Index of the first key frame in which it is present, in the list of key frames.
+        tracks: Its points, queried in the *frame* of that number (Q13); None where it never appears or vanishes.
     """
 
     present: BoolArray
@@ -165,7 +165,7 @@ class ReleasedObject:
 
 @dataclass(frozen=True, slots=True)
 class ReleasedObjects:
-    """Every identity that the released TCS gave out.
+    """All identities of the released TCS.
 
     Attributes:
         key_frames: (C,) int64 frame indices.
@@ -180,83 +180,83 @@ Answer = TypeVar("Answer")
 
 
 class FlowEstimator(Protocol):
-    """Dense optical flow."""
+    """Estimator of dense optical flow."""
 
     def estimate(self, scene: Scene) -> Flow:
         """Return the flow of every frame pair."""
 
 
 class CameraEstimator(Protocol):
-    """Global (camera) motion."""
+    """Estimator of global (camera) motion."""
 
     def estimate(self, scene: Scene) -> Camera:
         """Return the camera motion of every frame pair."""
 
 
 class Segmenter(Protocol):
-    """Objects with masks and identities over time."""
+    """Segmenter of objects with masks and identities over time."""
 
     def segment(self, scene: Scene) -> Objects:
         """Return the objects of the clip."""
 
 
 class Tracker(Protocol):
-    """Follows query points through the whole clip, forwards and backwards."""
+    """Tracker of query points through the whole clip, forwards and backwards."""
 
     def track(self, scene: Scene, queries: FloatArray) -> PointTracks:
         """Track ``queries`` (N, 3): frame index, x, y in clip pixels."""
 
 
 class PoseEstimator(Protocol):
-    """Human keypoints."""
+    """Estimator of human keypoints."""
 
     def estimate(self, scene: Scene) -> Poses:
         """Return the people of the clip."""
 
 
 class QualityModel(Protocol):
-    """Per-frame quality without a reference."""
+    """Model of per-frame quality without a reference."""
 
     def assess(self, scene: Scene) -> FloatArray:
         """Return (T,) float64 in 0..1, 1 best."""
 
 
 class SteadinessModel(Protocol):
-    """How much of each frame is something else in both of its neighbours."""
+    """Model of class changes from frame to frame."""
 
     def unsteadiness(self, scene: Scene) -> FloatArray:
-        """Return (T,) float64 in 0..1, 0 where everything goes on."""
+        """Return (T,) float64 in 0..1, the deviation of each frame's content from both neighbours, 0 for none."""
 
 
 class PlausibilityModel(Protocol):
-    """Probabilities of the five commonsense levels."""
+    """Classifier of the five commonsense levels."""
 
     def classify(self, scene: Scene) -> FloatArray:
         """Return (V, 5) float64, one row per view, Bad..Perfect, rows sum to 1."""
 
     def view_frames(self, scene: Scene) -> list[tuple[int, ...]]:
-        """Return the clip's frames that each row of :meth:`classify` was judged by, ascending."""
+        """Return the frame indices of the view behind each row of :meth:`classify`, ascending."""
 
 
 @runtime_checkable
 class ExplainingModel(Protocol):
-    """A plausibility model that can say what its score was made from.
+    """A plausibility model that can explain its score.
 
     Attributes:
-        explained_below: Clips that score less are explained when they are scored, others when they are shown.
+        explained_below: Score below which clips are explained while scored; others are when they are shown.
     """
 
     explained_below: float
 
     def looked(self, scene: Scene) -> tuple[Look, ...]:
-        """Return where it looked in the view that it found worst."""
+        """Return the saliency of the view with the lowest score."""
 
 
 class ReleasedFlow(Protocol):
-    """What the released code asks of the published models, in its own order and with its own quirks."""
+    """Control flow of the released code on the published models, with its quirks."""
 
     def amplitude_tracks(self, scene: Scene) -> tuple[PointTracks | None, PointTracks]:
-        """Return the points on the subject, None where it is not found, and those on the background (PAS)."""
+        """Return the tracks on the subject, None where it is not detected, and those on the background (PAS)."""
 
     def objects(self, scene: Scene) -> ReleasedObjects:
         """Return the subject's identities over the key frames (TCS)."""
@@ -267,12 +267,12 @@ class ReleasedFlow(Protocol):
 
 @dataclass(frozen=True)
 class Models:
-    """A choice of model per ability; None where a preset has none.
+    """One model per ability; None where a preset has none.
 
     Attributes:
-        released: The released code's control flow on these models, which are the published ones: they find the
-            subject by its noun, and their quality is Q-Align's. None where the models are others.
-        notes: What they had to do to fit this machine, in words; grows as they find out.
+        released: The released code's control flow, where these are the published models: they detect the subject by
+            its noun, and their quality is Q-Align's. None for other models.
+        notes: Notes for the user on how the models were fitted to this machine; grows while they run.
     """
 
     flow: FlowEstimator
@@ -292,9 +292,9 @@ class Scene:
 
     Attributes:
         clip: The clip.
-        models: Who answers.
-        calls: How often each ability was really run (the benchmark asserts 1).
-        seconds: Seconds spent in each ability, those it drew on included.
+        models: The models of its abilities.
+        calls: Number of runs of each ability (the benchmark asserts 1).
+        seconds: Seconds spent in each ability, including those it uses.
     """
 
     def __init__(self, clip: Clip, models: Models) -> None:
@@ -306,8 +306,8 @@ class Scene:
         self._locks: defaultdict[str, RLock] = defaultdict(RLock)
 
     def once(self, name: str, compute: Callable[[], Answer]) -> Answer:
-        """Return what ``compute`` gave the first time ``name`` was asked for; an exception is given again."""
-        with self._locks[name]:  # two threads may want the same; which ability draws on which has no cycles
+        """Return the cached result of ``compute`` under ``name``; a cached exception is raised again."""
+        with self._locks[name]:  # two threads may ask for the same; abilities depend on each other without cycles
             if name not in self._answers:
                 self.calls[name] += 1
                 start = time.perf_counter()
@@ -323,14 +323,14 @@ class Scene:
 
     @property
     def no_subject(self) -> str | None:
-        """Why the subject of this clip cannot be looked for; None where it can, or where models need no noun."""
+        """Reason why the subject cannot be detected; None where it can, or where the models need no noun."""
         if self.models.released is None or self.clip.subject is not None:
             return None
-        return "no subject: the published models look for it by its noun"
+        return "no subject: the published models detect it by its noun"
 
     @property
     def unjudgeable(self) -> Unjudgeable | None:
-        """Why this clip has no motion to judge (noise, a still, slides); None where it has."""
+        """Kind and reason of a clip without motion to judge (noise, a still, slides); None for others."""
         return self.once("unjudgeable", lambda: find_unjudgeable(self.clip))
 
     @property
@@ -360,7 +360,7 @@ class Scene:
 
     @property
     def unsteadiness(self) -> FloatArray | None:
-        """(T,) share of each frame that is something else in both neighbours; None where the preset cannot tell."""
+        """(T,) deviation of each frame's content from both neighbours, 0..1; None where the preset has no such model."""
         model = self.models.steadiness
         return None if model is None else self.once("unsteadiness", lambda: model.unsteadiness(self))
 

@@ -1,7 +1,7 @@
-"""What becomes of the surfaces in a clip: whether they are seen again a moment later or earlier.
+"""Constancy of surfaces: for each tile of a clip, the share that matches a moment later or earlier.
 
-All of it is read off the flow that the other abilities have asked for already. A surface that is about to be covered is
-seen again in the past, one that is just uncovered in the future; one that is drawn afresh all the time in neither.
+Measured on the flow that the scene shares. A surface that is about to be covered matches in the past, one that is just
+uncovered in the future; one that is repainted all the time in neither.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from vmmetrics.perception.scene import Flow, Objects
 from vmmetrics.types import BoolArray, FloatArray, IntArray
 
 STEP_SECONDS = 0.125
-"""Time between the moments, at least one frame: what moves as people do looks nearly the same in it."""
+"""Seconds between moments, at least one frame: surfaces moving like people look nearly the same over it."""
 REACHES = (1, 2)
-"""Steps across which a surface is looked for: what is painted anew is lost in one, what melts in two."""
+"""Steps over which a surface is matched: a repainted one is lost over one, a melting one over two."""
 TILES = 16
 """Tiles along the short side; at 256 pixels 16 pixels each."""
 TEXTURE = 5e-4
 """Corner strength from which a pixel can be followed, as for the camera (OpenCV's scaling, 7 px)."""
 WINDOW = 9
-"""Pixels across which two surfaces are compared."""
+"""Side, pixels, of the window in which two surfaces are compared."""
 ALIKE = 0.5
-"""Likeness from which two surfaces are one (contrast and structure, as in SSIM)."""
+"""Similarity from which two surfaces match (contrast and structure, as in SSIM)."""
 
 Way = tuple[FloatArray, BoolArray]
-"""Where every pixel goes, (h, w, 2) x, y, and whether the flow there can be trusted (it ends in the frame), (h, w)."""
+"""Target position of every pixel, (h, w, 2) x, y, and (h, w) bool, True where the flow to it is valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class Surfaces:
     Attributes:
         frames: (K,) frame indices, ascending.
         textured: (K, h, w) share of a tile's pixels that have texture.
-        lost: (R, K, h, w) share of those that are seen again neither so many steps later nor so many earlier, for the
-            R steps of :data:`REACHES`; NaN where the clip has no such moment.
-        motion: (K, h, w, 2) mean motion until a step later, in short sides of the frame; 0 in the last moment.
-        tile: (x, y) clip pixels of a tile's sides.
+        lost: (R, K, h, w) share of those that match neither that many steps later nor earlier, for the R steps of
+            :data:`REACHES`; NaN where the clip has no such moment.
+        motion: (K, h, w, 2) mean motion over the next step, in short sides of the frame; 0 in the last moment.
+        tile: (x, y) sides of a tile, clip pixels.
     """
 
     frames: IntArray
@@ -54,7 +54,7 @@ class Surfaces:
 
 
 def follow_surfaces(flow: Flow, fps: float) -> Surfaces:
-    """Look for the surfaces of every moment in those around it, along ``flow`` of a clip of ``fps``."""
+    """Match the surfaces of every moment with those before and after it, along ``flow`` of a clip of ``fps``."""
     count, height, width = flow.images.shape
     frames = np.arange(0, count, max(1, round(STEP_SECONDS * fps)))
     side = min(height, width) / TILES
@@ -82,7 +82,7 @@ def follow_surfaces(flow: Flow, fps: float) -> Surfaces:
 
 
 def owners(objects: Objects, surfaces: Surfaces) -> IntArray:
-    """Return (K, h, w) the object that covers at least half of each tile, 0 where none does."""
+    """Return (K, h, w) int64, the id of the object that covers at least half of each tile, 0 for none."""
     height, width = surfaces.textured.shape[1:]
     owned = np.zeros(surfaces.textured.shape, np.int64)
     for k, frame in enumerate(surfaces.frames):
@@ -93,34 +93,34 @@ def owners(objects: Objects, surfaces: Surfaces) -> IntArray:
 
 
 def _chained(steps: FloatArray, valid: BoolArray, grid: FloatArray) -> Way:
-    """Return the way along consecutive flows (S, h, w, 2), ``valid`` (S, h, w)."""
+    """Return the chained way along consecutive flows (S, h, w, 2), ``valid`` (S, h, w)."""
     return _joined([(grid + step, ok) for step, ok in zip(steps, valid, strict=True)])
 
 
 def _joined(ways: list[Way]) -> Way:
-    """Return the way along all of ``ways``, one after another."""
-    at, held = ways[0]
+    """Return the way along all of ``ways`` in sequence."""
+    at, valid = ways[0]
     for there, ok in ways[1:]:
-        held = held & (look_up(ok.astype(np.float32), at) > 0.5)
+        valid = valid & (look_up(ok.astype(np.float32), at) > 0.5)
         at = look_up(there, at)
-    return at, held
+    return at, valid
 
 
 def _statistics(image: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return local mean and variance of ``image`` (h, w)."""
+    """Return local mean and variance, each (h, w), of ``image`` (h, w)."""
     mean = cv2.blur(image, (WINDOW, WINDOW))
     return np.asarray(mean), np.asarray(cv2.blur(image * image, (WINDOW, WINDOW)) - mean * mean)
 
 
 def _seen_again(image: FloatArray, statistics: tuple[FloatArray, FloatArray], other: FloatArray, way: Way) -> BoolArray:
-    """Return (h, w) whether the surface in ``image`` is seen in the picture ``other`` where ``way`` leads."""
-    at, held = way
+    """Return (h, w) bool, True where ``image`` matches ``other`` at the targets of ``way``."""
+    at, valid = way
     mean, variance = statistics
     there = look_up(other, at)
     there_mean, there_variance = _statistics(there)
     together = cv2.blur(image * there, (WINDOW, WINDOW)) - mean * there_mean
     # Likeness is (2 together + NOISE²) / (variance + there_variance + NOISE²).
-    return np.asarray(held & (2 * together + NOISE**2 > ALIKE * (variance + there_variance + NOISE**2)))
+    return np.asarray(valid & (2 * together + NOISE**2 > ALIKE * (variance + there_variance + NOISE**2)))
 
 
 def _share(mask: BoolArray, tiles: tuple[int, int]) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Views of a clip for a video classifier: short stretches of frames, square crops, normalised."""
+"""Views of a clip for a video classifier: temporal segments, square crops, normalised."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ IMAGENET_MEAN = np.array([0.485, 0.456, 0.406], np.float32)
 IMAGENET_STD = np.array([0.229, 0.224, 0.225], np.float32)
 
 VMBENCH_RATE = 4
-"""Every how many frames VMBench takes one."""
+"""Frame stride of VMBench's views."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One stretch of a clip, one crop of it.
+    """One temporal segment of a clip and one spatial crop.
 
     Attributes:
         frames: Indices of its frames in the clip, ascending; the last repeated where the clip is too short.
@@ -33,13 +33,13 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class ViewPlan:
-    """How views are laid over a clip. The defaults are VMBench's (reference: VideoMAE V2's test mode).
+    """Layout of views over a clip. The defaults are VMBench's (reference: VideoMAE V2's test mode).
 
     Attributes:
-        frames: Frames of a view.
-        rate: Every how many frames of the clip one is taken.
-        segments: Stretches, from the first that fits to the last; one alone lies in the middle.
-        crops: Crops along the longer side, from one end to the other; one alone lies in the middle.
+        frames: Frames per view.
+        rate: Frame stride within a view.
+        segments: Temporal segments, from the first to the last that fits; a single one lies in the middle.
+        crops: Crops along the longer side, from one end to the other; a single one lies in the middle.
         size: Side of the crops, and of the frames' shorter side, in pixels.
     """
 
@@ -54,23 +54,23 @@ class ViewPlan:
             raise ValueError(f"Expected positive numbers but got {self}")
 
     def sampled(self, num_frames: int) -> list[int]:
-        """Indices of every ``rate``-th frame, the last repeated up to the length of a view."""
+        """Return the indices of every ``rate``-th frame, the last repeated up to the length of a view."""
         taken = list(range(0, num_frames, self.rate))
         return taken + taken[-1:] * (self.frames - len(taken))
 
     def resized(self, height: int, width: int) -> tuple[int, int]:
-        """Height and width with the shorter side at ``size``, the longer truncated to whole pixels."""
+        """Return height and width with the shorter side at ``size``, the longer truncated to whole pixels."""
         if width < height:
             return int(self.size * height / width), self.size
         return self.size, int(self.size * width / height)
 
     def views(self, num_frames: int, height: int, width: int) -> list[View]:
-        """Lay the views over a clip; where it is short or square, several are the same.
+        """Return the views of a clip; in a short or square clip several are equal.
 
         Args:
             num_frames: Frames of the clip.
-            height: Of the clip, pixels.
-            width: Of the clip, pixels.
+            height: Height of the clip, pixels.
+            width: Width of the clip, pixels.
 
         Returns:
             ``segments`` x ``crops`` views, crops innermost.
@@ -85,7 +85,7 @@ class ViewPlan:
 
 
 def _spread(room: int, count: int) -> list[int]:
-    """``count`` whole offsets from 0 to ``room``, evenly, each truncated.
+    """Return ``count`` evenly spaced offsets from 0 to ``room``, each truncated.
 
     >>> _spread(174, 3), _spread(9, 1)
     ([0, 87, 174], [4])
@@ -96,11 +96,11 @@ def _spread(room: int, count: int) -> list[int]:
 
 
 class Viewer:
-    """Cuts views out of a clip, each frame resized once.
+    """Extractor of views from a clip; each frame is resized once.
 
     Args:
         frames: (T, H, W, 3) uint8 RGB.
-        plan: How the views lie.
+        plan: Layout of the views.
     """
 
     def __init__(self, frames: UInt8Array, plan: ViewPlan) -> None:
@@ -131,6 +131,6 @@ def resize(frame: UInt8Array, size: tuple[int, int]) -> UInt8Array:
 
 
 def normalised(frames: UInt8Array) -> FloatArray:
-    """(T, H, W, 3) uint8 to (3, T, H, W) float32, by ImageNet's mean and deviation."""
+    """Return (T, H, W, 3) uint8 ``frames`` as (3, T, H, W) float32, normalised by ImageNet's mean and deviation."""
     scaled = (frames.astype(np.float32) / np.float32(255) - IMAGENET_MEAN) / IMAGENET_STD
     return np.ascontiguousarray(scaled.transpose(3, 0, 1, 2))

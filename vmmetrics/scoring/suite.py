@@ -19,7 +19,7 @@ from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.functional.motion_index import VERSION as INDEX_VERSION
 from vmmetrics.metrics import METRICS
 from vmmetrics.metrics.registry import Metric, in_order, load_plugins, registered
-from vmmetrics.perception.presets import Wanted, load_preset, with_cas_model
+from vmmetrics.perception.presets import PresetOptions, load_preset, with_cas_model
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import MetricResult, Protocol, Tags
 from vmmetrics.video import read_clip
@@ -124,22 +124,22 @@ class Suite:
         if protocol not in get_args(Protocol):
             raise ValueError(f"Expected protocol to be one of {', '.join(get_args(Protocol))} but got {protocol!r}")
         load_plugins(plugins)
-        known = registered()
-        if not metrics or not known.keys() >= set(metrics):
-            raise ValueError(f"Expected metrics among {in_order(known)} but got {tuple(metrics)}")
+        available = registered()
+        if not metrics or not available.keys() >= set(metrics):
+            raise ValueError(f"Expected metrics among {in_order(available)} but got {tuple(metrics)}")
         self.preset = preset
         self.protocol: Protocol = protocol
         self.metrics = in_order(metrics)
-        wanted = set(self.metrics)
-        for metric in reversed(list(known.values())):  # a metric is registered after those whose results it reads
-            if metric.key in wanted:
-                wanted.update(metric.after)
-        self._computed = tuple(metric for key, metric in known.items() if key in wanted)  # in an order that can be
+        needed = set(self.metrics)
+        for metric in reversed(list(available.values())):  # a metric is registered after those whose results it reads
+            if metric.key in needed:
+                needed.update(metric.after)
+        self._computed = tuple(metric for key, metric in available.items() if key in needed)  # in an order that can be
         needs = {need for metric in self._computed for need in metric.needs}
         if cas_model is not None:
             needs.discard("plausibility")
         self.tf32 = tf32
-        self._preset = load_preset(preset, Wanted(frozenset(needs), protocol, threads, tf32))
+        self._preset = load_preset(preset, PresetOptions(frozenset(needs), protocol, threads, tf32))
         if cas_model is not None:
             self._preset = with_cas_model(self._preset, Path(cas_model))
         self.unused = self._preset.unused({need for metric in self._computed for need in metric.needs})

@@ -16,8 +16,8 @@ from vmmetrics.perception.embedded.plausibility.plausibility import (
     NAMES,
     REASONS,
     WEIGHTS,
-    LadderPlausibility,
     OrdinalModel,
+    OrdinalPlausibility,
     summarise,
     view_of,
 )
@@ -26,8 +26,8 @@ from vmmetrics.perception.embedded.plausibility.views import (
     LENGTH,
     MOST_VIEWS,
     Backbone,
-    choose_strands,
     pictures,
+    subsequences_of,
 )
 from vmmetrics.perception.scene import Models, Scene
 from vmmetrics.utils.weights.manifest import weight_path
@@ -40,23 +40,23 @@ def blank(frames: int, fps: float) -> Clip:
 
 
 def evidence_of(clip: Clip) -> PlausibilityEvidence:
-    images = pictures(clip.frames, choose_strands(clip)[0])
+    images = pictures(clip.frames, subsequences_of(clip)[0])
     return gather(images, Backbone(threads=1).features(images))
 
 
 def numbers_of(clip: Clip) -> dict[str, float]:
-    strand = choose_strands(clip)[0]
-    return dict(zip(NAMES, summarise(evidence_of(clip), *strand.views[0]), strict=True))
+    subsequence = subsequences_of(clip)[0]
+    return dict(zip(NAMES, summarise(evidence_of(clip), *subsequence.views[0]), strict=True))
 
 
-def scene_of(clip: Clip, model: LadderPlausibility) -> Scene:
+def scene_of(clip: Clip, model: OrdinalPlausibility) -> Scene:
     nothing: dict[str, object] = dict.fromkeys(("flow", "camera", "segmenter", "tracker", "pose", "quality"))
     return Scene(clip, Models(**nothing, plausibility=model))  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
-def model() -> LadderPlausibility:
-    return LadderPlausibility(threads=1)
+def model() -> OrdinalPlausibility:
+    return OrdinalPlausibility(threads=1)
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +83,8 @@ def trembling(clip: Clip, rows: slice, columns: slice) -> Clip:
 
 @given(st.integers(1, 400), st.floats(1.0, 120.0))
 def test_views_are_even_within_the_clip_and_not_too_many(frames, fps):
-    strands = choose_strands(blank(frames, fps))
-    views = [strand.frames[first:stop] for strand in strands for first, stop in strand.views]
+    subsequences = subsequences_of(blank(frames, fps))
+    views = [subsequence.frames[first:stop] for subsequence in subsequences for first, stop in subsequence.views]
     assert (len(views) == 0) == (frames < LEAST)
     assert len(views) <= MOST_VIEWS
     for view in views:
@@ -95,8 +95,10 @@ def test_views_are_even_within_the_clip_and_not_too_many(frames, fps):
 
 @pytest.mark.parametrize(("frames", "fps"), [(16, 8.0), (33, 16.0), (49, 8.0), (49, 24.0), (24, 16.0)])
 def test_no_frame_of_a_short_clip_is_lost(frames, fps):
-    strands = choose_strands(blank(frames, fps))
-    seen = {f for strand in strands for first, stop in strand.views for f in strand.frames[first:stop]}
+    subsequences = subsequences_of(blank(frames, fps))
+    seen = {
+        f for subsequence in subsequences for first, stop in subsequence.views for f in subsequence.frames[first:stop]
+    }
     assert seen == set(range(frames))
 
 
@@ -190,7 +192,7 @@ def test_a_model_of_other_numbers_is_refused(tmp_path: Path, classifier, monkeyp
 def test_the_same_clip_gives_the_same_answer(pan, model):
     first = model.classify(scene_of(pan, model))
     np.testing.assert_array_equal(model.classify(scene_of(pan, model)), first)
-    two_threads = LadderPlausibility(threads=2)
+    two_threads = OrdinalPlausibility(threads=2)
     np.testing.assert_allclose(two_threads.classify(scene_of(pan, two_threads)), first, atol=1e-4)
 
 

@@ -11,7 +11,7 @@ from scipy.spatial.distance import jensenshannon
 
 from vmmetrics.clip import Clip
 from vmmetrics.perception.embedded.plausibility.evidence import divergence, entropy, load_head
-from vmmetrics.perception.embedded.plausibility.plausibility import LadderPlausibility
+from vmmetrics.perception.embedded.plausibility.plausibility import OrdinalPlausibility
 from vmmetrics.perception.scene import Scene
 
 SLOW = np.array([[1.0, 0, 1.5], [0, 1.0, 0.5], [0, 0, 1.0]])
@@ -49,11 +49,11 @@ def test_the_head_gives_probabilities_one_cell_at_a_time():
 
 
 @pytest.fixture(scope="module")
-def model() -> LadderPlausibility:
-    return LadderPlausibility(threads=1)
+def model() -> OrdinalPlausibility:
+    return OrdinalPlausibility(threads=1)
 
 
-def unsteadiness(frames: np.ndarray, fps: float, model: LadderPlausibility) -> np.ndarray:
+def unsteadiness(frames: np.ndarray, fps: float, model: OrdinalPlausibility) -> np.ndarray:
     from types import SimpleNamespace
 
     clip = Clip(np.ascontiguousarray(frames), np.arange(len(frames)) / fps, fps)

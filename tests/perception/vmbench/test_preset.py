@@ -21,7 +21,7 @@ from released_fakes import FakeModels, FakePeople, noise_clip
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
-from vmmetrics.perception.presets import Wanted, load_preset
+from vmmetrics.perception.presets import PresetOptions, load_preset
 from vmmetrics.perception.scene import Scene
 from vmmetrics.perception.views import ViewPlan
 from vmmetrics.perception.vmbench import preset as module
@@ -136,7 +136,7 @@ def test_it_needs_what_its_metrics_ask_for(monkeypatch: pytest.MonkeyPatch, tmp_
     assert "sam-vit-huge" not in module.needed(None, "vmmetrics")
     monkeypatch.setenv("VMMETRICS_WEIGHTS", str(tmp_path))
     with pytest.raises(SetupError, match=r"vmmetrics weights fetch rtmdet-m-person rtmpose-m-body7"):
-        load_preset("vmbench", Wanted(abilities=("poses",)))
+        load_preset("vmbench", PresetOptions(abilities=("poses",)))
     with pytest.raises(SetupError, match="cotracker"):  # for PAS, which the threshold of MSS is chosen by
         Suite(preset="vmbench", metrics=("mss",))
 
@@ -177,7 +177,7 @@ def precision() -> Iterator[Any]:
 
 @pytest.mark.usefixtures("precision")
 def test_tf32_is_asked_for_and_on_record(fakes: FakeModels, monkeypatch: pytest.MonkeyPatch):
-    asked: list[Wanted] = []
+    asked: list[PresetOptions] = []
     load = suite_module.load_preset
     monkeypatch.setattr(suite_module, "load_preset", lambda name, wanted: asked.append(wanted) or load(name, wanted))
     plain = Settings("vmbench", "vmbench")
@@ -192,9 +192,9 @@ def test_tf32_is_asked_for_and_on_record(fakes: FakeModels, monkeypatch: pytest.
 def test_tf32_is_set_in_the_process_that_scores(precision: Any, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "locate", lambda *_: {})
     monkeypatch.setattr(module, "hashes", lambda *_: {})
-    load_preset("vmbench", Wanted())
+    load_preset("vmbench", PresetOptions())
     assert precision() == "highest"
-    load_preset("vmbench", Wanted(tf32=True))
+    load_preset("vmbench", PresetOptions(tf32=True))
     assert precision() == "high"
     with pytest.raises(ValueError, match="preset embedded runs on the CPU"):
-        load_preset("embedded", Wanted(tf32=True))
+        load_preset("embedded", PresetOptions(tf32=True))

@@ -1,9 +1,9 @@
-"""Global (camera) motion from the dense flow: which motion is the background's, and the simplest model of it.
+"""Global (camera) motion from dense flow: the background's motion, described by the simplest sufficient model.
 
-The largest coherent motion need not be the camera's: a subject may fill half of the frame. Three things tell them
-apart: a background surrounds its subject, so support counts by the area of the frame it is spread over and more
-along the left, top and right border; it is the same place a moment later, so neighbouring pairs vote; and its
-motion is that of one plane or one far scene, so it is explained more precisely than a body is.
+The largest coherent motion need not be the camera's: a subject may fill half of the frame. Three properties separate
+them: a background surrounds its subject, so support is weighted by the frame area it covers and more along the left,
+top and right border; it is at the same position a moment later, so neighbouring pairs vote; and it moves as one plane
+or one far scene, so a global model fits it more precisely than it fits a body.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from vmmetrics.types import FloatArray
 
 Kind = Literal["translation", "affine", "homography"]
 RIDGE = 1e-7
-"""Pull towards "no change", as a share of the total weight; matters only for parameters no point determines."""
+"""Regularisation towards the identity, as a share of the total weight; matters only for undetermined parameters."""
 
 PARAMETERS: dict[Kind, int] = {"translation": 2, "affine": 6, "homography": 8}
 
@@ -33,7 +33,7 @@ def apply(model: FloatArray, points: FloatArray) -> FloatArray:
 
 
 def rescale(model: FloatArray, scale: tuple[float, float]) -> FloatArray:
-    """Turn a model between working pixels into one between clip pixels (pixel centres at integers).
+    """Convert a model (3, 3) in working pixels to clip pixels (pixel centres at integers).
 
     ``scale`` is (sx, sy), clip pixels per working pixel, as in :class:`~vmmetrics.perception.scene.Flow`.
     """
@@ -44,11 +44,11 @@ def rescale(model: FloatArray, scale: tuple[float, float]) -> FloatArray:
 
 
 def fit(kind: Kind, points: FloatArray, targets: FloatArray, weights: FloatArray) -> FloatArray:
-    """Least-squares model (3, 3) of ``kind`` taking ``points`` (N, 2) to ``targets`` (N, 2) with ``weights`` (N,).
+    """Fit a model (3, 3) of ``kind`` from ``points`` (N, 2) to ``targets`` (N, 2), ``weights`` (N,), by least squares.
 
     The homography is fitted algebraically; between neighbouring frames its denominator is within a few per cent of
-    1, so that the algebraic error is the geometric one. Parameters that the points do not determine (all on a line,
-    say) stay at the identity.
+    1, where the algebraic error equals the geometric one. Parameters that the points do not determine (all on a line,
+    for example) stay at the identity.
     """
     total = weights.sum()
     if total <= 0:
@@ -58,7 +58,7 @@ def fit(kind: Kind, points: FloatArray, targets: FloatArray, weights: FloatArray
         model[:2, 2] = weights @ (targets - points) / total
         return model
     centre = weights @ points / total
-    # Rows: the plane that a coordinate is linear in, the change of x and y, and what the denominator does to x and y.
+    # Rows: the linear terms, the change of x and y, and the products of the denominator's terms with x and y.
     terms = np.ones((5 if kind == "affine" else 9, len(points)))
     p, q = terms[:2], np.empty((2, len(points)))
     np.subtract(points.T, centre[:, None], out=p)
@@ -93,10 +93,10 @@ def fit(kind: Kind, points: FloatArray, targets: FloatArray, weights: FloatArray
 
 
 def fit_similarity(points: FloatArray, targets: FloatArray, noise: float) -> FloatArray:
-    """Robust shift, turn and scale (3, 3) taking ``points`` (N, 2) to ``targets`` (N, 2).
+    """Fit a robust similarity transform (3, 3) from ``points`` (N, 2) to ``targets`` (N, 2).
 
-    Reweighted least squares from the median shift, in complex numbers. ``noise`` is the distance in pixels at which a
-    point's weight has fallen to a quarter; it starts sixteen times as large, for sets that turn or grow.
+    Reweighted least squares from the median shift, in complex numbers. ``noise`` is the residual in pixels at which a
+    point's weight has fallen to a quarter; the first round uses sixteen times as much, for sets that rotate or grow.
     """
     p, q = points[:, 0] + 1j * points[:, 1], targets[:, 0] + 1j * targets[:, 1]
     factor, shift = 1 + 0j, complex(np.median((q - p).real), np.median((q - p).imag))
@@ -110,7 +110,7 @@ def fit_similarity(points: FloatArray, targets: FloatArray, noise: float) -> Flo
 
 
 def affine_through(points: FloatArray, targets: FloatArray) -> FloatArray:
-    """Affine models (K, 3, 3) through K triplets (K, 3, 2); triplets that nearly lie on a line are left out."""
+    """Return affine models (K', 3, 3) through K triplets (K, 3, 2), without those of nearly collinear triplets."""
     corners = np.concatenate([points, np.ones((*points.shape[:2], 1))], -1)
     area = np.abs(np.linalg.det(corners))
     extent = np.ptp(points, axis=1).max(-1)
@@ -123,11 +123,11 @@ def affine_through(points: FloatArray, targets: FloatArray) -> FloatArray:
 
 
 CELLS = 8
-"""Coarse cells along each side over which support is levelled, so that a textured corner does not outvote the rest."""
+"""Cells along each side over which support is equalised: a textured corner does not outvote the rest."""
 
 TEXTURE = 5e-4
 """Corner strength (smaller eigenvalue of the 7 px structure tensor, OpenCV's scaling) at which a point has half
-weight: about what sensor noise of 4 grey levels alone reaches."""
+weight: the level that sensor noise of 4 grey levels reaches."""
 
 BORDER_WEIGHT = 3.0
 """Weight of the cells along the left, top and right border (1 elsewhere; subjects often stand on the lower one)."""
@@ -135,7 +135,7 @@ BORDER_WEIGHT = 3.0
 
 @dataclass(frozen=True)
 class _Sample:
-    """Flow of one pair at the sample points: where they go, and how much each says."""
+    """Flow of one frame pair at n sample points: positions, targets (n, 2), weights and expected errors (n,)."""
 
     points: FloatArray
     targets: FloatArray
@@ -143,10 +143,10 @@ class _Sample:
     noise: FloatArray
 
     def agreement(self, model: FloatArray, strictness: float = 1.0) -> FloatArray:
-        """(n,) in 0..1: how well each point follows ``model``.
+        """Return (n,) in 0..1, the agreement of each point with ``model``.
 
-        The square of Geman-McClure's kernel, which is also the weight that his loss gives in least squares. Its short
-        tail keeps a compromise between two motions from beating either.
+        The square of the Geman-McClure kernel, which is also the weight of that loss in least squares. Its short tail
+        keeps a compromise between two motions from scoring above either.
         """
         moved = model[:, :2] @ self.points.T + model[:, 2:]  # by planes, which is what numpy is fast at
         apart = moved[:2] / (moved[2] if model[2, :2].any() else model[2, 2]) - self.targets.T
@@ -160,15 +160,15 @@ STEP = 8
 HYPOTHESES = 192
 """Affine hypotheses drawn per pair."""
 NOISE, NOISE_SHARE = 0.2, 0.01
-"""Expected error of the flow in working pixels, plus this share of the motion."""
+"""Expected error of the flow: working pixels, plus a share of the motion."""
 STILL = 0.06
-"""Root-mean-square motion over the frame, working pixels a frame, below which the camera stands still."""
+"""Root-mean-square motion over the frame, working pixels per frame, below which the camera is static."""
 MEMORY = 6
 """Pairs on either side that vote on what is background."""
 MIN_VALID = 0.3
-"""Share of the textured points whose flow must hold both ways; fewer means a cut."""
+"""Share of the textured points with consistent forward and backward flow below which a pair counts as a cut."""
 MIN_INLIERS = 0.15
-"""Share of the (levelled) support that the model must explain."""
+"""Least share of the equalised support that the model must explain."""
 
 
 class GlobalMotion:
@@ -198,7 +198,7 @@ class GlobalMotion:
         return Camera(homographies, tuple(kinds), inliers)
 
     def _sample(self, flow: Flow, t: int) -> _Sample | None:
-        """Sample pair ``t`` on a regular grid; None where too little is textured or the flow does not hold."""
+        """Sample pair ``t`` on a regular grid; None with too little texture or consistent flow."""
         height, width = flow.images.shape[1:]
         step = max(2, min(STEP, min(height, width) // 12))
         rows, columns = np.mgrid[step // 2 : height : step, step // 2 : width : step].reshape(2, -1)
@@ -213,7 +213,7 @@ class GlobalMotion:
         cell = cell_y * CELLS + cell_x
         weights = texture * valid
         per_cell = np.bincount(cell, weights, CELLS * CELLS)
-        # A quarter of the mean is the floor: a cell with one weak corner must not weigh like a textured one.
+        # A quarter of the mean is the floor: a cell with one weak corner must not weigh as much as a textured one.
         weights = weights / np.maximum(per_cell, 0.25 * per_cell.mean())[cell]
         border = (cell_x == 0) | (cell_x == CELLS - 1) | (cell_y == 0)
         weights = np.where(border, BORDER_WEIGHT, 1.0) * weights
@@ -221,7 +221,7 @@ class GlobalMotion:
         return _Sample(points, points + motion, weights / weights.sum(), noise)
 
     def _candidates(self, sample: _Sample, seed: int) -> list[FloatArray]:
-        """Up to three different motions with much support, and standing still."""
+        """Return the identity and three distinct motions with the most support."""
         rng = np.random.default_rng(seed)
         drawn = rng.choice(len(sample.points), size=(HYPOTHESES, 3), p=sample.weights)
         models = affine_through(sample.points[drawn], sample.targets[drawn])
@@ -230,61 +230,61 @@ class GlobalMotion:
         models = np.concatenate([models, shifts])
         some = rng.choice(len(sample.points), size=min(400, len(sample.points)), replace=False)
         few = _Sample(sample.points[some], sample.targets[some], sample.weights[some], sample.noise[some])
-        # Lenient, as each hypothesis hangs on three noisy points. Single precision is ample and twice as fast.
+        # Lenient, as each hypothesis rests on three noisy points. Single precision suffices and is twice as fast.
         strictness = (0.5 / few.noise).astype(np.float32)
         plane = (np.concatenate([few.points.T, np.ones((1, len(some)))]) * strictness).astype(np.float32)
         apart = models[:, :2].reshape(-1, 3).astype(np.float32) @ plane
         apart = apart.reshape(-1, 2, len(some)) - (few.targets.T * strictness).astype(np.float32)
         kernel = 1.0 / (1.0 + apart[:, 0] ** 2 + apart[:, 1] ** 2)
         agreement = kernel * kernel
-        found: list[FloatArray] = [np.eye(3)]
+        candidates: list[FloatArray] = [np.eye(3)]
         weights = few.weights
         for _ in range(3):
             best = int(np.argmax(agreement @ weights))
             model = self._refine("affine", few, models[best], few.weights, (0.3, 0.5, 0.7, 1.0))
-            found.append(model)
+            candidates.append(model)
             weights = weights * (1.0 - few.agreement(model, strictness=0.5))
-        return found
+        return candidates
 
     def _refine(
         self, kind: Kind, sample: _Sample, start: FloatArray, weights: FloatArray, strictness: tuple[float, ...]
     ) -> FloatArray:
-        """Iteratively reweighted least squares from ``start``, one step per ``strictness``."""
+        """Refine ``start`` by iteratively reweighted least squares, one iteration per ``strictness``."""
         model = start
         for strict in strictness:
             model = fit(kind, sample.points, sample.targets, weights * sample.agreement(model, strict))
         return model
 
     def _best(self, sample: _Sample, models: list[FloatArray], weights: FloatArray) -> FloatArray:
-        """The candidate with the largest weighted support."""
+        """Return the candidate with the largest weighted support."""
         return max(models, key=lambda model: float(weights @ sample.agreement(model)))
 
     def _background_prior(self, samples: list[_Sample | None], models: list[FloatArray | None]) -> FloatArray:
-        """(pairs, n) weights: how steadily a place followed the motion chosen around that time."""
+        """Return (pairs, n) weights: how consistently a position followed the motion selected in nearby pairs."""
         size = next((len(s.points) for s in samples if s is not None), 1)
         followed = np.full((len(samples), size), np.nan)
         for t, (sample, model) in enumerate(zip(samples, models, strict=True)):
             if sample is not None and model is not None:
                 followed[t] = sample.agreement(model)
-        known = np.isfinite(followed)
+        measured = np.isfinite(followed)
         prior = np.ones_like(followed)
         for t in range(len(samples)):
             around = slice(max(0, t - MEMORY), t + MEMORY + 1)
-            count = known[around].sum(0)
-            prior[t] = np.where(known[around], followed[around], 0.0).sum(0) / np.maximum(count, 1)
-        # 0.05 keeps a place that was covered until now from being ignored for good.
+            count = measured[around].sum(0)
+            prior[t] = np.where(measured[around], followed[around], 0.0).sum(0) / np.maximum(count, 1)
+        # 0.05 keeps a position that was covered so far from being ignored permanently.
         return 0.05 + np.square(prior)
 
     def _decide(
         self, sample: _Sample, candidates: list[FloatArray], weights: FloatArray
     ) -> tuple[FloatArray, str, float]:
-        """Choose the background's motion and its simplest sufficient model."""
+        """Return the background's motion as its simplest sufficient model, its kind and its inlier share."""
         weights = weights / weights.sum()
         coarse = self._best(sample, candidates, weights)
         share = float(weights @ (sample.agreement(coarse, 0.3) > 0.25))
         if share < MIN_INLIERS:
             return np.eye(3), "unknown", share
-        # A plane that tilts bends away from every affine motion, so the richest model is fitted first, from far.
+        # A tilting plane departs from every affine motion, so the richest model is fitted first, leniently.
         rich = self._refine("homography", sample, coarse, weights, (0.25, 0.25, 0.35, 0.5, 0.7, 1.0))
         if weights @ sample.agreement(rich) > weights @ sample.agreement(coarse):
             coarse = rich
@@ -295,14 +295,14 @@ class GlobalMotion:
         kinds: tuple[Kind, ...] = ("translation", "affine", "homography")
         if count < 12:
             kinds = kinds[:1]
-        elif count < 40 or quarters.min() <= 0.04 * quarters.sum():  # a homography needs all four of them
+        elif count < 40 or quarters.min() <= 0.04 * quarters.sum():  # a homography needs support in all four
             kinds = kinds[:2]
         fitted: list[tuple[float, Kind, FloatArray]] = []
         for kind in kinds:
             model = self._refine(kind, sample, coarse, weights, (0.5, 0.7, 1.0, 1.0, 1.0))
             gap = np.square(apply(model, sample.points) - sample.targets).sum(-1)
             rss = float(followers @ np.minimum(gap, 9 * sample.noise**2) / followers.sum())
-            # Bayesian information; flow at neighbouring points shares its error, so a quarter of them count.
+            # Bayesian information criterion; neighbouring points share their error, so a quarter of them count.
             cost = count / 2 * np.log(rss + 1e-4) + PARAMETERS[kind] * np.log(max(count / 4, 2.0))
             fitted.append((cost, kind, model))
         _, kind, model = min(fitted, key=lambda one: one[0])

@@ -1,7 +1,7 @@
 """Dense optical flow, forwards and backwards, at one working resolution for clips of any size.
 
-DIS flow (Kroeger et al., "Fast Optical Flow using Dense Inverse Search", ECCV 2016) as OpenCV ships it. Its stripes are
-fixed in number, so its answer does not depend on how many threads compute them.
+DIS flow (Kroeger et al., "Fast Optical Flow using Dense Inverse Search", ECCV 2016) as implemented in OpenCV. The
+number of its stripes is fixed, so the result does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -18,20 +18,19 @@ from vmmetrics.perception.scene import Flow, Scene
 from vmmetrics.types import BoolArray, FloatArray
 
 SHORT_SIDE = 256
-"""Working short side in pixels: about 6 ms a pair and direction on two laptop threads, at 0.1 px of error."""
+"""Working short side, pixels: about 6 ms per pair and direction on two laptop threads, at an error of 0.1 px."""
 
 MIN_SIDE = 48
-"""DIS matches 8 px patches over a pyramid and refuses pictures below 12 px; smaller clips are enlarged to this."""
+"""Least working side, pixels; smaller clips are enlarged to it. DIS refuses images below 12 px."""
 
 MAX_ASPECT = 4.0
-"""Beyond this ratio of sides the short side shrinks, so that a strip costs no more than an ordinary picture."""
+"""Aspect ratio above which the short side shrinks, which bounds the cost of a strip."""
 
 
 def working_size(width: int, height: int) -> tuple[int, int]:
     """Return (w, h) of the working images of a clip of ``width`` x ``height`` pixels.
 
-    The short side becomes :data:`SHORT_SIDE` where the clip is larger, and stays what it is where it is smaller, down
-    to :data:`MIN_SIDE`, below which the picture is enlarged.
+    The short side is at most :data:`SHORT_SIDE` and at least :data:`MIN_SIDE`.
 
     >>> working_size(720, 480), working_size(160, 120), working_size(16, 16)
     ((384, 256), (160, 120), (48, 48))
@@ -42,8 +41,8 @@ def working_size(width: int, height: int) -> tuple[int, int]:
 
 
 TOLERANCE, TOLERANCE_SHARE = 0.8, 0.1
-"""Working pixels by which forward and backward may differ, and, squares added, share of the motion, with which the
-error grows (as in Sundaram et al., ECCV 2010)."""
+"""Forward-backward error allowed: working pixels, plus a share of the motion, their squares added (as in Sundaram et
+al., ECCV 2010)."""
 
 
 class DISFlow:
@@ -65,7 +64,7 @@ class DISFlow:
         dis: Any = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
         grid = pixel_grid(width, height)
         for t in range(pairs):
-            # The very same picture (a repeated frame) needs no search, and DIS would give noise in flat areas.
+            # A repeated frame needs no search, and DIS would give noise in flat areas.
             if np.array_equal(images[t], images[t + 1]):
                 forward_valid[t] = backward_valid[t] = True
                 continue
@@ -78,7 +77,7 @@ class DISFlow:
 
 
 def agree(there: FloatArray, back: FloatArray, grid: FloatArray) -> BoolArray:
-    """Whether going ``there`` and ``back`` again ends where it began, inside the picture all the way."""
+    """Return (h, w) bool, True where flow ``there`` and ``back`` (h, w, 2) are consistent and stay within the frame."""
     x, y = cv2.split(there)  # plane by plane: numpy is slow over a last axis of two
     across, down = x + grid[..., 0], y + grid[..., 1]
     u, v = cv2.split(cv2.remap(back, across, down, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE))
@@ -88,7 +87,7 @@ def agree(there: FloatArray, back: FloatArray, grid: FloatArray) -> BoolArray:
 
 
 def inside(points: FloatArray, height: int, width: int) -> BoolArray:
-    """Whether ``points`` (..., 2) x, y lie in a picture."""
+    """Return (...) bool, True where ``points`` (..., 2) x, y lie within a frame of ``height`` x ``width`` pixels."""
     return _within(points[..., 0], points[..., 1], height, width)
 
 
@@ -96,20 +95,20 @@ def _within(x: FloatArray, y: FloatArray, height: int, width: int) -> BoolArray:
     return np.asarray((x > -0.5) & (x < width - 0.5) & (y > -0.5) & (y < height - 0.5))
 
 
-def in_frame(places: FloatArray) -> BoolArray:
-    """Whether ``places`` (h, w, 2) x, y of a picture (h, w) lie between the centres of its outermost pixels."""
-    height, width = places.shape[:2]
-    x, y = places[..., 0], places[..., 1]  # numpy is slow over a last axis of two
+def in_frame(points: FloatArray) -> BoolArray:
+    """Return (h, w) bool, True where ``points`` (h, w, 2) x, y lie between the centres of the outermost pixels."""
+    height, width = points.shape[:2]
+    x, y = points[..., 0], points[..., 1]  # numpy is slow over a last axis of two
     return np.asarray((x >= 0) & (x <= width - 1) & (y >= 0) & (y <= height - 1))
 
 
-def look_up(image: FloatArray, places: FloatArray) -> FloatArray:
-    """Bilinear ``image`` (h, w) or (h, w, C) float32 at ``places`` (N, K, 2) x, y; beyond the border, the border."""
+def look_up(image: FloatArray, points: FloatArray) -> FloatArray:
+    """Sample ``image`` (h, w) or (h, w, C) float32 bilinearly at ``points`` (N, K, 2); the border is replicated."""
     no_second_map: Any = None
-    looked = cv2.remap(
-        image, places.astype(np.float32, copy=False), no_second_map, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
+    values = cv2.remap(
+        image, points.astype(np.float32, copy=False), no_second_map, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
     )
-    return looked.astype(np.float32, copy=False)
+    return values.astype(np.float32, copy=False)
 
 
 @lru_cache(maxsize=16)
@@ -126,10 +125,10 @@ def pixel_grid(width: int, height: int) -> FloatArray:
 Index = NDArray[np.integer] | BoolArray
 
 RADIUS = 4
-"""Patches are 9 x 9 working pixels: at a short side of 256 about 3.5 % of it, small enough for limbs."""
+"""Half width of patches: 9 x 9 working pixels, about 3.5 % of a short side of 256, small enough for limbs."""
 
 NOISE = 4.0
-"""Grey levels of noise and compression that say nothing about likeness; flat patches are alike within it."""
+"""Grey levels of noise and compression; stabilises the similarity of flat patches."""
 
 
 def _offsets(radius: int) -> FloatArray:
@@ -141,18 +140,18 @@ def _offsets(radius: int) -> FloatArray:
 OFFSETS = _offsets(RADIUS)
 _WIDER = _offsets(RADIUS + 1)
 WINDOW = np.exp(-np.square(OFFSETS).sum(0) / (2 * 2.5**2))
-"""Gaussian weight over the patch, so that what a mask's border lets in at the rim matters little."""
+"""Gaussian weight over the patch: background at its rim counts little."""
 
 
 @dataclass
 class Patches:
-    """What N points looked like when last looked at closely; coordinates by planes, which is what numpy is fast at.
+    """Reference patches of N points; coordinates are stored in planes, which numpy processes fastest.
 
     Attributes:
         values: (N, 81) grey levels.
-        slopes: (N, 2, 81) their derivatives along x and y.
-        weights: (N, 81) window times whether that pixel was inside the picture.
-        offsets: (2, 81) where the pixels lie about the point.
+        slopes: (N, 2, 81) derivatives along x and y.
+        weights: (N, 81) Gaussian window, nearly 0 for pixels outside the frame.
+        offsets: (2, 81) x and y of the pixels relative to the point.
     """
 
     values: FloatArray
@@ -177,14 +176,14 @@ class Patches:
         return Patches(self.values[which], self.slopes[which], self.weights[which], self.offsets)
 
     def corner(self) -> FloatArray:
-        """(N,) root-mean-square slope in the direction in which a patch changes least: how unmistakable it is."""
+        """Return (N,) root-mean-square slope, grey levels a pixel, in the direction in which a patch changes least."""
         weighted = self.weights[:, None] * self.slopes
         tensor = weighted @ np.swapaxes(self.slopes, 1, 2) / self.weights.sum(1)[:, None, None]
         least: FloatArray = np.linalg.eigvalsh(tensor)[:, 0]
         return np.sqrt(np.maximum(least, 0.0))
 
     def coarse(self, times: int) -> Patches:
-        """Return every other row and column of the patches, the whole set ``times`` times over."""
+        """Return every other row and column of the patches, the set repeated ``times`` times."""
         few = (self.offsets % 2 == 0).all(0)
         return Patches(
             np.tile(self.values[:, few], (times, 1)),
@@ -194,14 +193,14 @@ class Patches:
         )
 
     def replace(self, which: Index, new: Patches) -> None:
-        """Put ``new`` in the places ``which``."""
+        """Replace the patches ``which`` by ``new``, in place."""
         self.values[which], self.slopes[which], self.weights[which] = new.values, new.slopes, new.weights
 
     def likeness(self, image: FloatArray, points: FloatArray, linear: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """How alike ``image`` at ``points`` (N, 2) is, its patches turned and scaled by ``linear`` (N, 2, 2).
+        """Compare ``image`` at ``points`` (N, 2) with the patches, rotated and scaled by ``linear`` (N, 2, 2).
 
         Returns:
-            (N,) likeness up to 1 (contrast and structure, as in SSIM with NOISE as stabiliser), and (N,) change of
+            (N,) similarity up to 1 (contrast and structure, as in SSIM with NOISE as stabiliser), and (N,) change of
             mean grey level.
         """
         x, y = _around(points, linear @ self.offsets)
@@ -214,10 +213,10 @@ class Patches:
         return likeness[:, 0], (mean_2 - mean_1)[:, 0]
 
     def fit(self, image: FloatArray, points: FloatArray, linear: FloatArray, steps: int = 4) -> FloatArray:
-        """Move ``points`` to where the patches fit best, as far as their texture can tell.
+        """Return ``points`` (N, 2) moved to where the patches fit best, in at most ``steps`` steps of up to 1 px.
 
-        Inverse compositional Lucas-Kanade (Baker & Matthews, IJCV 2004) with mean and contrast free, and a pull
-        towards the given points as strong as what NOISE alone would seem to say: a direction without texture stays.
+        Inverse compositional Lucas-Kanade (Baker & Matthews, IJCV 2004) with mean and contrast free, regularised
+        towards the initial points by the variance of NOISE: a point does not move along a direction without texture.
         """
         grid = linear @ self.offsets
         weights = self.weights
@@ -250,22 +249,26 @@ def _around(points: FloatArray, offsets: FloatArray) -> tuple[FloatArray, FloatA
 def _sampled(image: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
     """Return bilinear ``image`` (h, w) float32 at ``x`` and ``y``, each (N, K)."""
     height, width = image.shape
-    # Far places overflow OpenCV's fixed-point coordinates.
+    # Coordinates far outside overflow OpenCV's fixed-point format.
     across = np.clip(x, -16.0, width + 16.0).astype(np.float32)
     down = np.clip(y, -16.0, height + 16.0).astype(np.float32)
     return np.asarray(cv2.remap(image, across, down, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE))
 
 
 def sample(image: FloatArray, points: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Bilinear ``image`` (h, w) or (h, w, 2) float32 at ``points`` (N, K, 2), and (N, K) whether they lie inside it."""
+    """Sample ``image`` (h, w) or (h, w, 2) float32 bilinearly at ``points`` (N, K, 2).
+
+    Returns:
+        The values, and (N, K) bool, True where a point lies inside the image.
+    """
     height, width = image.shape[:2]
-    # Far places overflow OpenCV's fixed-point coordinates.
-    places = np.clip(points, -16.0, np.array([width + 16.0, height + 16.0]))
-    return look_up(image, places), inside(points, height, width)
+    # Coordinates far outside overflow OpenCV's fixed-point format.
+    clipped = np.clip(points, -16.0, np.array([width + 16.0, height + 16.0]))
+    return look_up(image, clipped), inside(points, height, width)
 
 
 def _moments(values: FloatArray, weights: FloatArray, total: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return mean (N, 1), ``values`` (N, K) less their mean, float64, and variance (N, 1), weighed."""
+    """Return the weighted mean (N, 1), ``values`` (N, K) less their mean, float64, and the weighted variance (N, 1)."""
     mean = np.einsum("nk,nk->n", weights, values)[:, None] / total
     centred = values - mean
     return mean, centred, np.einsum("nk,nk,nk->n", weights, centred, centred)[:, None] / total

@@ -1,4 +1,4 @@
-"""Networks of LiteRT, opened without the line that it writes to stderr at the first of a process."""
+"""LiteRT networks, opened without the notice that the library writes to stderr once a process."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-_NOTICE = b"INFO: "  # what lines of the library's log begin with that report no trouble
+_NOTICE = b"INFO: "  # prefix of the library's log lines that report no trouble
 _lock = Lock()
 _opened = False  # it writes the line once a process
 
 
 def open_network(path: Path, threads: int | None) -> Any:
-    """Open a ``.tflite`` network, ready to be fed.
+    """Open a ``.tflite`` network with its tensors allocated.
 
     Args:
         path: The file.
-        threads: Threads that it may use, None for its own choice; its results do not depend on it.
+        threads: Threads to use, None for LiteRT's choice; the results do not depend on it.
 
     Returns:
         A LiteRT interpreter.
 
     Raises:
-        ValueError: The file is no network.
+        ValueError: The file is not a network.
     """
     from ai_edge_litert.interpreter import Interpreter
 
@@ -47,13 +47,13 @@ def open_network(path: Path, threads: int | None) -> Any:
 
 @contextlib.contextmanager
 def _without_notices() -> Iterator[None]:
-    """Hold back what is written to the process's stderr, then pass it on without the notices.
+    """Buffer the process's stderr, then write it without the notices.
 
-    The library has no switch for its log and writes past :data:`sys.stderr`, so the file descriptor is turned aside.
+    The library has no switch for its log and bypasses :data:`sys.stderr`, so the file descriptor is redirected.
     """
     with tempfile.TemporaryFile() as aside:
         try:
-            kept = os.dup(2)
+            stderr_copy = os.dup(2)
         except OSError:  # stderr is closed: nobody would read it
             yield
             return
@@ -61,8 +61,8 @@ def _without_notices() -> Iterator[None]:
             os.dup2(aside.fileno(), 2)
             yield
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
+            os.dup2(stderr_copy, 2)
+            os.close(stderr_copy)
             aside.seek(0)
             with contextlib.suppress(OSError):
                 os.write(2, b"".join(line for line in aside if not line.startswith(_NOTICE)))

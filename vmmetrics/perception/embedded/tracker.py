@@ -1,11 +1,11 @@
-"""Points followed through a clip: flow says where to look, the point's own picture whether it is there.
+"""Point tracking through a clip: flow predicts positions, reference patches decide visibility and correct drift.
 
 One call follows one set of points that belong together (an object, the background). For every step
-1. visible points go where the flow takes them and are shifted until they fit their reference patch, which stops drift;
-2. the motion of the set, a similarity fitted to them, carries the points that cannot be seen, so that a point that left
-   the picture goes on outside it, and one behind an occluder moves on with the rest;
-3. a point is visible where its patch fits, some of its neighbours are visible too;
-4. a set out of sight altogether moves with the camera and its own dying speed, and is searched for around there.
+1. visible points follow the flow and are shifted until they fit their reference patch, which stops drift;
+2. the motion of the set, a similarity fitted to them, carries the invisible points: outside the frame, or behind an
+   occluder together with the rest;
+3. a point is visible where its patch fits and some of its neighbours are visible too;
+4. a set that is wholly invisible moves with the camera and its own decaying speed, and is searched for around there.
 """
 
 from __future__ import annotations
@@ -19,40 +19,40 @@ from vmmetrics.perception.scene import Camera, Flow, PointTracks, Scene
 from vmmetrics.types import BoolArray, FloatArray, IntArray
 
 DISTINCT = 5.0
-"""Grey levels per pixel, in the direction of least change, from which on a patch is not found just anywhere."""
+"""Slope in grey levels per pixel, in the direction of least change, from which a patch is distinctive."""
 
 WHOLE = 0.7
-"""Share of the points in the picture that must be visible for their arrangement to be trusted."""
+"""Share of the points within the frame that must be visible for their layout to be trusted."""
 
 LONGEST_SEARCH = 128.0
-"""Working pixels that a set out of sight may have gone, half of a usual frame's height."""
+"""Working pixels that an invisible set may have moved: half the height of a usual frame."""
 
 
 ALIKE = 0.55
-"""Likeness to its reference patch at which a point that the flow follows stays visible. Likeness is that of
-:meth:`~vmmetrics.perception.embedded.flow.Patches.likeness`."""
+"""Similarity to its reference patch (:meth:`~vmmetrics.perception.embedded.flow.Patches.likeness`) from which a point
+with consistent flow stays visible."""
 
 SURE = 0.75
-"""Likeness at which a point counts as seen where the flow does not vouch for it."""
+"""Similarity from which a point without consistent flow counts as visible."""
 
 RENEW_BELOW = 0.85
-"""Likeness under which a point that is safely followed gets a new reference patch (it turned)."""
+"""Similarity below which a point with consistent flow gets a new reference patch (its surface turned)."""
 
 REACH = 3.0
-"""Working pixels, the farthest that fitting the patch may move a point away from where the flow took it."""
+"""Largest distance, working pixels, that fitting the patch may move a point from the flow's prediction."""
 
 LIGHTING = 35.0
-"""Change of grey level, against that of the whole set, that shows another surface."""
+"""Change of grey level, relative to the whole set's, from which a patch shows another surface."""
 
 NEIGHBOURS = 6
-"""How many nearest points say where a point should be and whether it can be visible."""
+"""Number of nearest points that predict a point's position and support its visibility."""
 
 SPEED_HALF_LIFE = 0.25
-"""Seconds in which the assumed own speed of a set out of sight halves."""
+"""Half-life, seconds, of the assumed own speed of an invisible set."""
 
 
 class GridTracker:
-    """Follows sets of query points forwards and backwards; same answer as CoTracker gives."""
+    """Tracker of query points, forwards and backwards, with the output format of CoTracker."""
 
     def track(self, scene: Scene, queries: FloatArray) -> PointTracks:
         """Track ``queries`` (N, 3): frame index, x, y in clip pixels.
@@ -79,7 +79,7 @@ class GridTracker:
 
 
 class _Walk:
-    """One set of points on its way in one direction of time."""
+    """State of one set of points, tracked in one direction of time."""
 
     def __init__(self, flow: Flow, camera: Camera, forwards: bool, decay: float) -> None:
         self.images, self.forwards, self.decay = flow.images, forwards, decay
@@ -93,7 +93,7 @@ class _Walk:
         count, frames = len(start), len(self.images)
         self.at = at.copy()
         self.seen = np.zeros(count, np.bool_)
-        self.last_known = start.copy()
+        self.last_seen = start.copy()
         self.linear = np.tile(np.eye(2), (count, 1, 1))
         self.layout = at.copy()
         self.reference = Patches.cut(np.zeros((1, 1), np.float32), at)
@@ -111,12 +111,12 @@ class _Walk:
                 break
             following = self.images[t + order.step].astype(np.float32)
             if len(active):
-                found = self._step(t, active, image, following)
-                self._close_gaps(found, t + order.step, xy)
+                reappeared = self._step(t, active, image, following)
+                self._close_gaps(reappeared, t + order.step, xy)
             image = following
 
     def _step(self, t: int, active: IntArray, image: FloatArray, following: FloatArray) -> IntArray:
-        """Go from frame ``t`` to the next one; returns the points that were found again."""
+        """Advance from frame ``t`` to the next one and return the points that became visible again."""
         pair = t if self.forwards else t - 1
         was, seen = self.at[active], self.seen[active]
         motion = sample(self.flow[pair], was[:, None])[0][:, 0]
@@ -131,19 +131,19 @@ class _Walk:
         fits = self._inside(at) & (likeness >= np.where(safe, ALIKE, SURE))
         fits &= safe | hidden | (np.hypot(*(at - expected).T) < REACH / 2)
         now = self._supported(at, fits)
-        found = now & ~seen
+        reappeared = now & ~seen
         if hidden and self._convincing(active, likeness, at - expected):
-            carried, found = expected, np.ones_like(seen)
+            carried, reappeared = expected, np.ones_like(seen)
         elif hidden:
-            now, found = np.zeros_like(seen), np.zeros_like(seen)
+            now, reappeared = np.zeros_like(seen), np.zeros_like(seen)
         self.at[active] = np.where(now[:, None], at, carried)
         self.seen[active] = now
         self._remember(pair, active, linear, vanished=bool(seen.any() and not now.any()))
         self._renew(pair, active, image, following, was, now & safe & (likeness < RENEW_BELOW))
-        return active[found]
+        return active[reappeared]
 
     def _remember(self, pair: int, active: IntArray, linear: FloatArray, vanished: bool) -> None:
-        """Keep the arrangement of the points while it can be trusted; a set out of sight returns to it.
+        """Update the layout of the points while it can be trusted; a set that vanishes is reset to it.
 
         Points that an occluder is about to cover stick to its edge for a frame or two.
         """
@@ -157,7 +157,7 @@ class _Walk:
             self.at[active] = self.layout[active]
 
     def _carry(self, pair: int, was: FloatArray, there: FloatArray, safe: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """Where the set's motion takes every point, and how it turns and scales patches (2, 2)."""
+        """Return the positions (N, 2) predicted by the set's motion, and its linear part (2, 2) for the patches."""
         by_camera = apply(self.camera[pair], was)
         count = int(safe.sum())
         if count == 0:
@@ -166,7 +166,7 @@ class _Walk:
             return by_camera + self.speed, np.eye(2)
         self.lead = np.zeros(2)
         own = np.median(there[safe] - by_camera[safe], axis=0)
-        # The few points still seen while a set goes behind something say less about its speed than all did before.
+        # The few points still visible while a set gets occluded tell less about its speed than all did before.
         trust = 0.5 * (count / len(was)) ** 2 if self.cruise.any() else 1.0
         self.cruise = self.speed = self.cruise + trust * (own - self.cruise)
         if count < max(8, len(was) / 3) or np.ptp(was[safe], axis=0).max() < 6:
@@ -177,7 +177,7 @@ class _Walk:
     def _fit(
         self, reference: Patches, image: FloatArray, begin: FloatArray, linear: FloatArray, seen: BoolArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Shift points until their patches fit; returns where (N, 2) and the likeness (N,), −1 for another surface."""
+        """Shift points until their patches fit; return positions (N, 2) and similarity (N,), −1 for another surface."""
         at = begin.copy()
         likeness = np.full(len(begin), -1.0)
         near = np.flatnonzero(self._inside(begin))
@@ -194,7 +194,7 @@ class _Walk:
         return at, likeness
 
     def _expected(self, was: FloatArray, there: FloatArray, carried: FloatArray, safe: BoolArray) -> FloatArray:
-        """Where points should be: as the set moves, and as the flow of the nearest ones differs from it in the median.
+        """Return predicted positions (N, 2): the set's motion plus the nearest points' median deviation from it.
 
         At the rim of an object the flow is half the background's; its neighbours further in correct it.
         """
@@ -204,22 +204,22 @@ class _Walk:
         return np.asarray(carried + np.median((there - carried)[safe][near], axis=1))
 
     def _convincing(self, active: IntArray, likeness: FloatArray, shifted: FloatArray) -> bool:
-        """Whether enough points that cannot be mistaken for others were found, all together, for a lost set to be back.
+        """Return True if enough distinctive points fit, with a common shift, for an invisible set to be back.
 
-        ``shifted`` (N, 2) is how far each point was moved to fit; by chance they go every way.
+        ``shifted`` (N, 2) is the displacement of each point by the fit; chance matches have no common direction.
         """
         distinct = self.reference[active].corner() > DISTINCT
         if distinct.sum() < 4:
             return False
-        found = distinct & (likeness >= SURE + 0.05)
-        if found.any():
-            found &= np.hypot(*(shifted - np.median(shifted[found], axis=0)).T) < 1.0
-        return bool(found.sum() >= 0.35 * distinct.sum())
+        matched = distinct & (likeness >= SURE + 0.05)
+        if matched.any():
+            matched &= np.hypot(*(shifted - np.median(shifted[matched], axis=0)).T) < 1.0
+        return bool(matched.sum() >= 0.35 * distinct.sum())
 
     def _supported(self, at: FloatArray, fits: BoolArray) -> BoolArray:
-        """Leave out chance finds in a set of eight or more.
+        """Return ``fits`` (N,) without chance matches, in a set of eight or more.
 
-        A third of a visible point's neighbours are visible, and a fifth of all points that lie in the picture.
+        A third of a visible point's neighbours are visible, and a fifth of all points within the frame.
         """
         if len(at) < 8 or not fits.any():
             return fits
@@ -230,16 +230,16 @@ class _Walk:
         return supported
 
     def _renew(
-        self, pair: int, active: IntArray, image: FloatArray, following: FloatArray, was: FloatArray, wanted: BoolArray
+        self, pair: int, active: IntArray, image: FloatArray, following: FloatArray, was: FloatArray, stale: BoolArray
     ) -> None:
-        """Give points that changed slowly, with nothing passing in front of them, a new reference patch."""
-        wanted = wanted.copy()
+        """Renew the reference patches of ``stale`` (N,) points that have consistent flow around them."""
+        stale = stale.copy()
         for dx, dy in ((-3, -3), (3, -3), (-3, 3), (3, 3)):
-            wanted &= self._is_valid(pair, was + np.array([dx, dy]))
-        which = active[wanted]
+            stale &= self._is_valid(pair, was + np.array([dx, dy]))
+        which = active[stale]
         if len(which) == 0:
             return
-        lately = Patches.cut(image, was[wanted])
+        lately = Patches.cut(image, was[stale])
         upright = np.tile(np.eye(2), (len(which), 1, 1))
         likeness, _ = lately.likeness(following, self.at[which], upright)
         which = which[likeness >= 0.9]
@@ -248,33 +248,33 @@ class _Walk:
             self.linear[which] = np.eye(2)
 
     def _search(self, image: FloatArray, active: IntArray, carried: FloatArray, linear: FloatArray) -> FloatArray:
-        """Offset (2,) at which the hidden set shows again, 0 where it does not."""
+        """Return the offset (2,) at which the invisible set reappears, 0 where it does not."""
         textured = np.flatnonzero(self.reference[active].corner() > DISTINCT)
         some = textured[:: max(1, len(textured) // 24)]
         length = min(float(np.hypot(*self.lead)), LONGEST_SEARCH)
-        # It may have kept its speed, or slowed down or stopped out of sight: look all along that way.
+        # It may have kept its speed, slowed down or stopped while invisible: search along that whole path.
         ahead = self.lead / np.hypot(*self.lead) if length > 0 else np.array([1.0, 0.0])
         along, across = np.arange(-12.0, 1.2 * length + 13.0, 3.0), np.arange(-9.0, 10.0, 3.0)
         grid = np.stack(np.meshgrid(along, across), -1).reshape(-1, 2)
         offsets = grid @ np.array([ahead, [-ahead[1], ahead[0]]])
-        places = carried[some] + offsets[:, None]
-        within = self._inside(places)
+        candidates = carried[some] + offsets[:, None]
+        within = self._inside(candidates)
         possible = within.mean(1) >= 0.2 if len(some) else np.zeros(len(offsets), np.bool_)
         if len(some) < 4 or not possible.any():
             return np.zeros(2)
-        offsets, places, within = offsets[possible], places[possible], within[possible]
+        offsets, candidates, within = offsets[possible], candidates[possible], within[possible]
         reference = self.reference[active[some]].coarse(len(offsets))
         turn = np.tile(linear[some], (len(offsets), 1, 1))
-        likeness, shift = reference.likeness(image, places.reshape(-1, 2), turn)
+        likeness, shift = reference.likeness(image, candidates.reshape(-1, 2), turn)
         hit = (likeness > 0.6) & (np.abs(shift) < LIGHTING)
         share = (hit.reshape(within.shape) & within).mean(1)
         best = int(np.argmax(share))
         return offsets[best] if share[best] >= 0.2 else np.zeros(2)
 
-    def _close_gaps(self, found: IntArray, now: int, xy: FloatArray) -> None:
-        """Let points that were found again have moved evenly, but for the camera, since they were last known."""
-        for since in np.unique(self.last_known[found]).tolist():
-            which = found[self.last_known[found] == since]
+    def _close_gaps(self, reappeared: IntArray, now: int, xy: FloatArray) -> None:
+        """Interpolate the path of ``reappeared`` points since last seen: even motion on top of the camera's."""
+        for since in np.unique(self.last_seen[reappeared]).tolist():
+            which = reappeared[self.last_seen[reappeared] == since]
             gap = abs(now - since)
             path = [xy[since, which]]
             for k in range(gap):
@@ -282,8 +282,8 @@ class _Walk:
             missed = self.at[which] - path[-1]
             for k in range(1, gap):
                 xy[since + k if self.forwards else since - k, which] = path[k] + missed * (k / gap)
-        self.last_known[self.seen] = now
-        self.last_known[found] = now
+        self.last_seen[self.seen] = now
+        self.last_seen[reappeared] = now
 
     def _is_valid(self, pair: int, points: FloatArray) -> BoolArray:
         height, width = self.images.shape[1:]
@@ -295,6 +295,6 @@ class _Walk:
 
 
 def _nearest(of: FloatArray, to: FloatArray, count: int) -> IntArray:
-    """(N, k) indices into ``of`` of the points nearest to each of ``to``."""
+    """Return (N, k) indices into ``of`` of the points nearest to each of ``to``."""
     _, index = cKDTree(of).query(to, k=range(1, min(count, len(of)) + 1))
     return np.asarray(index, np.int64)

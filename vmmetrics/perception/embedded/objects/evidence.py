@@ -1,7 +1,7 @@
-"""What moves by itself, pixel by pixel: flow against the camera's motion, over one frame and over a third of a second.
+"""Independent motion per pixel: flow relative to the camera's motion, over one frame and over a third of a second.
 
 A pixel counts as moving when its motion differs from the camera's by more than the measured error of the flow *and*
-the difference explains the picture better: in noise and in flat areas the flow wanders, but following it gains nothing.
+the difference explains the image better: in noise and in flat areas the flow is random, and following it gains nothing.
 """
 
 from __future__ import annotations
@@ -19,47 +19,47 @@ from vmmetrics.perception.scene import Scene
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
 Labels = NDArray[np.unsignedinteger]
-"""(T, h, w) or (h, w): the object that each pixel is of, 0 for none."""
+"""(T, h, w) or (h, w): id of each pixel's object, 0 for none."""
 
 GRID_SHORT_SIDE = 128
-"""Short side of the maps: an object of 2 % of the frame still covers some 500 pixels."""
+"""Short side of the maps, pixels: an object of 2 % of the frame still covers some 500."""
 SLOW_SECONDS = 0.33
-"""Time over which slow motion adds up: at 0.01 diagonals a second it makes 0.8 grid pixels."""
+"""Seconds over which slow motion is accumulated: 0.01 diagonals per second amount to 0.8 grid pixels."""
 MAX_GAP = 8
-"""Frames at most between the two pictures compared for slow motion; a power of two."""
+"""Largest gap, frames, over which slow motion is measured; a power of two."""
 FAST_FLOOR, SLOW_FLOOR = 0.3, 0.45
-"""Residual in grid pixels, over one frame and over the gap, below which nothing moves: DIS's error on textured
-still background (0.1 px a frame) with a margin of 3, and the same after it has added up."""
+"""Residual in grid pixels, over one frame and over the gap, below which nothing moves: the error of DIS on textured
+static background (0.1 px per frame) with a margin of 3, and its accumulated value."""
 NOISE_FACTOR = 4.0
-"""Residuals count from this many standard deviations of the background's own residual on."""
+"""Least residual that counts, in standard deviations of the background's residual."""
 CAMERA_SHARE = 0.03
-"""Share of the camera's own motion allowed as error of its model."""
+"""Error allowed to the camera model, as a share of the camera's motion."""
 GAIN_LEVELS = 3.0
-"""Colour levels, beyond 3 deviations of the noise, by which following the flow must explain a pixel better."""
+"""Least gain in colour levels, beyond 3 standard deviations of the noise, of following the flow at a pixel."""
 
 
 RATE_SHARE = 0.25
-"""Share of its mean rate over the gap at which a slowly moving pixel must move in the frame at hand."""
+"""Least speed of a slowly moving pixel in the current frame, as a share of its mean speed over the gap."""
 ALIKE_LEVELS, ALIKE_SHARE = 12.0, 0.4
-"""Colour levels, and share of the local contrast, by which a pixel may differ from where the flow leads."""
+"""Difference allowed between a pixel and its match by flow: colour levels, plus a share of the local contrast."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Pictures, motion and what moves by itself, on one small grid of (h, w).
+    """Images, motion and independently moving pixels of a clip, on one small grid of (h, w).
 
     Attributes:
         colour: (T, h, w, 3) uint8 CIE Lab.
         forward: (T-1, h, w, 2) float32 grid pixels, as in :class:`~vmmetrics.perception.scene.Flow`.
-        backward: Likewise.
-        forward_ok: (T-1, h, w) bool.
-        backward_ok: Likewise.
+        backward: (T-1, h, w, 2) float32 grid pixels.
+        forward_ok: (T-1, h, w) bool, consistent forward flow to a pixel of the same colour.
+        backward_ok: (T-1, h, w) bool, the same of backward flow.
         camera: (T-1, 3, 3) float64, grid pixels of frame t to those of t+1.
-        velocity: (T, h, w, 2) float32 grid pixels a frame, motion against the camera's.
+        velocity: (T, h, w, 2) float32 grid pixels per frame, motion relative to the camera's.
         strength: (T, h, w) float32 motion in units of its threshold; 0 where it explains nothing.
-        support: (T, h, w) bool, the motion explains the picture clearly better than standing still.
+        support: (T, h, w) bool, the motion explains the image clearly better than no motion.
         noise: Standard deviation of colour between aligned frames, levels.
-        fps: Frames a second.
+        fps: Frames per second.
     """
 
     colour: UInt8Array
@@ -79,7 +79,7 @@ class Evidence:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(h, w)."""
+        """Height and width of the grid."""
         return self.colour.shape[1], self.colour.shape[2]
 
     @cached_property
@@ -89,7 +89,7 @@ class Evidence:
         return pixel_grid(width, height)
 
     def reversed(self) -> Evidence:
-        """Return the same played backwards (views, no copies)."""
+        """Return the evidence of the clip played backwards (views, no copies)."""
         return replace(
             self,
             colour=self.colour[::-1],
@@ -104,19 +104,19 @@ class Evidence:
         )
 
     def camera_between(self, start: int, stop: int) -> FloatArray:
-        """(3, 3) from the pixels of frame ``start`` to those of ``stop`` (either may be the earlier)."""
+        """Return (3, 3), the camera's motion from pixels of frame ``start`` to those of ``stop``, either direction."""
         chain = np.eye(3)
         for t in range(min(start, stop), max(start, stop)):
             chain = self.camera[t] @ chain
         return chain if start <= stop else np.linalg.inv(chain)
 
-    def places(self, one: int, other: int) -> FloatArray:
-        """(h, w, 2) float32: where every pixel of frame ``one`` is in frame ``other``, by the camera's motion."""
+    def positions(self, one: int, other: int) -> FloatArray:
+        """Return (h, w, 2) float32: positions of frame ``one``'s pixels in frame ``other``, by the camera's motion."""
         return mapped(self.camera_between(one, other), self.grid)
 
 
 def gather_evidence(scene: Scene) -> Evidence:
-    """Collect the evidence for the moving objects of ``scene`` from its flow and camera."""
+    """Compute the evidence for the moving objects of ``scene`` from its flow and camera."""
     clip, flow, camera = scene.clip, scene.flow, scene.camera
     full_height, full_width = flow.images.shape[1:]
     factor = min(1.0, GRID_SHORT_SIDE / min(full_height, full_width))
@@ -131,8 +131,8 @@ def gather_evidence(scene: Scene) -> Evidence:
     sx, sy = clip.width / width, clip.height / height
     to_clip = np.array([[sx, 0, 0.5 * sx - 0.5], [0, sy, 0.5 * sy - 0.5], [0, 0, 1]])
     homographies = np.asarray(np.linalg.inv(to_clip) @ camera.homographies @ to_clip)
-    known = np.array([kind != "unknown" for kind in camera.kinds], bool)
-    motion = _Motion(colour, homographies, known, clip.fps)
+    has_camera = np.array([kind != "unknown" for kind in camera.kinds], bool)
+    motion = _Motion(colour, homographies, has_camera, clip.fps)
     motion.add(forward, forward_ok, slice(None))
     motion.add(backward, backward_ok, slice(None, None, -1))
     velocity, strength, support = motion.result()
@@ -155,7 +155,7 @@ def mapped(matrix: FloatArray, grid: FloatArray) -> FloatArray:
 
 
 def colour_gap(one: UInt8Array, other: UInt8Array) -> FloatArray:
-    """(h, w) float32: mean absolute difference of Lab colour, the change of the whole picture's light taken out."""
+    """Return (h, w) float32: mean absolute difference of Lab colour, without the change of global illumination."""
     difference = cv2.subtract(one, other, dtype=cv2.CV_32F)
     light = middle(np.asarray(difference[::3, ::3], np.float32).reshape(-1, 3))
     cv2.absdiff(difference, np.array([*light, 0.0]), dst=difference)
@@ -166,7 +166,7 @@ _HALVES = np.full((1, 3), 0.5, np.float32)
 
 
 def middle(values: FloatArray) -> FloatArray:
-    """Return the median (C,) of ``values`` (N, C), without what :func:`numpy.median` costs beside."""
+    """Return the median (C,) of ``values`` (N, C), faster than :func:`numpy.median`."""
     columns = np.ascontiguousarray(values.T)
     upper = columns.shape[1] // 2
     lower = upper - (columns.shape[1] % 2 == 0)
@@ -175,7 +175,7 @@ def middle(values: FloatArray) -> FloatArray:
 
 
 def _quantile(values: FloatArray, share: float) -> float:
-    """Return the quantile of ``values`` (N,) float32, without what :func:`numpy.quantile` costs beside."""
+    """Return the quantile of ``values`` (N,) float32, faster than :func:`numpy.quantile`."""
     position = np.float32(share) * np.float32(len(values) - 1)
     lower = int(position)
     upper = min(lower + 1, len(values) - 1)
@@ -184,13 +184,13 @@ def _quantile(values: FloatArray, share: float) -> float:
 
 
 def contrast(colour: UInt8Array) -> FloatArray:
-    """(h, w) float32 range of lightness among neighbours: what an error of a pixel costs."""
+    """Return (h, w) float32, the range of lightness in each 3 x 3 window: the error of a shift by one pixel."""
     light, kernel = np.ascontiguousarray(colour[..., 0]), np.ones((3, 3), np.uint8)
     return np.asarray(cv2.morphologyEx(light, cv2.MORPH_GRADIENT, kernel), np.float32)
 
 
 def warp_mask(mask: BoolArray, position: FloatArray) -> BoolArray:
-    """Sample the nearest of ``mask`` at ``position`` (h, w, 2); False outside."""
+    """Sample ``mask`` (h, w) bool at the pixels nearest to ``position`` (h, w, 2); False outside."""
     return np.asarray(warp(mask.view(np.uint8), position, nearest=True) > 0)
 
 
@@ -206,11 +206,11 @@ def centre(mask: BoolArray) -> FloatArray:
 
 
 class _Motion:
-    """Accumulates, over both directions and gaps, how far a pixel moves by itself and whether that explains it."""
+    """Accumulator, over both directions and gaps, of each pixel's independent motion and of whether it explains it."""
 
-    def __init__(self, colour: UInt8Array, camera: FloatArray, known: BoolArray, fps: float) -> None:
+    def __init__(self, colour: UInt8Array, camera: FloatArray, has_camera: BoolArray, fps: float) -> None:
         count, height, width = colour.shape[:3]
-        self.colour, self.camera, self.known = colour, camera, known
+        self.colour, self.camera, self.has_camera = colour, camera, has_camera
         self.grid = pixel_grid(width, height)
         self.doublings = int(np.clip(round(np.log2(max(2.0, SLOW_SECONDS * fps))), 1, np.log2(MAX_GAP)))
         self.strength = np.zeros((count, height, width), np.float32)
@@ -225,18 +225,18 @@ class _Motion:
         return float(np.median(self.noises)) if self.noises else 1.0
 
     def add(self, steps: FloatArray, ok: BoolArray, order: slice) -> None:
-        """Take in the flow in one ``order`` of the frames: steps of one frame, then doubled up to the gap."""
-        colour, known, steps, ok = self.colour[order], self.known[order], steps[order], ok[order]
+        """Add the flow in one ``order`` of the frames: steps of one frame, then doubled up to the largest gap."""
+        colour, has_camera, steps, ok = self.colour[order], self.has_camera[order], steps[order], ok[order]
         matrices = self.camera if order.step is None else np.linalg.inv(self.camera[order])
-        # After a sudden change the flow agrees with itself by chance in places: it must lead to the same colour.
+        # After a sudden change the flow is consistent by chance at some pixels: it must lead to the same colour.
         for t, step in enumerate(steps):
             apart = colour_gap(colour[t], np.asarray(warp(colour[t + 1], self.grid + step)))
             alike = (apart < ALIKE_LEVELS + ALIKE_SHARE * contrast(colour[t])).view(np.uint8)
             ok[t] &= cv2.medianBlur(alike, 5).view(np.bool_)
         first, first_matrices, gap, way = steps, matrices, 1, 0 if order.step is None else 1
-        strength, total, weight = (kept[order] for kept in (self.strength, self.total, self.weight))
+        strength, total, weight = (whole[order] for whole in (self.strength, self.total, self.weight))
         for level in range(self.doublings + 1):
-            for t in np.flatnonzero(known).tolist() if level in (0, self.doublings) else ():
+            for t in np.flatnonzero(has_camera).tolist() if level in (0, self.doublings) else ():
                 still, there = mapped(matrices[t], self.grid), self.grid + steps[t]
                 residual = there - still
                 size = _length(residual)
@@ -246,7 +246,7 @@ class _Motion:
                 moving = size / (max(floor, NOISE_FACTOR * sigma) + CAMERA_SHARE * travel)
                 moving = np.where(ok[t], moving, 0.0).astype(np.float32)
                 if gap > 1:
-                    # Slow motion goes on all the time; what stands still and is swept along later does not move yet.
+                    # Slow motion is continuous; what rests now and is carried along later does not move yet.
                     rate = self.grid + first[t] - mapped(first_matrices[t], self.grid)
                     along = rate[..., 0] * residual[..., 0] + rate[..., 1] * residual[..., 1]
                     moving[along * gap < RATE_SHARE * size * size] = 0
@@ -269,33 +269,33 @@ class _Motion:
                 steps, ok = self._doubled(steps, ok, gap, out=steps if level else None)
                 joined = [b @ a for a, b in zip(matrices[:-gap], matrices[gap:], strict=True)]
                 matrices = np.stack(joined or [np.eye(3)])
-                known = known[:-gap] & known[gap:]
+                has_camera = has_camera[:-gap] & has_camera[gap:]
                 gap *= 2
 
     def _doubled(
         self, steps: FloatArray, ok: BoolArray, gap: int, out: FloatArray | None
     ) -> tuple[FloatArray, BoolArray]:
-        """Join the motion over ``gap`` frames with the next such, and its validity; in ``out`` where given.
+        """Chain the motion over ``gap`` frames to that over twice as many, with its validity, in ``out`` if given.
 
-        ``out`` may be ``steps``: each is read before its place is written.
+        ``out`` may be ``steps``: each entry is read before it is overwritten.
         """
         count = max(0, len(steps) - gap)
         longer = np.empty((count, *steps.shape[1:]), np.float32) if out is None else out[:count]
-        held = np.zeros(longer.shape[:3], np.bool_)
+        valid = np.zeros(longer.shape[:3], np.bool_)
         for t in range(count):
             position = self.grid + steps[t]
             longer[t] = steps[t] + warp(steps[t + gap], position)
-            held[t] = ok[t] & warp_mask(ok[t + gap], position)
-        return longer, held
+            valid[t] = ok[t] & warp_mask(ok[t + gap], position)
+        return longer, valid
 
     def result(self) -> tuple[FloatArray, FloatArray, BoolArray]:
-        """Velocity (T, h, w, 2), strength (T, h, w) and support (T, h, w)."""
+        """Return velocity (T, h, w, 2), strength (T, h, w) and support (T, h, w)."""
         for axis in (0, 1):
             self.total[..., axis] /= np.maximum(self.weight, 1e-6)
         for picture in self.strength:
             picture[...] = cv2.medianBlur(picture, 5)
-        # Around a moving object the flow drags the background along. Seen one way in time that may even explain it,
-        # where it is about to be covered; the other way it just stands there.
+        # Around a moving object the flow drags the background along. In one direction of time that may even explain
+        # background about to be covered; in the other direction it is static.
         refuted = (self.tested & ~self.explained).any(0)
         support: BoolArray = np.logical_and(self.explained.any(0), ~refuted)
         return self.total, self.strength, support
@@ -308,13 +308,13 @@ def _length(vectors: FloatArray) -> FloatArray:
 def _shrunk(
     steps: FloatArray, ok: BoolArray, size: tuple[int, int], zoom: tuple[float, float]
 ) -> tuple[FloatArray, BoolArray]:
-    """Flow and its validity on the grid; the flow itself, and a copy of its validity, where it is there already."""
+    """Return flow and validity resized to the grid; at ``zoom`` 1 the flow itself and a copy of its validity."""
     if zoom == (1.0, 1.0):
         return steps, ok.copy()
     small = np.empty((len(steps), size[1], size[0], 2), np.float32)
-    held = np.empty((len(steps), size[1], size[0]), np.bool_)
+    valid = np.empty((len(steps), size[1], size[0]), np.bool_)
     for t in range(len(steps)):
         small[t] = cv2.resize(steps[t], size, interpolation=cv2.INTER_AREA) * np.array(zoom, np.float32)
         share = cv2.resize(ok[t].view(np.uint8) * np.uint8(255), size, interpolation=cv2.INTER_AREA)
-        held[t] = share > 127
-    return small, held
+        valid[t] = share > 127
+    return small, valid

@@ -1,6 +1,6 @@
-"""Is it still there? Compares how things look in two frames, and tells what became of an object that is not seen.
+"""Appearance matching of objects between frames, and causes of their disappearance.
 
-What became of it is judged forwards in time; how an object came is how it went, on the reversed evidence.
+Causes are decided forwards in time; an appearance is a disappearance on the reversed evidence.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ from vmmetrics.perception.embedded.objects.evidence import Evidence, Labels, col
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
 SAME_LEVELS = 9.0
-"""Colour levels within which two pixels look the same, beyond 3 deviations of the noise."""
-FOUND_SHARE = 0.55
-"""Share of an object's pixels that must look the same where it is found again."""
+"""Colour levels within which two pixels match, beyond 3 standard deviations of the noise."""
+REAPPEARANCE_SHARE = 0.55
+"""Least share of an object's pixels that must match where it reappears."""
 
 LEFT_SHARE = 0.35
-"""Share of an object that must go on in one piece, where the rest of it gets hidden."""
+"""Least connected share of an object that must stay visible while the rest gets occluded."""
 CONTRAST_SHARE = 0.4
-"""Share of the local contrast allowed for registration."""
+"""Difference allowed for registration error, as a share of the local contrast."""
 NEARBY = np.mgrid[-2:3, -2:3].reshape(2, -1).T
-"""Shifts about the expected one that are tried for it."""
+"""Offsets from the expected shift that are tried for the visible rest of an object."""
 
 
 def same_levels(evidence: Evidence) -> float:
-    """Colour levels within which two pixels of this clip look the same."""
+    """Return the colour levels within which two pixels of this clip match."""
     return SAME_LEVELS + 3.0 * evidence.noise
 
 
 def aligned(evidence: Evidence, t: int, other: int) -> tuple[UInt8Array, BoolArray]:
-    """Frame ``other`` seen from frame ``t``'s camera, and where it has something to show."""
-    there = evidence.places(t, other)
+    """Return frame ``other`` aligned to frame ``t`` by the camera's motion, and (h, w) bool where it is in view."""
+    there = evidence.positions(t, other)
     return np.asarray(warp(evidence.colour[other], there), np.uint8), in_frame(there)
 
 
-def changed_places(evidence: Evidence, t: int, other: int) -> BoolArray:
-    """(h, w) bool: places of frame ``t`` that look different in frame ``other``."""
+def changed_pixels(evidence: Evidence, t: int, other: int) -> BoolArray:
+    """Return (h, w) bool: pixels of frame ``t`` that differ in frame ``other``, the camera's motion compensated."""
     picture, inside = aligned(evidence, t, other)
     limit = same_levels(evidence) + CONTRAST_SHARE * np.minimum(contrast(evidence.colour[t]), contrast(picture))
     return np.asarray(inside & (colour_gap(evidence.colour[t], picture) > limit))
 
 
 def survival(evidence: Evidence, mask: BoolArray, t: int) -> float:
-    """Share of ``mask`` in frame ``t`` that the flow finds again in t+1, looking the same."""
+    """Return the share of ``mask`` in frame ``t`` that the flow leads to matching pixels of frame t+1."""
     if not mask.any():
         return 0.0
     x, y, w, h = cv2.boundingRect(mask.astype(np.uint8))
@@ -58,28 +58,28 @@ def survival(evidence: Evidence, mask: BoolArray, t: int) -> float:
     position = evidence.grid[window] + evidence.forward[t][window]
     there = warp(evidence.colour[t + 1], position)
     gap = 0.5 * np.abs(evidence.colour[t][window].astype(np.float32) - there).sum(-1)
-    held = evidence.forward_ok[t][window] & (gap < same_levels(evidence))
-    return float(held[inside].mean())
+    survives = evidence.forward_ok[t][window] & (gap < same_levels(evidence))
+    return float(survives[inside].mean())
 
 
 def find_again(evidence: Evidence, mask: BoolArray, start: int, stop: int, velocity: FloatArray) -> FloatArray | None:
-    """Look for the object under ``mask`` of frame ``start`` in frame ``stop``.
+    """Search frame ``stop`` for the object under ``mask`` of frame ``start``.
 
     Args:
-        evidence: Of the clip.
+        evidence: Evidence of the clip.
         mask: (h, w) bool.
-        start: Frame in which it was seen.
+        start: Frame of the mask.
         stop: Frame to search.
-        velocity: Grid pixels a frame, against the camera.
+        velocity: (2,) expected motion relative to the camera, grid pixels per frame.
 
     Returns:
-        (3, 3) mapping grid pixels of ``start`` to those of ``stop``, camera motion included, or None where it is not.
+        (3, 3) mapping grid pixels of ``start`` to those of ``stop``, camera motion included; None without a match.
     """
     if not mask.any():
         return None
     height, width = evidence.shape
-    # Search in the pixels of ``start``: the camera is out of the picture, a shift remains.
-    scene = np.asarray(warp(evidence.colour[stop], evidence.places(start, stop)))
+    # Search in the pixels of ``start``: with the camera's motion compensated, a shift remains.
+    scene = np.asarray(warp(evidence.colour[stop], evidence.positions(start, stop)))
     x, y, w, h = cv2.boundingRect(mask.astype(np.uint8))
     expected = velocity * (stop - start)
     reach = max(6.0, 0.5 * max(w, h)) + float(np.abs(expected).max())
@@ -92,7 +92,10 @@ def find_again(evidence: Evidence, mask: BoolArray, start: int, stop: int, veloc
     cost = cv2.matchTemplate(area, template, cv2.TM_SQDIFF, mask=weight)
     _, _, (best_x, best_y), _ = cv2.minMaxLoc(cost)
     dx, dy = left + best_x - x, top + best_y - y
-    if _matches(evidence, _own_places(evidence, mask, scene, start), scene, start, dx, dy)[mask].mean() < FOUND_SHARE:
+    if (
+        _matches(evidence, _own_pixels(evidence, mask, scene, start), scene, start, dx, dy)[mask].mean()
+        < REAPPEARANCE_SHARE
+    ):
         return None
     return _shifted(evidence.camera_between(start, stop), dx, dy)
 
@@ -100,19 +103,20 @@ def find_again(evidence: Evidence, mask: BoolArray, start: int, stop: int, veloc
 def remainder(
     evidence: Evidence, mask: BoolArray, start: int, velocity: FloatArray
 ) -> tuple[FloatArray, BoolArray] | None:
-    """Find what is left of a half-hidden object in the next frame, about where its motion takes it.
+    """Find the visible rest of a partly occluded object in the next frame, near its expected position.
 
     Args:
-        evidence: Of the clip.
+        evidence: Evidence of the clip.
         mask: (h, w) bool, the object in frame ``start``.
-        start: Frame in which it was seen.
-        velocity: Grid pixels a frame, against the camera.
+        start: Frame of the mask.
+        velocity: (2,) motion relative to the camera, grid pixels per frame.
 
     Returns:
-        (3, 3) mapping to frame ``start`` + 1, and the part (h, w) of ``mask`` that goes on; None where too little does.
+        (3, 3) mapping to frame ``start`` + 1, and the part (h, w) of ``mask`` that stays visible; None where that is
+        less than :data:`LEFT_SHARE`.
     """
-    scene = np.asarray(warp(evidence.colour[start + 1], evidence.places(start, start + 1)))
-    own = _own_places(evidence, mask, scene, start)
+    scene = np.asarray(warp(evidence.colour[start + 1], evidence.positions(start, start + 1)))
+    own = _own_pixels(evidence, mask, scene, start)
     best: tuple[int, FloatArray, BoolArray] | None = None
     for dx, dy in np.round(velocity + NEARBY).astype(int).tolist():
         same = _matches(evidence, own, scene, start, dx, dy) & mask
@@ -133,83 +137,84 @@ def _shifted(camera: FloatArray, dx: int, dy: int) -> FloatArray:
     return np.asarray(camera @ np.array([[1, 0, dx], [0, 1, dy], [0, 0, 1]], np.float64))
 
 
-def _own_places(evidence: Evidence, mask: BoolArray, scene: UInt8Array, start: int) -> BoolArray:
-    """(h, w) bool: where a match tells something, which what already stood there beside the object does not."""
+def _own_pixels(evidence: Evidence, mask: BoolArray, scene: UInt8Array, start: int) -> BoolArray:
+    """Return (h, w) bool: pixels at which a match is evidence, since the background there differs or is covered."""
     return np.asarray(mask | (colour_gap(evidence.colour[start], scene) > same_levels(evidence)))
 
 
 def _matches(evidence: Evidence, own: BoolArray, scene: UInt8Array, start: int, dx: int, dy: int) -> BoolArray:
-    """(h, w) bool: what of the ``own`` places looks the same at the shift."""
+    """Return (h, w) bool: pixels that match among ``own`` at the shift (``dx``, ``dy``)."""
     grid = evidence.grid + np.array([dx, dy], np.float32)
     same = colour_gap(evidence.colour[start], np.asarray(warp(scene, grid))) < same_levels(evidence)
     return same & warp_mask(own, grid)
 
 
 def mean_velocity(evidence: Evidence, labels: Labels, identity: int, frames: Sequence[int]) -> FloatArray:
-    """Return the median motion of an object against the camera over some frames, grid pixels a frame."""
+    """Return (2,), the median motion of an object relative to the camera over ``frames``, grid pixels per frame."""
     masks = [(t, labels[t] == identity) for t in frames]
     each = [np.median(evidence.velocity[t][mask], axis=0) for t, mask in masks if mask.any()]
     return np.asarray(np.median(each, axis=0) if each else np.zeros(2))
 
 
-# What became of an object that is not seen any more: gone through the edge, hidden, or vanished.
+# Causes of disappearance: left through the edge, hidden, or vanished.
 
-Fate = Literal["left", "hidden", "vanished"]
+DisappearanceCause = Literal["left", "hidden", "vanished"]
 
 BLINK_FRAMES = 3
-"""Out of sight for no longer than this is a spoilt frame or two, not an absence."""
+"""Longest gap, frames, that counts as corrupted frames rather than an absence."""
 SEEN_SECONDS = 0.5
-"""Time for which an object is seen without a break before it is missed ..."""
+"""Least uninterrupted time, seconds, for which an object is visible before it can vanish ..."""
 SEEN_FRAMES = 4
-"""... and frames."""
+"""... and least frames."""
 RECENT_SECONDS = 0.6
-"""Time over which an object's usual size and motion are taken."""
+"""Seconds over which an object's usual size and motion are measured."""
 SUDDEN_SHARE = 0.75
-"""An object of which this share (of its recent usual size) was seen two frames ago has not gone step by step."""
+"""Share of its recent usual size, two frames before the last sight, from which a disappearance is not gradual."""
 STABLE_SHARE, PART_SHARE = 0.65, 0.4
-"""Nor has one that over the last six frames kept this share of itself, at least this share of it being in sight."""
+"""Nor is it gradual if the last area is at least the first share of that five frames earlier and the second share of
+the usual size."""
 RETURNS_SHARE = 0.85
-"""Share of its usual size up to which a last sight of one that comes back shows it half hidden."""
+"""Share of the usual size below which the last area of an object that reappears counts as partly occluded."""
 CHANGED_SHARE = 0.5
-"""Share of its place that must show something else afterwards."""
+"""Least share of the object's pixels that must change after it vanished."""
 UNREST_SHARE = 0.35
-"""Share of its place that may change afterwards, where background has come to light."""
+"""Largest share of those pixels that may change later, once the uncovered background is visible."""
 INSIDE_SHARE = 0.4
-"""Share of an object that its motion would have left in the frame; below it the object has left."""
+"""Share of an object within the frame, extrapolated by its motion, below which it has left."""
 COVERED_SHARE = 0.5
-"""Share of an object's expected place that another object must take up to hide it."""
+"""Least share of an object's expected mask that another object must cover to occlude it."""
 LEAST_SHARE = 0.005
-"""Share of the frame that an object must cover to be missed."""
+"""Least share of the frame that an object must cover for its disappearance to count."""
 CONTACT_SHARE = 0.25
-"""Share of an object's rim along another object from which on they may be pieces of one."""
+"""Share of an object's rim along other objects from which they may be pieces of one object."""
 SEARCHED = (2, 3, 5, 8)
-"""Frames after the last sight in which it is looked for; a jerk of the camera may blur the first few."""
+"""Offsets, frames after the last sight, at which an object is searched for; camera shake may blur the first few."""
 SHARPNESS_RATIO = 1.25
-"""Factor between the sharpest and the least sharp picture around a loss, from which on a jerk or a glitch explains it.
-Sharpness is the mean step between neighbours, objects aside."""
+"""Ratio of the largest to the smallest sharpness of frames around a loss from which camera shake or a glitch explains
+it. Sharpness is the mean difference of neighbouring pixels outside objects."""
 CRUMB_SHARE = 0.5
-"""Share of what it was a glance earlier below which an object's last sight does not show what to look for."""
+"""Share of its area :data:`GLANCE` frames earlier below which an object's last mask is too small to search by."""
 AROUND = 0.6
-"""How far around an object its surroundings reach, in square roots of its area."""
+"""Width of an object's surroundings, in square roots of its area."""
 SPOILT_SHARE = 0.5
-"""Share of the surroundings that may change; beyond it the picture is spoilt, or something passes."""
+"""Largest share of the surroundings that may change; beyond, the frame is corrupted or something passes."""
 SETTLING = (2, 5)
-"""Frames more after which a quick and a slow fade are over."""
+"""Further frames after which a fast and a slow fade are over."""
 GLANCE = 3
-"""Frames after the last sight that are looked at."""
+"""Frames examined after the last sight."""
 
 
 def absences(evidence: Evidence, labels: Labels, identity: int) -> tuple[BoolArray, BoolArray]:
-    """Explain why an object is not seen where it is not.
+    """Explain the absences of an object.
 
     Args:
-        evidence: Of the clip.
+        evidence: Evidence of the clip.
         labels: (T, h, w).
         identity: The object's label.
 
     Returns:
-        (T,) bool, unseen because hidden or because nothing is known for sure, and (T,) bool, unseen because out of the
-        frame. What is neither is gone without cause.
+        (T,) bool, absent and occluded or undecided, and (T,) bool, absent and outside the frame. An absence that is
+        neither has no cause.
     """
     present = (labels == identity).any((1, 2))
     count = len(present)
@@ -219,28 +224,30 @@ def absences(evidence: Evidence, labels: Labels, identity: int) -> tuple[BoolArr
         if inner and stop - start <= BLINK_FRAMES:
             occluded[start:stop] = True
             continue
-        fates = []
+        causes = []
         if start > 0:
-            fates.append(fate_after(evidence, labels, identity, start - 1, inner))
+            causes.append(disappearance_cause(evidence, labels, identity, start - 1, inner))
         if stop < count:
-            fates.append(fate_after(evidence.reversed(), labels[::-1], identity, count - 1 - stop, inner))
-        left[start:stop] = "left" in fates
-        occluded[start:stop] = "left" not in fates and "hidden" in fates
+            causes.append(disappearance_cause(evidence.reversed(), labels[::-1], identity, count - 1 - stop, inner))
+        left[start:stop] = "left" in causes
+        occluded[start:stop] = "left" not in causes and "hidden" in causes
     return occluded, left
 
 
-def fate_after(evidence: Evidence, labels: Labels, identity: int, last: int, returns: bool = False) -> Fate:
-    """Judge why an object seen in frame ``last`` is not seen in the next.
+def disappearance_cause(
+    evidence: Evidence, labels: Labels, identity: int, last: int, returns: bool = False
+) -> DisappearanceCause:
+    """Decide why an object visible in frame ``last`` is absent from the next.
 
     Args:
-        evidence: Of the clip, in the direction of time in which the object goes.
+        evidence: Evidence of the clip, in the direction of time in which the object disappears.
         labels: (T, h, w).
         identity: The object's label.
-        last: Last frame in which it is seen; not the last of the clip.
-        returns: Whether it is seen again later; then less of a step-by-step going shows that it was hidden.
+        last: Last frame in which it is visible; not the last of the clip.
+        returns: True if it reappears later; then a smaller loss of area counts as occlusion.
 
     Returns:
-        ``"left"`` through the edge, ``"hidden"`` (step by step, or not known to be gone), or ``"vanished"``.
+        ``"left"`` through the edge, ``"hidden"`` (gradually, or undecided), or ``"vanished"``.
     """
     recent = max(3, round(RECENT_SECONDS * evidence.fps))
     frames = range(max(0, last - recent + 1), last + 1)
@@ -251,13 +258,13 @@ def fate_after(evidence: Evidence, labels: Labels, identity: int, last: int, ret
         return "left"
     clings = max(contact(labels[t], identity) for t in range(max(0, last + 1 - GLANCE), last + 1)) >= CONTACT_SHARE
     if np.count_nonzero(mask) < LEAST_SHARE * mask.size or clings:
-        return "hidden"  # how a piece of something came off or was lost says little
+        return "hidden"  # a piece of another object says little
     least = max(SEEN_FRAMES, round(SEEN_SECONDS * evidence.fps))
     if last + 1 < least or not (labels[last + 1 - least : last + 1] == identity).any((1, 2)).all():
-        return "hidden"  # not there without a break for long enough to be missed
+        return "hidden"  # not visible for long enough without interruption
     if _behind_another(evidence, labels, identity, last, velocity) >= COVERED_SHARE:
         return "hidden"
-    # The last frame or two may already show half of a fade: the sight before counts.
+    # The last frame or two may already be half faded: the area before counts.
     usual, earlier, nearly_last = np.quantile(areas, 0.8), areas[max(0, len(areas) - 6)], areas[max(0, len(areas) - 3)]
     if returns and areas[-1] < RETURNS_SHARE * usual:
         return "hidden"
@@ -268,14 +275,14 @@ def fate_after(evidence: Evidence, labels: Labels, identity: int, last: int, ret
 
 
 def contact(labels: Labels, identity: int) -> float:
-    """Share of the rim of object ``identity`` in one frame's labels (h, w) that lies along other objects."""
+    """Return the share of the rim of object ``identity`` in one frame's labels (h, w) along other objects."""
     mask = (labels == identity).view(np.uint8)
     rim = (cv2.dilate(mask, disc(5)) > 0) & (mask == 0)
     return float((labels[rim] > 0).mean()) if rim.any() else 0.0
 
 
 def _leaves(evidence: Evidence, mask: BoolArray, last: int, velocity: FloatArray) -> bool:
-    """Whether the object, at the edge, would be mostly outside within a few frames."""
+    """Return True if the object touches the edge and its motion takes most of it outside within a few frames."""
     height, width = mask.shape
     rim = np.ones_like(mask)
     rim[2:-2, 2:-2] = False
@@ -290,7 +297,7 @@ def _leaves(evidence: Evidence, mask: BoolArray, last: int, velocity: FloatArray
 
 
 def _behind_another(evidence: Evidence, labels: Labels, identity: int, last: int, velocity: FloatArray) -> float:
-    """Share of the object's expected place in the next frames that another object takes up."""
+    """Return the largest share of the object's expected mask in the next frames that other objects cover."""
     shares = []
     for t in range(last + 1, min(last + 1 + GLANCE, len(evidence))):
         shift = np.eye(3)
@@ -304,10 +311,9 @@ def _behind_another(evidence: Evidence, labels: Labels, identity: int, last: int
 
 
 def _is_replaced(evidence: Evidence, labels: Labels, identity: int, last: int, velocity: FloatArray) -> bool:
-    """Whether the object is nowhere near in the next frames and its place shows something else, and that for good.
+    """Return True if the object matches nowhere near in the next frames and static background permanently replaces it.
 
-    A fade may have begun before the last frame and end after it. What replaces the object must stand still as the
-    background does: a place taken by something that moves is hidden.
+    A fade may have begun before the last frame and end after it. Moving content in its position means occlusion.
     """
     after = min(last + GLANCE, len(evidence) - 1)
     whole = max(0, last - GLANCE)
@@ -317,7 +323,7 @@ def _is_replaced(evidence: Evidence, labels: Labels, identity: int, last: int, v
         return False
     sights = {whole, last}
     if np.count_nonzero(labels[last] == identity) < CRUMB_SHARE * np.count_nonzero(labels[whole] == identity):
-        sights = {whole}  # a crumb that a fade has left is found again anywhere
+        sights = {whole}  # the last remains of a fade match anywhere
     searches = product(sights, {min(last + ahead, len(evidence) - 1) for ahead in SEARCHED})
     if any(find_again(evidence, labels[t] == identity, t, later, velocity) is not None for t, later in searches):
         return False
@@ -327,17 +333,17 @@ def _is_replaced(evidence: Evidence, labels: Labels, identity: int, last: int, v
     if _changed_share(evidence, mask, whole, after) < CHANGED_SHARE:
         return False
     settled = [s for s in (after + SETTLING[0], after + SETTLING[1]) if s < len(evidence) - 1]
-    # Too near the end of the clip there is no telling.
+    # Undecidable too near the end of the clip.
     for start in settled or [len(evidence) - 2]:
-        place = warp_mask(mask, evidence.places(start, whole))
+        mask_there = warp_mask(mask, evidence.positions(start, whole))
         later = min(start + GLANCE, len(evidence) - 1)
-        if start > after and _changed_share(evidence, place, start, later) <= UNREST_SHARE:
+        if start > after and _changed_share(evidence, mask_there, start, later) <= UNREST_SHARE:
             return True
     return False
 
 
 def _sharpness_changes(evidence: Evidence, labels: Labels, first: int, last: int) -> bool:
-    """Whether the picture gets blurred, noisy or sharp between two frames, where no object is."""
+    """Return True if the sharpness outside objects changes between two frames, by blur or noise."""
     window = slice(first, last + 1)
     things = np.asarray((labels[window] > 0).any(0), np.uint8)
     scenery = cv2.dilate(things, disc(15))[:, 1:] == 0
@@ -349,16 +355,16 @@ def _sharpness_changes(evidence: Evidence, labels: Labels, first: int, last: int
 
 
 def _around_changed(evidence: Evidence, labels: Labels, mask: BoolArray, one: int, other: int) -> float:
-    """Share of what surrounds ``mask`` in frame ``one``, other objects aside, that looks different in ``other``."""
+    """Return the share of the surroundings of ``mask`` in frame ``one``, without objects, that differs in ``other``."""
     near = cv2.dilate(mask.view(np.uint8), disc(2 * round(AROUND * np.sqrt(np.count_nonzero(mask))) + 5)) > 0
-    things = (labels[one] > 0) | warp_mask(labels[other] > 0, evidence.places(one, other))
+    things = (labels[one] > 0) | warp_mask(labels[other] > 0, evidence.positions(one, other))
     ring = near & (cv2.dilate((things | mask).view(np.uint8), np.ones((5, 5), np.uint8)) == 0)
-    return float(changed_places(evidence, one, other)[ring].mean()) if ring.any() else 0.0
+    return float(changed_pixels(evidence, one, other)[ring].mean()) if ring.any() else 0.0
 
 
 def _changed_share(evidence: Evidence, mask: BoolArray, one: int, other: int) -> float:
-    """Share of the place ``mask`` of frame ``one`` that looks different in frame ``other``; out of view is changed."""
+    """Return the share of ``mask`` of frame ``one`` that differs or is out of view in frame ``other``."""
     if not mask.any():
         return 1.0
-    gap = colour_gap(evidence.colour[one], np.asarray(warp(evidence.colour[other], evidence.places(one, other))))
+    gap = colour_gap(evidence.colour[one], np.asarray(warp(evidence.colour[other], evidence.positions(one, other))))
     return float((gap[mask] > same_levels(evidence)).mean())

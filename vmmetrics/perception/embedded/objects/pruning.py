@@ -1,4 +1,4 @@
-"""Joins what is one object, and takes back what was none: background that stuck to one, and what never moved."""
+"""Merging of labels of one object, and removal of labels of none: residue of background, and what never moved."""
 
 from __future__ import annotations
 
@@ -13,29 +13,30 @@ import numpy as np
 from vmmetrics.perception.embedded.camera import fit_similarity
 from vmmetrics.perception.embedded.flow import look_up
 from vmmetrics.perception.embedded.objects.evidence import Evidence, Labels, centre, colour_gap, mapped, warp, warp_mask
-from vmmetrics.perception.embedded.objects.matching import changed_places, mean_velocity, same_levels
+from vmmetrics.perception.embedded.objects.matching import changed_pixels, mean_velocity, same_levels
 from vmmetrics.types import BoolArray, FloatArray
 
-# Joins the pieces of one object that was out of sight in between.
+# Re-identification: joins the pieces of an object that was invisible in between.
 
 MAX_HIDDEN_SECONDS = 2.0
-"""Longest time out of sight over which an object is known again."""
+"""Longest invisible time, seconds, over which an object is re-identified."""
 ALIKE = 0.55
-"""Bhattacharyya coefficient of the colour histograms from which on two pieces may be one object."""
+"""Bhattacharyya coefficient of colour histograms from which two pieces may be one object."""
 SIZE_RATIO = 2.5
-"""Pieces of one object differ in size by less than this."""
+"""Largest ratio of the areas of two pieces of one object."""
 BINS = (6, 10, 10)
+"""Bins of the colour histogram along L, a and b of CIE Lab."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """An unbroken run of frames of one label, as it looks at both of its ends.
+    """An unbroken run of frames of one label.
 
     Attributes:
         id: Its label.
-        frames: In which it is seen.
-        area: Its usual size in pixels.
-        histogram: Colours, square roots of shares.
+        frames: Frames in which it is visible.
+        area: Its usual area, pixels.
+        histogram: Square roots of colour shares, as of :func:`colours`.
     """
 
     id: int
@@ -45,7 +46,7 @@ class Piece:
 
 
 def join_pieces(evidence: Evidence, labels: Labels) -> None:
-    """Give the pieces of one object one label, in place."""
+    """Relabel the pieces of one object as one, in place."""
     pieces = [_piece(evidence, labels, int(i)) for i in np.unique(labels)[1:]]
     pairs = [(_cost(evidence, labels, early, late), early.id, late.id) for early in pieces for late in pieces]
     earlier: dict[int, int] = {}
@@ -61,7 +62,7 @@ def join_pieces(evidence: Evidence, labels: Labels) -> None:
 
 
 def _cost(evidence: Evidence, labels: Labels, early: Piece, late: Piece) -> float:
-    """How badly ``late`` continues ``early``; infinite where it cannot."""
+    """Return the cost of ``late`` continuing ``early``; infinite where it cannot."""
     last, first = early.frames[-1], late.frames[0]
     gap = first - last
     near = 1 <= gap <= max(4, MAX_HIDDEN_SECONDS * evidence.fps)
@@ -87,9 +88,9 @@ def _piece(evidence: Evidence, labels: Labels, identity: int) -> Piece:
 
 
 def colours(evidence: Evidence, mask: BoolArray, frames: Sequence[int]) -> FloatArray:
-    """Return the square roots of the shares of colours under ``mask`` (T, h, w) in ``frames``.
+    """Return the square roots of the colour shares under ``mask`` (T, h, w) in ``frames``.
 
-    The product of two such vectors is their Bhattacharyya coefficient, 1 for the same colours and 0 for none in common.
+    The product of two such vectors is their Bhattacharyya coefficient, 1 for equal colours and 0 for disjoint ones.
     """
     histogram = np.zeros(BINS, np.float32)
     for t in frames:
@@ -101,50 +102,50 @@ def colours(evidence: Evidence, mask: BoolArray, frames: Sequence[int]) -> Float
     return np.asarray(np.sqrt(smooth / max(float(smooth.sum()), 1e-6)))
 
 
-# What was no object.
+# Removal of labels of no object.
 
 RESIDUE_SHARE = 0.5
-"""A resting remainder below this share of the moving object's usual size is background that stuck to it."""
+"""Share of the moving object's usual area below which a static remainder is residue of background."""
 MOVES_SHARE = 0.25
-"""Share of a mask that must move by itself for the object to be moving in that frame."""
+"""Share of moving pixels in a mask from which the object moves in that frame."""
 BARE_SHARE = 0.8
-"""Share of a resting mask that looks as its place did without the object, from which on the object is not there ..."""
+"""Share of a static mask that matches its background from which the object is not there ..."""
 PLAIN_SHARE = 0.5
-"""... unless as much of the object looks like what it passes over while it moves."""
+"""... unless this share of the object matches the background it passes while it moves."""
 STEADY, OTHER_COLOURS = 0.7, 0.55
-"""Likeness of an object's colours from frame to frame, and the likeness below which others have taken their place."""
+"""Similarity of an object's colours between frames from which they are steady, and below which they were replaced."""
 OWN_COLOURS, WHOLE_SHARE = 0.8, 0.75
-"""Likeness, and share of its usual size, from which on an object is there and no fade going on ..."""
+"""Similarity of colours, and share of its usual area, from which an object is present and not fading ..."""
 LONGEST_FADE = 6
-"""... and frames that it takes at most, beyond those at rest."""
+"""... and the longest fade, frames, beyond those at rest."""
 COMPARED = 3
-"""Frames with the place free, and frames of the moving object, that are looked at for it."""
+"""Frames with the background visible, and frames of the moving object, that are compared."""
 FREE_SHARE = 0.1
-"""Share of a place that an object may cover for the place to count as free of it."""
+"""Largest share of a region that an object may cover for the background to count as visible."""
 ELSEWHERE_SHARE = 0.12
-"""Share of its place that must look different at another time for an object to have been elsewhere."""
+"""Least share of its pixels that must differ at another time for an object to have moved."""
 FOLLOWED_SHARE = 0.35
-"""Share of an object that must look the same where its mask has gone; a turning or deforming one changes a lot."""
+"""Least share of an object that must match at its mask's new position; a rotating or deforming one changes a lot."""
 UNLIKE_SHARE = 0.25
-"""A place of which less than this share looks as before shows something else, wherever the object went."""
+"""Share of unchanged pixels below which a region shows something else, wherever the object went."""
 TURNED_SHARE = 0.5
-"""Likewise where it turned in place, which the background's flow can seem to do by chance."""
+"""The same share for an object that rotates in place, since random flow may look like rotation."""
 LEAST_TURN = 3.0
-"""Degrees of a turn: at the rim of an object of 2 % of the frame about half a pixel of the grid."""
+"""Least rotation, degrees: at the rim of an object of 2 % of the frame about half a grid pixel."""
 FADE_FRAMES = 3
-"""Frames at both ends of its life that are left out of that."""
+"""Frames at both ends of an object's life that are not compared."""
 SAMPLES = 5
-"""Frames of its life that are compared with one another."""
+"""Frames of an object's life that are compared with each other."""
 CLING_SHARE, CLING_LIFE = 0.2, 0.6
-"""Share of its rim along which, and of its frames in which, a part clings to the object it belongs to."""
+"""Least share of its rim, and of its frames, along which a part touches the object it belongs to."""
 REPLACED_SHARE = 0.3
-"""Share of the smaller mask that two labels have in common when one takes the other's place."""
+"""Least overlap, as a share of the smaller mask, of two labels one of which replaces the other."""
 REPLACED_FRAMES = 4
-"""Frames within which it does."""
+"""Largest gap, frames, between two such labels."""
 
 
 def trim_residue(labels: Labels, moving: BoolArray) -> None:
-    """Unlabel, at both ends of an object's life, small remainders that rest, in place."""
+    """Remove small static remainders at both ends of an object's life, in place."""
     for identity in np.unique(labels)[1:].tolist():
         mask = labels == identity
         areas = mask.sum((1, 2))
@@ -159,9 +160,9 @@ def trim_residue(labels: Labels, moving: BoolArray) -> None:
 
 
 def trim_bare(evidence: Evidence, labels: Labels, moving: BoolArray) -> None:
-    """Unlabel, at both ends of an object's life, a mask that rests on nothing but background, in place.
+    """Remove a static mask of background at both ends of an object's life, in place.
 
-    The flow leads a mask through a slow fade, and what is left behind looks as the place did before the object came.
+    The flow carries a mask through a slow fade, after which the pixels match the background.
     """
     for identity in np.unique(labels)[1:].tolist():
         whole = labels == identity
@@ -176,17 +177,17 @@ def trim_bare(evidence: Evidence, labels: Labels, moving: BoolArray) -> None:
 
 
 def _bare_run(evidence: Evidence, mask: BoolArray, resting: list[int], moves: list[int]) -> list[int]:
-    """The first of the ``resting`` frames, from an end of life inwards, with nothing of the object under its mask.
+    """Return the first of the ``resting`` frames, from an end of life inwards, whose mask shows background only.
 
-    Its place looks as it does without the object, or has none of the colours that the object has where it ``moves``.
+    Its pixels match the background, or have none of the colours of the object in the frames in which it ``moves``.
     """
     if not resting:
         return []
-    # The frames next to the rest may show the fade itself.
+    # The frames next to the static ones may show the fade itself.
     far = moves if moves[0] > resting[0] else moves[::-1]
     some = [far[i] for i in np.unique((np.linspace(0.4, 1, COMPARED) * (len(far) - 1)).round().astype(int))]
     own = np.stack([colours(evidence, mask, [t]) for t in some])
-    # An object that changes its own colours, or looks like the places it moves over, cannot be told from its place.
+    # An object that changes its colours, or matches the background it passes, cannot be separated from it.
     steady = float(np.quantile(own @ own.T, 0.25)) >= STEADY
     plain = cache(lambda: min(_bare_share(evidence, mask, t) for t in some) >= PLAIN_SHARE)
     bare = []
@@ -208,18 +209,18 @@ def _bare_run(evidence: Evidence, mask: BoolArray, resting: list[int], moves: li
 
 
 def _bare_share(evidence: Evidence, mask: BoolArray, t: int) -> float:
-    """Share of the object's mask in frame ``t`` that looks as the place does when the object is elsewhere."""
-    common = [np.count_nonzero(mask[s] & warp_mask(mask[t], evidence.places(s, t))) for s in range(len(mask))]
+    """Return the share of the object's mask in frame ``t`` that matches the background in other frames."""
+    common = [np.count_nonzero(mask[s] & warp_mask(mask[t], evidence.positions(s, t))) for s in range(len(mask))]
     free = np.flatnonzero(np.array(common) < FREE_SHARE * np.count_nonzero(mask[t]))
     some = free[np.unique(np.linspace(0, len(free) - 1, COMPARED).round().astype(int))].tolist() if len(free) else []
-    return max((1 - float(changed_places(evidence, t, s)[mask[t]].mean()) for s in some), default=0.0)
+    return max((1 - float(changed_pixels(evidence, t, s)[mask[t]].mean()) for s in some), default=0.0)
 
 
 def drop_unmoved(evidence: Evidence, labels: Labels) -> None:
-    """Unlabel what stood in the same place at all times, in place."""
+    """Remove labels of what stayed at the same position throughout, in place."""
     for identity in np.unique(labels)[1:].tolist():
         frames = np.flatnonzero((labels == identity).any((1, 2)))
-        if len(frames) > 4 * FADE_FRAMES:  # a place may be changing as it is taken for an object, and only then
+        if len(frames) > 4 * FADE_FRAMES:  # a background may change when its label begins or ends, and only then
             frames = frames[FADE_FRAMES:-FADE_FRAMES]
         some = frames[np.unique(np.linspace(0, len(frames) - 1, SAMPLES).round().astype(int))].tolist()
         if not any(_moved_between(evidence, labels, identity, one, other) for one, other in permutations(some, 2)):
@@ -227,8 +228,8 @@ def drop_unmoved(evidence: Evidence, labels: Labels) -> None:
 
 
 def _moved_between(evidence: Evidence, labels: Labels, identity: int, one: int, other: int) -> bool:
-    """Whether the object's place in frame ``one`` looks different in ``other``, and the object is found elsewhere."""
-    there = evidence.places(one, other)
+    """Return True if the object's pixels of frame ``one`` differ in ``other``, and the object matches elsewhere."""
+    there = evidence.positions(one, other)
     mine: BoolArray = labels[one] == identity
     mine = mine & ~warp_mask((labels[other] > 0) & (labels[other] != identity), there)
     if not mine.any():
@@ -250,9 +251,9 @@ def _moved_between(evidence: Evidence, labels: Labels, identity: int, one: int, 
 
 
 def _turned_share(evidence: Evidence, mine: BoolArray, one: int, other: int) -> float:
-    """Share of ``mine`` that looks the same in ``other`` where the flow turned it to; 0 where it did not turn.
+    """Return the share of ``mine`` that matches in ``other`` after the rotation by flow; 0 without a rotation.
 
-    What spins in place is never elsewhere: only its turn tells it from a place that changes.
+    An object that spins in place never moves elsewhere: only its rotation separates it from a changing background.
     """
     steps = evidence.forward[one:other] if one < other else evidence.backward[other:one][::-1]
     start = evidence.grid[mine]
@@ -269,7 +270,7 @@ def _turned_share(evidence: Evidence, mine: BoolArray, one: int, other: int) -> 
 
 
 def merge_parts(labels: Labels) -> None:
-    """Give an object that clings to a larger one most of its life the larger one's label, in place."""
+    """Relabel an object that touches a larger one for most of its life as the larger one, in place."""
     sizes = np.bincount(labels.ravel())
     for identity in sorted(np.flatnonzero(sizes)[1:].tolist(), key=lambda i: int(sizes[i])):
         frames = np.flatnonzero((labels == identity).any((1, 2)))
@@ -289,7 +290,12 @@ def merge_parts(labels: Labels) -> None:
 
 
 def drop_replaced(labels: Labels, moved: dict[int, int]) -> None:
-    """Where one label ends as another begins in its place, only the one that moved (much) more was an object."""
+    """Remove, of two labels one of which replaces the other, the one with far less motion, in place.
+
+    Args:
+        labels: (T, h, w).
+        moved: Label to its number of moving frames.
+    """
     frames = {i: np.flatnonzero((labels == i).any((1, 2))).tolist() for i in np.unique(labels)[1:].tolist()}
     for early, late in permutations(frames, 2):
         last, first = frames[early][-1], frames[late][0]

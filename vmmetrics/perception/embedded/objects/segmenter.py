@@ -1,4 +1,4 @@
-"""Moving objects with masks and identities over the whole clip."""
+"""Segmentation of moving objects, with masks and identities over the whole clip."""
 
 from __future__ import annotations
 
@@ -9,82 +9,82 @@ import numpy as np
 
 from vmmetrics.perception.embedded.objects import pruning
 from vmmetrics.perception.embedded.objects.evidence import Evidence, Labels, disc, gather_evidence, warp, warp_mask
-from vmmetrics.perception.embedded.objects.matching import absences, aligned, changed_places
+from vmmetrics.perception.embedded.objects.matching import absences, aligned, changed_pixels
 from vmmetrics.perception.embedded.objects.tracking import NEW_SHARE, Mask, MaskTracker, filled, moving_map
 from vmmetrics.perception.scene import Objects, Scene, SceneObject
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
-# Things that come or go although they never move: compact places that change at once and stay changed.
+# Objects that pop in or out without moving: compact regions that change abruptly and stay changed.
 #
-# A place is compared with itself under the camera's motion: the same before, the same afterwards, different across.
-# Which side shows the object is told by the outline: an object has edges around it, the background behind it has none.
+# A region is compared with itself under the camera's motion: unchanged before, unchanged after, changed across.
+# The outline decides on which side the object is: an object has edges around it, the background behind it has none.
 
 STEPS = (1, 5)
-"""Frames across which a change is looked for: at once, or a fade of up to four frames."""
+"""Frames over which a change is searched for: abrupt, or a fade of up to four frames."""
 STAYS = 5
-"""Frames further on at which the place must still be changed; a spoilt frame or two are not a change."""
+"""Frames after which the region must still be changed; a corrupted frame or two are no change."""
 SETTLED = 2
-"""Frames after which a fade is over for certain."""
+"""Frames after which a fade is certainly over."""
 STAYS_SHARE = 0.6
-"""Share of the place that must be."""
+"""Least share of the region that must still be changed."""
 LEAST_SHARE, MOST_SHARE = 0.004, 0.35
-"""Share of the frame that a thing covers; more is a cut or a change of light."""
+"""Least and largest share of the frame that an object covers; more is a cut or a change of illumination."""
 TOGETHER = 9
-"""Parts that change together and are nearer than this many pixels are one thing."""
+"""Distance, pixels, up to which parts that change together belong to one object."""
 SOLID = 0.4
-"""Share of its convex hull that a thing fills."""
+"""Least share of its convex hull that an object fills."""
 AROUND = 0.6
-"""How far around a thing to look, in square roots of its area."""
+"""Width of an object's surroundings, in square roots of its area."""
 AROUND_CHANGED, AROUND_MOVING = 0.08, 0.15
-"""Area around a thing that may change, and in and around it that may move, as shares of its own.
+"""Largest area around an object that may change, and in and around it that may move, as shares of its own area.
 
-Rendered things that pop reach 0.04 and 0.05; of the places that real footage uncovers and covers as something passes,
-nearly all exceed one or the other.
+Rendered objects that pop in reach 0.04 and 0.05; regions that are uncovered by moving objects in real footage nearly
+all exceed one or the other.
 """
 
 
-Pop = tuple[int, bool, dict[int, BoolArray]]
-"""A thing that came or went on the spot: the frame in which it is fully seen (the first after the change where it came,
-the last before it where it went), whether it came, and (h, w) where it is, by frame, from the change on to that one."""
+PopIn = tuple[int, bool, dict[int, BoolArray]]
+"""An object that pops in or out: the frame in which it is fully visible (the first after the change, or the last before
+it), True if it pops in, and its masks (h, w) by frame, from the change to that frame."""
 
 
-def find_pops(evidence: Evidence, labels: Labels, moving: BoolArray) -> list[Pop]:
-    """Find the unlabelled things that come or go on the spot, earliest first.
+def pop_ins(evidence: Evidence, labels: Labels, moving: BoolArray) -> list[PopIn]:
+    """Find the unlabelled objects that pop in or out, earliest first.
 
     Args:
-        evidence: Of the clip.
-        labels: (T, h, w) what is known already.
-        moving: (T, h, w) what moves by itself.
+        evidence: Evidence of the clip.
+        labels: (T, h, w) objects segmented so far.
+        moving: (T, h, w) bool, independently moving pixels.
     """
     count, area = len(evidence), labels.shape[1] * labels.shape[2]
-    found: list[tuple[int, int, int, BoolArray]] = []
+    changes: list[tuple[int, int, int, BoolArray]] = []
 
-    @lru_cache(maxsize=4 * (STEPS[-1] + 1))  # what a long step ends with, a short one begins with later
+    @lru_cache(maxsize=4 * (STEPS[-1] + 1))  # the end of a long step is the beginning of a later short one
     def change(one: int, other: int) -> BoolArray:
-        return changed_places(evidence, one, other)
+        return changed_pixels(evidence, one, other)
 
     for t, step in ((t, step) for t in range(1, count) for step in STEPS if t < count - step - 1):
         if np.count_nonzero(change(t, t + step)) < LEAST_SHARE * area:
             continue
-        # Not what changed before already, nor what still changes once the step is over.
-        after = warp_mask(change(t + step, t + step + 1), evidence.places(t, t + step))
+        # Neither pixels that changed before, nor pixels that still change after the step.
+        after = warp_mask(change(t + step, t + step + 1), evidence.positions(t, t + step))
         changed = change(t, t + step) & ~change(t, t - 1) & ~after
         labelled = np.asarray(labels[t - 1 : t + step + 2].any(0), np.uint8)
         changed &= np.asarray(cv2.dilate(labelled, disc(7))) == 0
         lasting = (mask for mask in _things(changed, area) if _stays(evidence, mask, t, step))
-        found += [(int(m.sum()), t, step, m) for m in lasting if _alone(evidence, moving, m, t, step)]
-    pops: list[Pop] = []
+        changes += [(int(m.sum()), t, step, m) for m in lasting if _alone(evidence, moving, m, t, step)]
+    changes_on_spot: list[PopIn] = []
     taken = np.zeros(labels.shape, np.bool_)
-    for _, t, step, mask in sorted(found, key=lambda one: (-one[0], one[2], one[1])):
+    for _, t, step, mask in sorted(changes, key=lambda one: (-one[0], one[2], one[1])):
         if not (taken[t : t + step + 1].any(0) & mask).any():
-            pops.append(_resolved(evidence, mask, t, step))
+            changes_on_spot.append(_resolved(evidence, mask, t, step))
             spread = cv2.dilate(mask.view(np.uint8), disc(TOGETHER)) > 0
             taken[max(0, t - 2 * STAYS) : t + step + 2 * STAYS] |= spread
-    return sorted(pops, key=lambda pop: pop[0])
+    return sorted(changes_on_spot, key=lambda change_on_spot: change_on_spot[0])
 
 
 def _things(changed: BoolArray, frame_area: int) -> list[BoolArray]:
-    """Compact parts of a reasonable size."""
+    """Return the compact regions (h, w) of ``changed`` with the size of an object."""
     solid = cv2.morphologyEx(changed.view(np.uint8), cv2.MORPH_CLOSE, disc(9))
     solid = cv2.morphologyEx(solid, cv2.MORPH_OPEN, disc(3))
     if not LEAST_SHARE * frame_area <= np.count_nonzero(solid) <= MOST_SHARE * frame_area:
@@ -101,35 +101,35 @@ def _things(changed: BoolArray, frame_area: int) -> list[BoolArray]:
 
 
 def _stays(evidence: Evidence, mask: BoolArray, t: int, step: int) -> bool:
-    """Whether the place was the same for some frames before and is for some frames afterwards."""
+    """Return True if ``mask`` changes permanently from frame ``t`` on and is constant before and after the change."""
     early, late = max(0, t - STAYS), min(len(evidence) - 1, t + step + STAYS)
-    across = changed_places(evidence, t, late)[mask].mean() >= STAYS_SHARE
-    before = changed_places(evidence, t, early)[mask].mean() <= 1 - STAYS_SHARE
-    later_mask = warp_mask(mask, evidence.places(t + step, t))
+    across = changed_pixels(evidence, t, late)[mask].mean() >= STAYS_SHARE
+    before = changed_pixels(evidence, t, early)[mask].mean() <= 1 - STAYS_SHARE
+    later_mask = warp_mask(mask, evidence.positions(t + step, t))
     if not later_mask.any():
         return False
-    after = changed_places(evidence, t + step, late)[later_mask].mean() <= 1 - STAYS_SHARE
+    after = changed_pixels(evidence, t + step, late)[later_mask].mean() <= 1 - STAYS_SHARE
     return bool(across and before and after)
 
 
 def _alone(evidence: Evidence, moving: BoolArray, mask: BoolArray, t: int, step: int) -> bool:
-    """Whether nothing passes: what uncovers or covers a place as it goes by changes, and moves, beside it as well."""
+    """Return True if nothing passes: a passing object that uncovers a region also changes and moves beside it."""
     size = np.count_nonzero(mask)
     near = cv2.dilate(mask.view(np.uint8), disc(2 * round(AROUND * np.sqrt(size)) + 1)) > 0
     ring = near & (cv2.dilate(mask.view(np.uint8), disc(7)) == 0)
     first, last = max(0, t - SETTLED), min(len(evidence) - 1, t + step + SETTLED)
     for one, other in ((t, t + step), (first, last)):
-        if np.count_nonzero(changed_places(evidence, one, other) & ring) > AROUND_CHANGED * size:
+        if np.count_nonzero(changed_pixels(evidence, one, other) & ring) > AROUND_CHANGED * size:
             return False
     for s in range(max(0, t - 1), min(len(evidence), t + step + 2)):
-        moves = warp_mask(moving[s], evidence.places(t, s))
+        moves = warp_mask(moving[s], evidence.positions(t, s))
         if np.count_nonzero(moves & near) > AROUND_MOVING * size:
             return False
     return True
 
 
-def _resolved(evidence: Evidence, mask: BoolArray, t: int, step: int) -> Pop:
-    """Decide which side shows the object, and from which frame on the other one is seen."""
+def _resolved(evidence: Evidence, mask: BoolArray, t: int, step: int) -> PopIn:
+    """Decide on which side of the change the object is, and in which frame the change begins."""
     old = evidence.colour[t].astype(np.float32)
     new = aligned(evidence, t, t + step)[0].astype(np.float32)
     first_new = t + step
@@ -141,14 +141,14 @@ def _resolved(evidence: Evidence, mask: BoolArray, t: int, step: int) -> Pop:
     if _outlined(old, mask) >= _outlined(new, mask):
         came, full, frames = False, t, range(t, first_new)
     else:
-        # The earliest step that shows a fade ends as the fade does, give or take its last shade.
+        # The earliest step that shows a fade ends about when the fade does.
         came, full = True, min(t + step + SETTLED, len(evidence) - 1)
         frames = range(first_new, full + 1)
-    return full, came, {frame: warp_mask(mask, evidence.places(frame, t)) for frame in frames}
+    return full, came, {frame: warp_mask(mask, evidence.positions(frame, t)) for frame in frames}
 
 
 def _outlined(picture: FloatArray, mask: BoolArray) -> float:
-    """Median colour step across the outline of ``mask``."""
+    """Return the median colour gradient across the outline of ``mask``."""
     smooth = cv2.blur(picture, (3, 3))
     dx, dy = cv2.Sobel(smooth, cv2.CV_32F, 1, 0), cv2.Sobel(smooth, cv2.CV_32F, 0, 1)
     steep = np.sqrt((dx * dx + dy * dy).sum(-1))
@@ -156,98 +156,98 @@ def _outlined(picture: FloatArray, mask: BoolArray) -> float:
     return float(np.median(steep[rim]))
 
 
-# A second look where nothing was found: what moves as a whole, though only some of its pixels can show it.
+# Second pass for clips without an object: low-contrast regions, of which only some pixels show their motion.
 #
-# A disc that spins in place moves along its own outline, and inside it texture is often too smooth to tell. Its flow
-# stands out all the same, and explains more of its pixels, frame after frame, than chance does.
+# A disc that spins in place moves along its own outline, and its texture is often too smooth to show motion. Its flow
+# differs from the camera's all the same, and explains more of its pixels, frame after frame, than chance does.
 
 EXPLAINED_SHARE = 0.05
-"""Share of a region's pixels that must be explained by their motion; six spinning shapes rendered for development have
-0.08 to 0.34."""
+"""Least share of a region's pixels that their motion explains; six rendered spinning shapes have 0.08 to 0.34."""
 LASTING_SECONDS = 0.75
-"""Time for which a region must go on moving as a whole; what a zoom made up in a rendered clip lasted 0.4 s."""
+"""Least time, seconds, for which a region moves as a whole; a false region of a rendered zoom lasted 0.4 s."""
 LEVEL = 0.75
-"""Strength, as a share of the explained pixels' median, that belongs to the region: around it the flow fades out."""
+"""Least strength within a region, as a share of the explained pixels' median: around it the flow fades out."""
 
 
-def faint_maps(evidence: Evidence) -> BoolArray:
-    """(T, h, w) bool: regions that move as a whole, and for :data:`LASTING_SECONDS` on end."""
-    found = np.stack([_standing_out(evidence, t) for t in range(len(evidence))])
-    before = _ages(found, evidence)
-    after = _ages(found[::-1], evidence.reversed())[::-1]
-    least = min(len(found), max(3, round(LASTING_SECONDS * evidence.fps)))
-    return np.asarray(found & (before + after - 1 >= least))
+def low_contrast_regions(evidence: Evidence) -> BoolArray:
+    """Return (T, h, w) bool: low-contrast regions that move as a whole for :data:`LASTING_SECONDS` without a break."""
+    candidates = np.stack([_standing_out(evidence, t) for t in range(len(evidence))])
+    before = _ages(candidates, evidence)
+    after = _ages(candidates[::-1], evidence.reversed())[::-1]
+    least = min(len(candidates), max(3, round(LASTING_SECONDS * evidence.fps)))
+    return np.asarray(candidates & (before + after - 1 >= least))
 
 
 def _standing_out(evidence: Evidence, t: int) -> Mask:
-    """(h, w) bool: regions of frame ``t`` whose flow stands out and explains enough of them."""
+    """Return (h, w) bool: regions of frame ``t`` whose flow differs from the camera's and explains enough pixels."""
     strength, support = evidence.strength[t], evidence.support[t]
     strong = cv2.morphologyEx((strength > 1).astype(np.uint8), cv2.MORPH_OPEN, disc(3))
     count, parts, stats, _ = cv2.connectedComponentsWithStats(strong, connectivity=8)
     explained = support & (strong > 0)
     hits = np.bincount(parts[explained], minlength=count)
     area = stats[:, cv2.CC_STAT_AREA]
-    found = np.zeros(strong.shape, np.bool_)
+    regions = np.zeros(strong.shape, np.bool_)
     for part in np.flatnonzero((area >= NEW_SHARE * strong.size) & (hits >= EXPLAINED_SHARE * area)):
         if part == 0:
             continue
         inside = parts == part
-        found |= inside & (strength > LEVEL * np.median(strength[inside & explained]))
-    return cv2.morphologyEx(filled(found).astype(np.uint8), cv2.MORPH_OPEN, disc(3)) > 0
+        regions |= inside & (strength > LEVEL * np.median(strength[inside & explained]))
+    return cv2.morphologyEx(filled(regions).astype(np.uint8), cv2.MORPH_OPEN, disc(3)) > 0
 
 
-def _ages(found: BoolArray, evidence: Evidence) -> FloatArray:
-    """(T, h, w) frames for which what is found at a pixel has been found on end, following the flow."""
-    ages = np.zeros(found.shape, np.float32)
-    ages[0] = found[0]
-    for t in range(1, len(found)):
+def _ages(regions: BoolArray, evidence: Evidence) -> FloatArray:
+    """Return (T, h, w): number of consecutive frames in which a pixel, followed along the flow, is in ``regions``."""
+    ages = np.zeros(regions.shape, np.float32)
+    ages[0] = regions[0]
+    for t in range(1, len(regions)):
         before = warp(cv2.dilate(ages[t - 1], disc(3)), evidence.grid + evidence.backward[t - 1], nearest=True)
-        ages[t] = np.where(found[t], 1 + before, 0)
+        ages[t] = np.where(regions[t], 1 + before, 0)
     return ages
 
 
 MAX_OBJECTS = 254
+"""Most objects per clip: labels are uint8."""
 
 
 MIN_SECONDS, MIN_MOVED = 0.25, 3
-"""An object is seen for at least so long, and in three frames, and moves by itself in so many: others are chance."""
+"""Least time, seconds (and three frames), for which an object is visible, and least frames in which it moves."""
 
 
 class MotionSegmenter:
-    """Objects are what moves by itself, followed through rests and back to before it moved."""
+    """Segmenter of independently moving objects, tracked while at rest and back to before they moved."""
 
     def segment(self, scene: Scene) -> Objects:
-        """Find the objects of ``scene``."""
+        """Return the objects of ``scene``."""
         evidence = gather_evidence(scene)
         moving = np.stack([moving_map(evidence, t) for t in range(len(evidence))])
-        kept, out = _objects(evidence, moving)
-        if not kept:
-            moving = faint_maps(evidence)
-            kept, out = _objects(evidence, moving)
+        objects, labels = _objects(evidence, moving)
+        if not objects:
+            moving = low_contrast_regions(evidence)
+            objects, labels = _objects(evidence, moving)
         height, width = evidence.shape
-        return Objects(out, tuple(kept), (scene.clip.width / width, scene.clip.height / height), moving)
+        return Objects(labels, tuple(objects), (scene.clip.width / width, scene.clip.height / height), moving)
 
 
 def _objects(evidence: Evidence, moving: BoolArray) -> tuple[list[SceneObject], UInt8Array]:
-    """Objects, and their labels (T, h, w), of what is ``moving`` (T, h, w)."""
+    """Return the objects of ``moving`` (T, h, w) bool, and their labels (T, h, w)."""
     labels = _follow(evidence, moving)
     pruning.join_pieces(evidence, labels)
-    kept: list[SceneObject] = []
+    objects: list[SceneObject] = []
     least = min(len(evidence), max(3, round(MIN_SECONDS * evidence.fps)))
     out = np.zeros(labels.shape, np.uint8)
     for identity in np.unique(labels)[1:].tolist():
         mask = labels == identity
         present = mask.any((1, 2))
-        if present.sum() < least or len(kept) == MAX_OBJECTS:
+        if present.sum() < least or len(objects) == MAX_OBJECTS:
             continue
         occluded, left = absences(evidence, labels, identity)
-        kept.append(SceneObject(len(kept) + 1, "object", present, occluded, left))
-        out[mask] = len(kept)
-    return kept, out
+        objects.append(SceneObject(len(objects) + 1, "object", present, occluded, left))
+        out[mask] = len(objects)
+    return objects, out
 
 
 def _follow(evidence: Evidence, moving: BoolArray) -> Labels:
-    """(T, h, w) labels of what is ``moving`` (T, h, w), followed both ways in time."""
+    """Return (T, h, w) labels of ``moving`` (T, h, w) regions, tracked in both directions of time."""
     count = len(evidence)
     labels = np.zeros((count, *evidence.shape), np.uint16)
     forwards = MaskTracker(evidence, labels, moving)
@@ -268,14 +268,14 @@ def _follow(evidence: Evidence, moving: BoolArray) -> Labels:
     pruning.drop_unmoved(evidence, labels)
     pruning.drop_replaced(labels, moved)
     pruning.merge_parts(labels)
-    _add_pops(evidence, labels, moving)
+    _add_pop_ins(evidence, labels, moving)
     return labels
 
 
-def _add_pops(evidence: Evidence, labels: Labels, moving: BoolArray) -> None:
-    """Label what comes or goes without ever moving, and follow it to the other end of its life."""
+def _add_pop_ins(evidence: Evidence, labels: Labels, moving: BoolArray) -> None:
+    """Label the objects that pop in or out, and track them to the other end of their life, in place."""
     last = len(evidence) - 1
-    for full, came, masks in find_pops(evidence, labels, moving):
+    for full, came, masks in pop_ins(evidence, labels, moving):
         if (labels[full] > 0)[masks[full]].mean() > 0.5:
             continue
         identity = int(labels.max()) + 1

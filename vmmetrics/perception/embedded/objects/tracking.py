@@ -1,7 +1,7 @@
-"""Carries masks through time: they follow the flow, are renewed by what moves, and are looked for when lost.
+"""Mask tracking: masks follow the flow, are corrected by moving regions, and are searched for when lost.
 
-The same code runs forwards, where it also finds new objects, and backwards on the reversed evidence, where it only
-carries known objects to the frames before they first moved.
+The same code runs forwards, where it also starts new objects, and backwards on the reversed evidence, where it only
+extends existing objects to the frames before they first moved.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ from vmmetrics.types import BoolArray, FloatArray
 Mask = BoolArray
 
 NEW_SHARE = 0.004
-"""Share of the frame that a moving region must cover to become an object."""
+"""Least share of the frame that a moving region must cover to become an object."""
 GONE_SHARE = 0.0008
-"""Share of the frame below which nothing is left of an object ..."""
+"""Share of the frame below which an object's mask ends ..."""
 GONE_FRACTION = 0.06
-"""... or this fraction of its largest extent."""
+"""... or share of its largest area."""
 SURVIVES = 0.5
-"""Share of a mask whose flow must hold; below it the object is looked for."""
+"""Share of a mask with consistent flow below which the object is searched for."""
 LOOK_AHEAD = 3
-"""Frames that may be skipped when looking: a spoilt frame or two do not end an object."""
+"""Frames searched for a lost object: a corrupted frame or two do not end it."""
 LASTING_SHARE = 0.3
-"""Share of a moving region that must move in the next frame, too, to become an object."""
+"""Least share of a moving region that must also move in the next frame for it to become an object."""
 CLOSING = 7
-"""Width in pixels of the gaps that are closed between the parts of a moving object that are surely explained."""
+"""Width, pixels, of the gaps that are closed between the parts of a moving object."""
 
 
 @dataclass
 class Track:
-    """One object while it is followed.
+    """State of one object while it is tracked.
 
     Attributes:
         id: Its value in the labels.
-        soft: (h, w) float32 membership in the frame at hand; sub-pixel, so that slow drift is not rounded away.
-        velocity: Grid pixels a frame against the camera.
+        soft: (h, w) float32 membership in the current frame; sub-pixel, so that slow drift is not rounded away.
+        velocity: (2,) motion relative to the camera, grid pixels per frame.
         areas: Pixels by frame.
-        moved: Number of frames in which it moved by itself.
-        blind_until: Frame in which it was found again while passing over spoilt ones ...
-        found: ... and its membership there.
-        lost: Whether it is followed no more.
+        moved: Number of frames with independent motion.
+        blind_until: Frame in which it reappears after corrupted ones ...
+        reacquired: ... and its membership there.
+        lost: True once it is no longer tracked.
     """
 
     id: int
@@ -54,12 +54,12 @@ class Track:
     areas: dict[int, int] = field(default_factory=dict)
     moved: int = 0
     blind_until: int = -1
-    found: FloatArray = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    reacquired: FloatArray = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     lost: bool = False
 
 
 def moving_map(evidence: Evidence, t: int) -> Mask:
-    """(h, w) bool: what moves by itself in frame ``t``, holes filled, specks removed."""
+    """Return (h, w) bool: independently moving regions of frame ``t``, holes filled, specks removed."""
     moving = ((evidence.strength[t] > 1.0) & evidence.support[t]).astype(np.uint8)
     moving = cv2.morphologyEx(moving, cv2.MORPH_OPEN, disc(2))
     padded = cv2.morphologyEx(np.pad(moving, CLOSING), cv2.MORPH_CLOSE, disc(CLOSING))
@@ -76,24 +76,24 @@ def filled(mask: Mask) -> Mask:
 
 
 def components(mask: Mask, least: float) -> list[Mask]:
-    """Connected parts of at least ``least`` pixels, largest first."""
+    """Return the connected parts of at least ``least`` pixels, largest first."""
     count, parts, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
     order = sorted(range(1, count), key=lambda i: -int(stats[i, cv2.CC_STAT_AREA]))
     return [parts == i for i in order if stats[i, cv2.CC_STAT_AREA] >= least]
 
 
 def _counted(labels: Labels) -> dict[int, int]:
-    """Return the pixels of each label that is among ``labels``, ascending."""
+    """Return the pixel count of each label in ``labels``, by ascending label."""
     counts = np.bincount(labels.ravel())
     return {i: int(counts[i]) for i in np.flatnonzero(counts).tolist()}
 
 
 class MaskTracker:
-    """Follows objects over one evidence in one direction of time.
+    """Tracker of masks over one clip's evidence in one direction of time.
 
     Attributes:
-        labels: (T, h, w) uint16, what has been found; read and written.
-        tracks: By id.
+        labels: (T, h, w) uint16, objects so far; read and written.
+        tracks: Tracks by id.
     """
 
     def __init__(self, evidence: Evidence, labels: Labels, moving: BoolArray) -> None:
@@ -103,13 +103,13 @@ class MaskTracker:
         self.merged: dict[int, int] = {}
 
     def discover(self) -> None:
-        """Run through the clip, following objects and starting new ones where something unclaimed moves."""
+        """Track objects through the clip and start new ones where an unlabelled region moves."""
         for t in range(len(self.evidence)):
             self._advance(t)
             self._renew(t, start_new=True)
 
     def extend(self, starts: dict[int, int]) -> None:
-        """Follow known objects (id to the frame from which on to carry them) to where they are not labelled yet."""
+        """Track existing objects, ``starts`` id to first frame, through the frames in which they have no label yet."""
         for t in range(len(self.evidence)):
             self._advance(t)
             self._meet(t)
@@ -120,11 +120,11 @@ class MaskTracker:
                     self._begin(identity, mask, t, moved=0)
 
     def active(self) -> list[Track]:
-        """Tracks not lost."""
+        """Return the tracks that are not lost."""
         return [track for track in self.tracks.values() if not track.lost]
 
     def _advance(self, t: int) -> None:
-        """Carry every mask from frame t−1 to t and write the result into the labels."""
+        """Propagate every mask from frame t−1 to t and write the result to the labels."""
         if t == 0:
             return
         evidence = self.evidence
@@ -134,11 +134,11 @@ class MaskTracker:
             if t < track.blind_until:
                 continue
             if t == track.blind_until:
-                track.soft = track.found
+                track.soft = track.reacquired
                 continue
             if survival(evidence, track.soft > 0.5, t - 1) >= SURVIVES:
                 soft = warp(track.soft, position) * np.where(arrived, 1.0, 0.0).astype(np.float32)
-                # OpenCV's default border holds the largest floats there are; none of them may get into the mask.
+                # OpenCV's default border value is the largest float, which must not enter the mask.
                 soft = cv2.morphologyEx(soft, cv2.MORPH_CLOSE, disc(3), borderType=cv2.BORDER_REPLICATE)
                 track.soft = np.clip((soft - 0.5) * 1.5 + 0.5, 0.0, 1.0)
             else:
@@ -146,7 +146,7 @@ class MaskTracker:
         self._write(t)
 
     def _look_for(self, track: Track, t: int) -> None:
-        """Search for an object whose flow was lost, in frame t or the next few; give it up where it is not found."""
+        """Search frame t and the next few for an object without consistent flow; mark it lost without a match."""
         mask = track.soft > 0.5
         if not mask.any():
             track.lost = True
@@ -166,12 +166,12 @@ class MaskTracker:
             if ahead == t:
                 track.soft = moved
             else:
-                track.blind_until, track.found = ahead, moved
+                track.blind_until, track.reacquired = ahead, moved
             return
         track.lost = True
 
     def _write(self, t: int) -> None:
-        """Claim pixels for every active track where nothing is labelled; the surest wins."""
+        """Label the free pixels of every active track; the largest membership wins."""
         best = np.full(self.labels.shape[1:], 0.5, np.float32)
         label = self.labels[t]
         free = label == 0
@@ -183,7 +183,7 @@ class MaskTracker:
             best[wins] = track.soft[wins]
 
     def _meet(self, t: int) -> None:
-        """Merge a carried object into a labelled one that is where it would be."""
+        """Merge a tracked object into a labelled one at its position."""
         label = self.labels[t]
         for track in self.active():
             mask = track.soft > 0.5
@@ -197,7 +197,7 @@ class MaskTracker:
                     track.lost = True
 
     def _renew(self, t: int, *, start_new: bool) -> None:
-        """Let what moves in frame ``t`` correct the masks, and start objects."""
+        """Correct the masks by the moving regions of frame ``t``, and start objects."""
         label, moving = self.labels[t], self.moving[t]
         least = NEW_SHARE * self.frame_area
         current = [track for track in self.active() if t >= track.blind_until]
@@ -206,19 +206,19 @@ class MaskTracker:
             if not mask.any():
                 continue
             share = float(moving[mask].mean())
-            if share >= 0.5:  # it moves: what stands still beside it is not part of it
+            if share >= 0.5:  # it moves: static pixels beside it are not part of it
                 near = cv2.dilate(moving.astype(np.uint8), disc(3)) > 0
                 label[mask & ~near] = 0
                 track.moved += 1
-        known = {track.id for track in current}
+        current_ids = {track.id for track in current}
         for part in components(moving, 0.25 * least):
             claims = {i: c for i, c in _counted(label[part]).items() if i != 0}
             rest = part & (label == 0)
-            mine = [i for i, c in claims.items() if i in known and c >= 0.1 * min(part.sum(), (label == i).sum())]
+            mine = [i for i, c in claims.items() if i in current_ids and c >= 0.1 * min(part.sum(), (label == i).sum())]
             claimed = sum(claims.values())
             lasting = start_new and self._lasts(part, t)
             if lasting and claimed < min(least, 0.35 * rest.sum()) and rest.sum() >= least:
-                self._start(part & np.isin(label, [0, *mine]), t)  # a crumb of it had been taken for an object
+                self._start(part & np.isin(label, [0, *mine]), t)  # a small part of it had been taken for an object
             elif mine:
                 self._share_out(rest, mine, t)
             elif lasting and not claims and rest.sum() >= least:
@@ -227,7 +227,7 @@ class MaskTracker:
             self._settle(track, t)
 
     def _lasts(self, part: Mask, t: int) -> bool:
-        """Whether a moving region goes on moving in the next frame: a sudden change makes the flow guess, once."""
+        """Return True if a moving region also moves in the next frame: a sudden change gives random flow only once."""
         if t + 1 == len(self.evidence):
             return False
         x, y = (self.evidence.grid[part] + self.evidence.forward[t][part]).round().astype(int).T
@@ -236,7 +236,7 @@ class MaskTracker:
         return bool(there.any() and self.moving[t + 1][y[there], x[there]].mean() >= LASTING_SHARE)
 
     def _share_out(self, rest: Mask, ids: list[int], t: int) -> None:
-        """Give the pixels of a moving region to the nearest of the objects in it that move the same way."""
+        """Assign the pixels of a moving region to the nearest of its objects with the same motion."""
         label, velocity = self.labels[t], self.evidence.velocity[t]
         pixels = np.nonzero(rest)
         moves = velocity[pixels]
@@ -261,7 +261,7 @@ class MaskTracker:
         self.tracks[identity] = Track(identity, mask.astype(np.float32), self._velocity(mask, t), areas, moved)
 
     def _settle(self, track: Track, t: int) -> None:
-        """Take the labels back into the track, or end it where too little is left."""
+        """Update the track from its labels, or end it where too little is left."""
         mask = self.labels[t] == track.id
         area = int(mask.sum())
         largest = max(track.areas.values(), default=area)

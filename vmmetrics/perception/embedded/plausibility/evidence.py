@@ -1,8 +1,7 @@
-"""What speaks against the motion of a strand of frames, cell by cell: the maps that the ladder's classifier weighs.
+"""Maps of evidence against the motion of a subsequence of frames, per cell: the features of the ordinal classifier.
 
-Everything is measured against what the clip itself shows (its contrast, the variety of its content, the speed of its
-motion), so that neither much motion nor little is evidence, nor is a coarse picture. A cut to another shot is none
-either: what would span it is left out.
+Every map is normalised by the clip itself (its contrast, the variety of its content, the speed of its motion): neither
+the amount of motion nor a low resolution is evidence. Neither is a cut to another shot: frames across it are excluded.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from vmmetrics.perception.embedded.plausibility.views import SIDE
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 from vmmetrics.utils.weights.manifest import weight_path
 
-# What frames show, by name: the probabilities of ImageNet's classes, place by place, and whether they keep.
+# Class constancy: probabilities of ImageNet's classes per cell, compared along the motion.
 #
-# A thing stays what it is. Where a place is a dog in one frame and a rug in the next, along its motion, something melts
-# or is drawn anew; flames and water, which keep no shape, mostly stay flames and water (glitter on water less so).
+# Where a cell is a dog in one frame and a rug in the next, along its motion, something melts or is painted anew; flames
+# and water, which have no shape, mostly stay flames and water (glitter on water less so).
 
 WEIGHTS = "efficientnet-lite0-head"
-_DIGITS = 9  # decimals of what is handed on: matrix products of different machines and threads differ below
+_DIGITS = 9  # decimals returned: matrix products of different machines and threads differ below
 
 
 @dataclass(frozen=True)
@@ -36,9 +35,9 @@ class ClassHead:
 
     Attributes:
         widen: (320, 1280) 1 × 1 convolution, batch normalisation folded in.
-        widen_bias: (1280,).
+        widen_bias: (1280,) its bias.
         classes: (1280, 1000) linear layer.
-        classes_bias: (1000,).
+        classes_bias: (1000,) its bias.
     """
 
     widen: NDArray[np.float64]
@@ -56,7 +55,7 @@ class ClassHead:
         return _softmax(wide.mean((1, 2)) @ self.classes + self.classes_bias)
 
     def widened(self, features: FloatArray) -> NDArray[np.float64]:
-        """Return (..., 1280) of features (..., 320), what both of the others start from."""
+        """Return widened features (..., 1280) of features (..., 320), the input of the other two methods."""
         rows = features.reshape(-1, features.shape[-1]).astype(np.float64)  # one product is faster than many small ones
         wide = np.clip(rows @ self.widen + self.widen_bias, 0, 6)
         return np.asarray(wide.reshape(*features.shape[:-1], -1))
@@ -64,7 +63,7 @@ class ClassHead:
 
 @cache
 def load_head() -> ClassHead:
-    """Return the head that ships."""
+    """Return the head that ships with the package."""
     with np.load(weight_path(WEIGHTS), allow_pickle=False) as stored:
         return ClassHead(*(stored[name].astype(np.float64) for name in ClassHead.__dataclass_fields__))
 
@@ -86,33 +85,34 @@ def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 CELLS = 20
-"""Cells along each side of the maps; a cell is a patch of DIS flow wide."""
+"""Cells along each side of the maps; a cell is as wide as a patch of DIS flow."""
 CELL = SIDE // CELLS
+"""Side of a cell, pixels."""
 LAGS = (1, 2, 4)
 """Frames over which content is followed: 1/8 to 1/2 s."""
 STILL = 0.5
-"""Pixels per frame, about the error of DIS at this size: motion below counts as none when speeds are compared."""
+"""Speed, pixels per frame, below which motion counts as none: about the error of DIS at this size."""
 
-_PALETTE_BLUR = 0.8  # pixels; takes away the dither of GIF palettes
-_HIGH_PASS = 15  # pixels; changes broader than that are light
-_WORST_GAP = 8.0  # pixels; a flow that does not come back by more has simply failed
-_NOISE = 0.15  # of the variety of the content: changes of deep features below are noise
-_OTHER_SHOT = 0.7  # of the variety of the content: from here on two frames have nothing in common
-_SUDDEN = 0.6  # of the change at a cut is the most that the steps beside it may have
+_PALETTE_BLUR = 0.8  # pixels; removes the dither of GIF palettes
+_HIGH_PASS = 15  # pixels; broader changes are illumination
+_WORST_GAP = 8.0  # pixels; largest forward-backward error of the flow that is counted
+_NOISE = 0.15  # share of the content's variety; smaller changes of deep features are noise
+_OTHER_SHOT = 0.7  # share of the content's variety from which two frames have nothing in common
+_SUDDEN = 0.6  # largest change in the steps beside a cut, as a share of the change at the cut
 
 
 @dataclass(frozen=True)
 class PlausibilityEvidence:
-    """The evidence in a strand of n frames.
+    """The evidence in a subsequence of n frames.
 
     Attributes:
-        maps: Name to (n, CELLS, CELLS) float32, the more the worse; NaN in frames for which it cannot be had.
+        maps: Name to (n, CELLS, CELLS) float32, larger is worse; NaN in frames without a value.
         flow: (n - 1, CELLS, CELLS, 2) mean motion in each cell from one frame to the next, pixels.
-        travel: (n,) how far content gets on average, pixels per frame, to and fro not counted; NaN where unknown.
+        travel: (n,) mean net displacement of the content, pixels per frame; NaN where unknown.
         cuts: (n - 1,) bool, a cut to another shot between one frame and the next.
-        content: (n, n) distance between the content of any two frames, cell by cell, in the content's own variety.
-        gist: (n, n) distance between any two frames as wholes.
-        kinds: (n, 1000) probabilities of what each frame shows, by ImageNet's classes.
+        content: (n, n) mean distance per cell between the features of any two frames, in units of their variety.
+        gist: (n, n) distance between the pooled features of any two frames.
+        kinds: (n, 1000) ImageNet class probabilities of each frame.
     """
 
     maps: dict[str, FloatArray]
@@ -139,11 +139,11 @@ MAPS: dict[str, tuple[int, int]] = {
     "own jerk": (1, 1),
     "jerk in pixels": (1, 1),
 }
-"""Name of each map to the frames before and after a frame that its value there depends on."""
+"""Name of each map to the numbers of frames before and after a frame that its value depends on."""
 
 
 def gather(images: UInt8Array, features: tuple[FloatArray, ...]) -> PlausibilityEvidence:
-    """Measure a strand.
+    """Compute the evidence in a subsequence.
 
     Args:
         images: (n, SIDE, SIDE, 3) uint8 RGB, n of at least 3.
@@ -164,7 +164,7 @@ def gather(images: UInt8Array, features: tuple[FloatArray, ...]) -> Plausibility
     kinds = _compare_kinds(maps, features[2], onward, back)
     _compare_pictures(maps, grey, onward, back)
     _compare_motion(maps, flow)
-    for t in np.flatnonzero(cuts):  # between t and t + 1: what spans it is left out
+    for t in np.flatnonzero(cuts):  # between t and t + 1: values across it are excluded
         for name, (before, after) in MAPS.items():
             maps[name][max(0, t + 1 - after) : t + 1 + before] = np.nan
         travel[t + 1 : t + 1 + LAGS[-1]] = np.nan
@@ -178,7 +178,7 @@ def to_cells(plane: FloatArray, cells: int = CELLS) -> FloatArray:
 
 
 class _Depth:
-    """The deep maps of one depth, in units of how much the content differs from place to place."""
+    """The feature maps of one depth, in units of the content's spatial variety."""
 
     def __init__(self, features: FloatArray) -> None:
         half = features.shape[1] // 2
@@ -188,9 +188,9 @@ class _Depth:
         self.cells = features.shape[1]
 
     def change(self, t: int, other: int, path: FloatArray) -> FloatArray:
-        """Return (cells, cells): by how much content of frame ``t`` changes along ``path`` to frame ``other``.
+        """Return (cells, cells): change of the features of frame ``t`` along ``path`` to frame ``other``.
 
-        What leaves the picture is given the median of the rest: nothing is known of it.
+        Cells that leave the frame get the median of the others.
         """
         target = _along(path, self.cells)
         change = np.linalg.norm(bilinear(self.features[other], target) - self.features[t], axis=-1)
@@ -199,12 +199,12 @@ class _Depth:
         return np.asarray(np.where(seen, change, typical))
 
     def distances(self) -> FloatArray:
-        """Return (n, n): mean distance of two frames' content, in place."""
+        """Return (n, n): mean distance per cell between two frames' features."""
         return np.asarray(_distances(self.features.reshape(len(self.features), -1)) / self.cells)
 
 
 def _along(path: FloatArray, cells: int) -> FloatArray:
-    """Return (cells, cells, 2): where the content of each cell gets to along ``path`` (SIDE, SIDE, 2), in cells."""
+    """Return (cells, cells, 2): target of each cell along ``path`` (SIDE, SIDE, 2), in cells."""
     return np.asarray(pixel_grid(cells, cells) + to_cells(path, cells) * (cells / SIDE))
 
 
@@ -213,10 +213,10 @@ def _distances(rows: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt(np.maximum(squares[:, None] + squares[None] - 2 * rows @ rows.T, 0)))
 
 
-def bilinear(image: FloatArray, places: FloatArray) -> FloatArray:
-    """Return ``image`` (h, w, channels), any number of channels, at ``places`` (h, w, 2) x, y; beyond it, its edge."""
+def bilinear(image: FloatArray, points: FloatArray) -> FloatArray:
+    """Sample ``image`` (h, w, channels) at ``points`` (h, w, 2) x, y, bilinearly; the border is replicated."""
     height, width = image.shape[:2]
-    x, y = np.clip(places[..., 0], 0, width - 1), np.clip(places[..., 1], 0, height - 1)
+    x, y = np.clip(points[..., 0], 0, width - 1), np.clip(points[..., 1], 0, height - 1)
     left, top = np.minimum(x.astype(int), width - 2), np.minimum(y.astype(int), height - 2)
     across, down = (x - left)[..., None], (y - top)[..., None]
     upper = image[top, left] * (1 - across) + image[top, left + 1] * across
@@ -225,7 +225,7 @@ def bilinear(image: FloatArray, places: FloatArray) -> FloatArray:
 
 
 def _cuts(changes: list[FloatArray], between: FloatArray) -> BoolArray:
-    """Find cuts: frames with nothing in common, between steps that are small, and no return to what was before."""
+    """Return (n - 1,) bool, True at a cut: large change, between small ones, without a return to the content before."""
     step = np.array([change.mean() for change in changes])
     cuts = step > _OTHER_SHOT
     for t in np.flatnonzero(cuts):
@@ -242,7 +242,7 @@ def _follow_content(
     onward: list[FloatArray],
     back: list[FloatArray],
 ) -> FloatArray:
-    """Fill in how much content changes on its way, and how much of a frame neither neighbour has; return the travel."""
+    """Fill the maps of change along the motion and of content missing in both neighbours; return the travel (n,)."""
     pixels = pixel_grid(SIDE, SIDE)
     paths = {1: onward}
     for lag in LAGS[1:]:
@@ -280,10 +280,10 @@ def _enlarged(plane: FloatArray) -> FloatArray:
 def _compare_kinds(
     maps: dict[str, FloatArray], features: FloatArray, onward: list[FloatArray], back: list[FloatArray]
 ) -> FloatArray:
-    """Fill in where something is of another kind in the next frame, along its motion, and where in both neighbours.
+    """Fill the maps of class changes along the motion, to the next frame and to both neighbours.
 
     Returns:
-        (n, 1000) probabilities of what each frame shows as a whole.
+        (n, 1000) class probabilities of each frame as a whole.
     """
     head, cells = load_head(), features.shape[1]
     wide = head.widened(features)
@@ -304,7 +304,7 @@ def _compare_kinds(
 def _compare_pictures(
     maps: dict[str, FloatArray], grey: list[UInt8Array], onward: list[FloatArray], back: list[FloatArray]
 ) -> None:
-    """Fill in where the flow does not come back, and where the picture differs from what it should be."""
+    """Fill the maps of forward-backward errors of the flow and of motion-compensated differences of the image."""
     pixels = pixel_grid(SIDE, SIDE)
     fine = [image.astype(np.float32) - cv2.blur(image.astype(np.float32), (_HIGH_PASS,) * 2) for image in grey]
     contrast = float(np.mean([np.abs(image).mean() for image in fine]))
@@ -319,13 +319,13 @@ def _compare_pictures(
 
 
 def _compare_motion(maps: dict[str, FloatArray], flow: FloatArray) -> None:
-    """Fill in where things bend, stretch and jerk."""
+    """Fill the maps of bending, strain and jerk of the flow."""
     own = flow - np.median(flow.reshape(len(flow), -1, 2), axis=1)[:, None, None]
     for t, (field, rest) in enumerate(zip(flow, own, strict=True)):
         speed = STILL + np.linalg.norm(rest, axis=-1)
         for name, width in (("bent", 3), ("bent wide", 7)):
             maps[name][t + 1] = np.linalg.norm(field - cv2.blur(field, (width, width)), axis=-1) / speed
-        # How fast the picture is stretched or sheared; turning and zoom of the whole are none.
+        # Rate of stretch and shear; rotation and zoom of the whole frame are none.
         by_y, by_x = (np.asarray(g) for g in np.gradient(field, float(CELL), axis=(0, 1)))
         growth = by_x[..., 0] + by_y[..., 1]
         stretch, shear = by_x[..., 0] - by_y[..., 1], by_x[..., 1] + by_y[..., 0]

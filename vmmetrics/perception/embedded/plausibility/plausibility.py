@@ -1,8 +1,8 @@
-"""The embedded commonsense classifier: evidence against the motion of a clip, weighed as the ladder taught.
+"""The embedded commonsense classifier: an ordinal model of evidence against the motion of a clip.
 
-Views (:mod:`.views`) → deep features and flow at one size and pace → evidence cell by cell
-(:mod:`.evidence`) → numbers → five probabilities. Trained by ``python -m benchmarks.cas_recipe.recipe``; no rating of
-anybody had a part in it.
+Views (:mod:`.views`) → deep features and flow at one size and frame rate → evidence per cell (:mod:`.evidence`) →
+summary statistics → five probabilities. Trained on corruption levels by ``python -m benchmarks.cas_recipe.recipe``,
+without any rating.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from numpy.typing import NDArray
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.embedded.plausibility import evidence as measured
 from vmmetrics.perception.embedded.plausibility.evidence import MAPS, STILL, PlausibilityEvidence
-from vmmetrics.perception.embedded.plausibility.views import Backbone, choose_strands, pictures
+from vmmetrics.perception.embedded.plausibility.views import Backbone, pictures, subsequences_of
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import BoolArray, FloatArray, Look
 from vmmetrics.utils.weights.manifest import weight_path
 
-# The classifier that the ladder trained: a sum of ramps, each of which can only count against a clip.
+# The classifier, trained on corruption levels: a sum of ramps, each of which can only count against a clip.
 #
 #     e[f] = (x[f] − centre[f] − slope[f] · (travel − its centre)) / scale[f]
 #     z = Σ_f Σ_r w[r, f] · ramp_r(e[f]),   P(at least k levels below Perfect) = σ(z − θ_k)
 #
-# The slopes say how each number grows in clean clips the farther content moves; only what goes beyond is evidence.
+# The slopes are the growth of each number with the travel of the content in clean clips; only the excess is evidence.
 #
-# The weights are not negative and every number is "more is worse", so that worse evidence never raises a score and a
-# clip unlike any rung of the ladder is judged by the same rule. That is what keeps so small a training set honest.
+# No weight is negative and every number is "larger is worse", so worse evidence never raises a score, and a clip unlike
+# any corruption level follows the same rule. That keeps so small a training set from overfitting.
 
-# From the evidence in a view to the numbers that the classifier weighs; in all of them, more is worse.
+# From the evidence in a view to the numbers that the classifier weighs; in all of them, larger is worse.
 #
-# Of each map: its mean, the tenth of the cells and frames where it is worst and its worst place; and, since what is
-# real is undisturbed in most places and at most times however much goes on, the quarter where it is best and its calm
-# moments. Of the view as a whole: whether its motion is even, turns round, repeats itself, and how straight its way is.
+# Of each map: its mean, the worst tenth of cells and frames, and its worst cells; and, since real footage is mostly
+# undisturbed however much moves, its best quarter and its calm frames. Of the view as a whole: unevenness of motion,
+# reversals, repetitions, and the straightness of its path in feature space.
 
 SUMMARIES = ("mean", "worst tenth", "worst place", "best quarter", "calm moment")
 _FLOOR = 0.02
-"""Added before a logarithm; less is rounding in every map."""
+"""Added before a logarithm; smaller values are rounding in every map."""
 _LINEAR = ("rough fine", "rough middle")
-"""Maps that are ratios about a middle, and are not taken the logarithm of."""
+"""Maps without logarithm: ratios around 1."""
 _FAR = 4
-"""Frames from which on two frames are alike by chance or repetition, not by nearness."""
+"""Distance in frames from which two frames are similar by chance or repetition, not by proximity."""
 _WHOLE = (
     "uneven pace",
     "frozen",
@@ -64,11 +64,11 @@ _WHOLE = (
 
 TRAVEL = "travel"
 NAMES = (*(f"{name}: {summary}" for name in MAPS for summary in SUMMARIES), *_WHOLE, TRAVEL)
-"""Names of the numbers, in their order. The last, how far content gets, is no evidence: the rest is held against it."""
+"""Names of the numbers, in order. The last, the travel of the content, is no evidence: it normalises the others."""
 
 
 def summarise(evidence: PlausibilityEvidence, first: int, stop: int) -> FloatArray:
-    """Return the numbers (len(NAMES),) of the view from ``first`` up to ``stop``; NaN for what cannot be had."""
+    """Return the numbers (len(NAMES),) of the view from ``first`` up to ``stop``; NaN where undefined."""
     maps = [summarise_map(name, view_of(evidence, name, first, stop)) for name in MAPS]
     flow, cuts = evidence.flow[first : stop - 1], evidence.cuts[first : stop - 1]
     content, gist = (d[first:stop, first:stop] for d in (evidence.content, evidence.gist))
@@ -79,7 +79,7 @@ def summarise(evidence: PlausibilityEvidence, first: int, stop: int) -> FloatArr
 
 
 def _travel(evidence: PlausibilityEvidence, first: int, stop: int) -> float:
-    """Return the logarithm of how far content gets per frame; of its speed in views too short for that."""
+    """Return the logarithm of the content's net displacement per frame, or of its speed in views too short for that."""
     far = evidence.travel[first + measured.LAGS[-1] : stop]
     far = far[~np.isnan(far)]
     flow = evidence.flow[first : stop - 1][~evidence.cuts[first : stop - 1]]
@@ -89,21 +89,21 @@ def _travel(evidence: PlausibilityEvidence, first: int, stop: int) -> float:
 
 
 def view_of(evidence: PlausibilityEvidence, name: str, first: int, stop: int) -> FloatArray:
-    """Return the frames (k, CELLS, CELLS) of a map that depend on frames of the view alone and span no cut."""
+    """Return the frames (k, CELLS, CELLS) of a map that depend only on frames of the view and span no cut."""
     before, after = MAPS[name]
     frames = evidence.maps[name][first + before : stop - after]
     return frames[~np.isnan(frames[:, 0, 0])]
 
 
 def summarise_map(name: str, values: FloatArray) -> FloatArray:
-    """Return the numbers of a map, one per :data:`SUMMARIES`, (k, CELLS, CELLS); NaN where k is 0."""
+    """Return the statistics of a map's ``values`` (k, CELLS, CELLS), one per :data:`SUMMARIES`; NaN where k is 0."""
     if len(values) == 0:
         return np.full(len(SUMMARIES), np.nan)
     flat = values.reshape(len(values), -1)
     best, worst = np.quantile(flat, (0.25, 0.9))
-    place, calm = np.quantile(flat.mean(0), 0.95), np.quantile(flat.mean(1), 0.25)
-    found = np.array([flat.mean(), worst, place, best, calm])
-    return found if name in _LINEAR else np.log(found + _FLOOR)
+    worst_cells, calm = np.quantile(flat.mean(0), 0.95), np.quantile(flat.mean(1), 0.25)
+    numbers = np.array([flat.mean(), worst, worst_cells, best, calm])
+    return numbers if name in _LINEAR else np.log(numbers + _FLOOR)
 
 
 def _pace(flow: FloatArray, cuts: BoolArray) -> tuple[float, float]:
@@ -116,7 +116,7 @@ def _pace(flow: FloatArray, cuts: BoolArray) -> tuple[float, float]:
 
 
 def _turns(flow: FloatArray, cuts: BoolArray) -> tuple[float, float, float, float]:
-    """Return how much the motion of the picture reverses, and how much its camera jerks, at worst and on average."""
+    """Return the reversal of the motion, largest and mean, and the jerk of the camera, mean and largest."""
     against, jerks = [0.0], [0.0]
     camera = np.median(flow.reshape(len(flow), -1, 2), axis=1)
     for t in range(len(flow) - 1):
@@ -133,7 +133,7 @@ def _turns(flow: FloatArray, cuts: BoolArray) -> tuple[float, float, float, floa
 
 
 def _change(content: FloatArray, cuts: BoolArray) -> tuple[float, float, float, float]:
-    """Return how unevenly the content changes, and whether frames far apart are too alike."""
+    """Return the unevenness of the content's change, and the similarity of frames far apart."""
     steps = np.diagonal(content, 1)[~cuts]
     rows, columns = np.nonzero(np.subtract.outer(np.arange(len(content)), np.arange(len(content))) >= _FAR)
     if len(steps) == 0 or len(rows) == 0:
@@ -145,7 +145,7 @@ def _change(content: FloatArray, cuts: BoolArray) -> tuple[float, float, float, 
 
 
 def _ways(content: FloatArray, gist: FloatArray, shot: FloatArray) -> list[float]:
-    """Return how much longer the way from frame to frame is than the straight one, squared, in logarithms."""
+    """Return log ratios of the squared path length from frame to frame to the squared direct distance."""
     ways = []
     for distances in (content, gist):
         steps = np.diagonal(distances, 1) ** 2
@@ -158,7 +158,7 @@ def _ways(content: FloatArray, gist: FloatArray, shot: FloatArray) -> list[float
 
 
 def _kinds(kinds: FloatArray, shot: FloatArray) -> float:
-    """Return by how much what the frames show, as wholes, changes within a shot."""
+    """Return the log change of the frames' class probabilities within shots."""
     spread = 0.0
     for number in np.unique(shot):
         frames = kinds[shot == number]
@@ -168,8 +168,9 @@ def _kinds(kinds: FloatArray, shot: FloatArray) -> float:
 
 WEIGHTS = "cas-ladder"
 RAMPS = ((-2.0, 1.0), (0.0, 2.0), (1.5, 4.5))
-"""Where each ramp begins and ends, in spreads from what is usual in clean clips: better than that, worse, far worse."""
+"""Begin and end of each ramp, in standard deviations from the centre of clean clips."""
 LEVEL_COUNT = 5
+"""Levels of commonsense: Bad, Poor, Fair, Good, Perfect."""
 
 
 @dataclass(frozen=True)
@@ -177,9 +178,9 @@ class OrdinalModel:
     """The trained classifier.
 
     Attributes:
-        centre: (F,) what is usual in clean clips.
-        slope: (F,) how it grows there with the travel of the content, not negative.
-        scale: (F,) spread over the ladder.
+        centre: (F,) centre of each number in clean clips.
+        slope: (F,) its growth there with the travel of the content, not negative.
+        scale: (F,) its spread over the corruption levels.
         weights: (len(RAMPS), F), none negative.
         thresholds: (4,) ascending: below Perfect, Good, Fair, Poor.
     """
@@ -191,11 +192,11 @@ class OrdinalModel:
     thresholds: FloatArray
 
     def badness(self, numbers: FloatArray) -> FloatArray:
-        """Return z (N,) of the numbers (N, F) of views."""
+        """Return z (N,) of the numbers (N, F) of N views; larger is worse."""
         return np.asarray(self.shares(numbers).sum(1))
 
     def shares(self, numbers: FloatArray) -> FloatArray:
-        """Return (N, F): what each number adds to z."""
+        """Return (N, F), the contribution of each number to z."""
         ramps = ramped(standardised(numbers, self.centre, self.slope, self.scale))
         return np.asarray(np.einsum("rnf,rf->nf", ramps, self.weights))
 
@@ -222,15 +223,15 @@ class OrdinalModel:
 
 
 def standardised(numbers: FloatArray, centre: FloatArray, slope: FloatArray, scale: FloatArray) -> FloatArray:
-    """Return (N, F) numbers in spreads beyond what is usual at the travel in their last column."""
+    """Return (N, F) numbers in units of ``scale``, relative to clean clips of the same travel (the last column)."""
     farther = np.nan_to_num(numbers[:, -1:] - centre[-1])
     return np.asarray((numbers - centre - slope * farther) / scale)
 
 
 def ramped(standard: FloatArray) -> FloatArray:
-    """Return (len(RAMPS), N, F) of standardised numbers (N, F); an unknown (NaN) counts as usual."""
-    known = np.nan_to_num(standard, nan=0.0, posinf=0.0, neginf=0.0)
-    return np.stack([np.clip(known, low, high) - low for low, high in RAMPS])
+    """Return (len(RAMPS), N, F) of standardised numbers (N, F); NaN counts as the centre of clean clips."""
+    values = np.nan_to_num(standard, nan=0.0, posinf=0.0, neginf=0.0)
+    return np.stack([np.clip(values, low, high) - low for low, high in RAMPS])
 
 
 def sigmoid(values: FloatArray) -> NDArray[np.float64]:
@@ -239,13 +240,13 @@ def sigmoid(values: FloatArray) -> NDArray[np.float64]:
 
 
 PARTS = 4
-"""Parts along each side of the picture that are hidden in turn to see what the model looked at."""
+"""Parts along each side of the frame that are masked in turn for the saliency."""
 MOMENTS = 4
-"""Stretches of a view that they are hidden in."""
-_LITTLE = 0.2  # of the best part's gain; what has less is shared out evenly over the moments, which nobody will see
-_NO_GAIN = 1e-6  # shares the whole out evenly where no moment alone changes anything
+"""Time intervals of a view in which they are masked."""
+_LITTLE = 0.2  # share of the largest gain below which a part's gain is split evenly over the intervals
+_NO_GAIN = 1e-6  # splits the gain evenly where no single interval changes anything
 MAPS_HIDDEN = 12
-"""Maps that matter most to the view; the rest hardly change when they are hidden."""
+"""Maps that are masked: those that contribute most to the view; the others hardly change."""
 
 REASONS = {
     "drift": "content changes on its way",
@@ -260,12 +261,12 @@ REASONS = {
     "jerk": "motion jerks",
     "own jerk": "things jerk",
 }
-"""What a map is evidence of, by the beginning of its name."""
+"""Event reason of a map, by the beginning of its name."""
 
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """A view: its clip frames, the evidence of its strand, the first of them in there, its numbers."""
+    """A view: its clip frames, the evidence of its subsequence, its first position there, its numbers."""
 
     frames: tuple[int, ...]
     evidence: PlausibilityEvidence
@@ -273,16 +274,16 @@ class _View:
     numbers: FloatArray
 
 
-class LadderPlausibility:
-    """Five levels of commonsense from a clip, without torch.
+class OrdinalPlausibility:
+    """Commonsense classifier with five ordered levels from embedded features, without torch.
 
     Args:
-        threads: Threads to use, None for two; the answer does not depend on it. The network gets half of them, as
-            other abilities are computed meanwhile.
+        threads: Threads to use, None for two; the result does not depend on it. The network gets half of them, as
+            other abilities run at the same time.
     """
 
     explained_below = float("inf")
-    """An explanation costs next to nothing."""
+    """Explanations are cheap, so that every clip gets one."""
 
     def __init__(self, threads: int | None = None) -> None:
         self.backbone = Backbone(threads=max(1, (threads or 2) // 2))
@@ -296,29 +297,29 @@ class LadderPlausibility:
         return self.model.probabilities(np.stack([view.numbers for view in views]))
 
     def view_frames(self, scene: Scene) -> list[tuple[int, ...]]:
-        """Return the clip's frames that each row of :meth:`classify` was judged by, ascending."""
+        """Return the frame indices of the view behind each row of :meth:`classify`, ascending."""
         return [view.frames for view in self._views(scene)]
 
     def unsteadiness(self, scene: Scene) -> FloatArray:
-        """Return (T,) in 0..1: how far what each place shows is of another kind in both neighbouring frames.
+        """Return (T,) in 0..1, the deviation of each frame's class probabilities from both neighbouring frames.
 
-        The mean over the picture of the smaller of two Jensen-Shannon divergences of ImageNet's classes, in bits, at
-        the pace of the views; between their frames it is interpolated. 0 for clips too short to tell.
+        The mean over the frame of the smaller of two Jensen-Shannon divergences of ImageNet's classes, in bits, at
+        the frame rate of the views; interpolated between their frames. 0 for clips that are too short.
         """
-        found: dict[int, float] = {}
+        unsteadiness_of: dict[int, float] = {}
         for view in self._views(scene):
             maps = view.evidence.maps["foreign kind"][view.first : view.first + len(view.frames)]
-            known = ~np.isnan(maps[:, 0, 0])  # not at the ends and beside cuts, where a neighbour is missing
-            found |= {view.frames[i]: float(maps[i].mean() / np.log(2)) for i in np.flatnonzero(known)}
-        if not found:
+            defined = ~np.isnan(maps[:, 0, 0])  # not at the ends and beside cuts, where a neighbour is missing
+            unsteadiness_of |= {view.frames[i]: float(maps[i].mean() / np.log(2)) for i in np.flatnonzero(defined)}
+        if not unsteadiness_of:
             return np.zeros(len(scene.clip))
-        frames = sorted(found)
-        return np.interp(np.arange(len(scene.clip)), frames, [found[f] for f in frames])
+        frames = sorted(unsteadiness_of)
+        return np.interp(np.arange(len(scene.clip)), frames, [unsteadiness_of[f] for f in frames])
 
     def looked(self, scene: Scene) -> tuple[Look, ...]:
-        """Return where the worst view's score comes from: how its badness falls with parts of the evidence hidden.
+        """Return the saliency of the worst view: the decrease of its z with parts of the evidence masked.
 
-        A part is hidden by giving its cells what the best quarter of the frame has, in the maps that count most.
+        A part is masked by limiting its cells to the frame's best quarter, in the maps that contribute most.
         """
         views = self._views(scene)
         if not views:
@@ -331,12 +332,12 @@ class LadderPlausibility:
 
     def _measure(self, scene: Scene) -> list[_View]:
         views = []
-        for strand in choose_strands(scene.clip):
-            images = pictures(scene.clip.frames, strand)
+        for subsequence in subsequences_of(scene.clip):
+            images = pictures(scene.clip.frames, subsequence)
             evidence = measured.gather(images, self.backbone.features(images))
-            for first, stop in strand.views:
+            for first, stop in subsequence.views:
                 numbers = summarise(evidence, first, stop)
-                views.append(_View(strand.frames[first:stop], evidence, first, numbers))
+                views.append(_View(subsequence.frames[first:stop], evidence, first, numbers))
         return sorted(views, key=lambda view: view.frames)
 
     def _occlusion(self, view: _View) -> tuple[Look, ...]:
@@ -347,27 +348,27 @@ class LadderPlausibility:
         before = _badness(self.model, view.numbers)
         edges = np.linspace(0, measured.CELLS, PARTS + 1).astype(int)
 
-        def gain(first: int, stop: int, asked: FloatArray) -> FloatArray:
-            found = np.zeros((PARTS, PARTS))
-            for row, column in np.argwhere(asked).tolist():
+        def gain(first: int, stop: int, cells: FloatArray) -> FloatArray:
+            falls = np.zeros((PARTS, PARTS))
+            for row, column in np.argwhere(cells).tolist():
                 rows, columns = slice(*edges[row : row + 2]), slice(*edges[column : column + 2])
-                found[row, column] = before - _badness(self.model, _hidden(view, names, (first, stop), rows, columns))
-            return np.maximum(found, 0.0)
+                falls[row, column] = before - _badness(self.model, _hidden(view, names, (first, stop), rows, columns))
+            return np.maximum(falls, 0.0)
 
-        # What is wrong in one place throughout hardly shows when a quarter of the time is hidden: share out the whole.
+        # A part at fault throughout hardly shows with a quarter of the time masked: distribute the gain of the whole.
         whole = gain(0, MOMENTS, np.ones((PARTS, PARTS)))
         matters = whole > _LITTLE * whole.max()
         alone = np.stack([gain(moment, moment + 1, matters) for moment in range(MOMENTS)]) + _NO_GAIN
         reason = next(text for start, text in sorted(REASONS.items(), reverse=True) if names[0].startswith(start))
         looks = []
         for moment, gains in enumerate(whole * alone / alone.sum(0)):
-            place = round((moment + 0.5) / MOMENTS * (len(view.frames) - 1))
-            looks.append(Look(view.frames[place], tuple(map(tuple, gains.tolist())), reason))
+            index = round((moment + 0.5) / MOMENTS * (len(view.frames) - 1))
+            looks.append(Look(view.frames[index], tuple(map(tuple, gains.tolist())), reason))
         return tuple(looks)
 
 
 def _hidden(view: _View, names: list[str], moments: tuple[int, int], rows: slice, columns: slice) -> FloatArray:
-    """Return the numbers of ``view`` with a part of the ``names`` maps hidden from one moment up to another."""
+    """Return the numbers of ``view`` with a part of the ``names`` maps masked from one interval up to another."""
     numbers = view.numbers.copy()
     for name in names:
         values = view_of(view.evidence, name, view.first, view.first + len(view.frames))

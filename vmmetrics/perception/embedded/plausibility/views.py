@@ -1,4 +1,4 @@
-"""What frames show, as deep features: the first stages of EfficientNet-lite0, trained on ImageNet, through LiteRT."""
+"""Views of a clip for the embedded classifier, and deep features of their frames (EfficientNet-lite0, LiteRT)."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from vmmetrics.perception.embedded.litert import open_network
 from vmmetrics.types import FloatArray, UInt8Array
 from vmmetrics.utils.weights.manifest import weight_path
 
-# The views a clip is judged by: about two seconds each, at one size and one pace whatever the clip's own.
+# Views: about two seconds each, at one size and frame rate for every clip.
 #
-# A clip of 720p at 30 frames a second and a GIF of 160 pixels at 8 are brought to the same :data:`SIDE` and to about
-# :data:`PACE` frames a second before anything is measured, so that format says nothing about the motion. Up to
-# :data:`MOST_VIEWS` no frame is lost by it: a clip of k times that pace is read as k interlaced strands.
+# A clip of 720p at 30 frames per second and a GIF of 160 pixels at 8 are converted to the same :data:`SIDE` and to
+# about :data:`PACE` frames per second before anything is measured, so that format does not influence the score. Up to
+# :data:`MOST_VIEWS` no frame is dropped: a clip of k times that rate is split into k interleaved subsequences.
 
 SIDE = 160
-"""Pixels of the square that frames are brought to: what small generated clips have."""
+"""Side, pixels, of the squares that frames are resized to: that of small generated clips."""
 PACE = 8.0
-"""Frames per second that views are taken at: the lowest pace at which generated clips come."""
+"""Frame rate of views, frames per second: the lowest of generated clips."""
 LENGTH = 16
-"""Frames per view, up to a quarter more where there is but one: 2 s at that pace, the shortest clips of generators."""
+"""Frames per view, up to a quarter more in a single view: 2 s at that rate, the shortest generated clips."""
 LEAST = 4
-"""Frames that a view needs: two changes of motion."""
+"""Least frames of a view: two changes of motion."""
 MOST_VIEWS = 8
-"""Views per clip at most, spread over it: enough for 9 s without a gap at the lowest pace."""
+"""Most views per clip, spread over it: 9 s without a gap at the lowest frame rate."""
 
 
 @dataclass(frozen=True, slots=True)
-class Strand:
-    """Frames at an even pace, and the views cut from them.
+class Subsequence:
+    """An evenly spaced subsequence of a clip's frames, and the views cut from it.
 
     Attributes:
-        frames: Indices of the clip's frames, ascending.
+        frames: Frame indices in the clip, ascending.
         views: First and last + 1 position in ``frames`` of each view, ascending.
     """
 
@@ -48,21 +48,21 @@ class Strand:
     views: tuple[tuple[int, int], ...]
 
 
-def choose_strands(clip: Clip) -> list[Strand]:
-    """Return what ``clip`` is judged by; nothing where it has fewer than :data:`LEAST` frames.
+def subsequences_of(clip: Clip) -> list[Subsequence]:
+    """Return the interleaved subsequences of ``clip``; none where it has fewer than :data:`LEAST` frames.
 
-    Views of a strand that overlap share it, so that no frame of it is measured twice.
+    Overlapping views share a subsequence, so that no frame is measured twice.
     """
     stride = max(1, round(clip.fps / PACE))
     while stride > 1 and len(clip) // stride < LEAST:
         stride -= 1
-    views: list[tuple[int, int, int]] = []  # offset of the strand, first, last + 1
+    views: list[tuple[int, int, int]] = []  # offset of the subsequence, first, last + 1
     for offset in range(stride):
         length = len(range(offset, len(clip), stride))
         if length < LEAST:
             continue
         count = max(1, round(2 * length / LENGTH) - 1)  # half overlapping
-        reach = LENGTH if count > 1 else length  # one view takes the few frames that are over
+        reach = LENGTH if count > 1 else length  # a single view takes the few remaining frames
         starts = np.linspace(0, length - reach, count).round().astype(int).tolist()
         views += [(offset, start, start + reach) for start in starts]
     if len(views) > MOST_VIEWS:
@@ -71,27 +71,27 @@ def choose_strands(clip: Clip) -> list[Strand]:
     return _joined(sorted(views), stride, len(clip))
 
 
-def _joined(views: Sequence[tuple[int, int, int]], stride: int, num_frames: int) -> list[Strand]:
-    """Return views (offset, first, last + 1), sorted, as strands; those that overlap in one."""
+def _joined(views: Sequence[tuple[int, int, int]], stride: int, num_frames: int) -> list[Subsequence]:
+    """Group sorted views (offset, first, last + 1) into subsequences, overlapping views in one."""
     runs: list[list[tuple[int, int, int]]] = []
     for view in views:
         if runs and runs[-1][-1][0] == view[0] and view[1] < runs[-1][-1][2]:
             runs[-1].append(view)
         else:
             runs.append([view])
-    strands = []
+    subsequences = []
     for run in runs:
         first, last = run[0][1], run[-1][2]
         frames = tuple(range(run[0][0], num_frames, stride)[first:last])
-        strands.append(Strand(frames, tuple((start - first, stop - first) for _, start, stop in run)))
-    return strands
+        subsequences.append(Subsequence(frames, tuple((start - first, stop - first) for _, start, stop in run)))
+    return subsequences
 
 
-def pictures(frames: UInt8Array, strand: Strand) -> UInt8Array:
-    """Return the frames of ``strand`` as (n, SIDE, SIDE, 3) uint8, area-averaged."""
-    small = np.empty((len(strand.frames), SIDE, SIDE, 3), np.uint8)
+def pictures(frames: UInt8Array, subsequence: Subsequence) -> UInt8Array:
+    """Return the frames of ``subsequence`` as (n, SIDE, SIDE, 3) uint8, area-averaged."""
+    small = np.empty((len(subsequence.frames), SIDE, SIDE, 3), np.uint8)
     shrinking = min(frames.shape[1:3]) >= SIDE
-    for image, index in zip(small, strand.frames, strict=True):
+    for image, index in zip(small, subsequence.frames, strict=True):
         interpolation = cv2.INTER_AREA if shrinking else cv2.INTER_LINEAR
         image[...] = cv2.resize(frames[index], (SIDE, SIDE), interpolation=interpolation)
     return small
@@ -103,11 +103,11 @@ STRIDES = (8, 16, 32)
 
 
 class Backbone:
-    """Frames to feature maps, one frame at a time so that no answer depends on its neighbours in a batch.
+    """Feature extractor, one frame at a time, so that no result depends on the other frames of a batch.
 
     Args:
         threads: Threads to use; None leaves it to LiteRT.
-        path: The LiteRT file; None takes the one that ships.
+        path: The LiteRT file; None for the one that ships with the package.
     """
 
     def __init__(self, threads: int | None = None, path: Path | None = None) -> None:
@@ -115,22 +115,22 @@ class Backbone:
         self._lock = Lock()
 
     def features(self, images: UInt8Array) -> tuple[FloatArray, ...]:
-        """Return per stride of :data:`STRIDES` a (n, rows, columns, channels) float32 map.
+        """Return a (n, rows, columns, channels) float32 map per stride of :data:`STRIDES`.
 
         Args:
             images: (n, SIDE, SIDE, 3) uint8 RGB.
         """
         with self._lock:
             network = self._network
-            given = network.get_input_details()[0]["index"]
+            input_index = network.get_input_details()[0]["index"]
             outputs = sorted(network.get_output_details(), key=lambda d: -d["shape"][1])
             maps: list[list[FloatArray]] = [[] for _ in outputs]
             for image in images:
-                network.set_tensor(given, image[None].astype(np.float32))
+                network.set_tensor(input_index, image[None].astype(np.float32))
                 network.invoke()
-                for kept, output in zip(maps, outputs, strict=True):
-                    kept.append(network.get_tensor(output["index"])[0].copy())
-        return tuple(np.stack(kept) for kept in maps)
+                for stage_maps, output in zip(maps, outputs, strict=True):
+                    stage_maps.append(network.get_tensor(output["index"])[0].copy())
+        return tuple(np.stack(stage_maps) for stage_maps in maps)
 
     @cached_property
     def _network(self) -> Any:

@@ -1,7 +1,7 @@
-"""The two BlazePose networks: people detector and landmark regressor, from pixels to numbers.
+"""The two BlazePose networks: people detector and landmark regressor.
 
-The files come from mediapipe 0.10.21 (Apache-2.0); the constants below (anchors, ranges, region of interest) are facts
-of how those networks were trained, as stated in MediaPipe's public graph configurations.
+The files come from mediapipe 0.10.21 (Apache-2.0); the constants below (anchors, ranges, region of interest) are those
+that the networks were trained with, as stated in MediaPipe's public graph configurations.
 """
 
 from __future__ import annotations
@@ -22,19 +22,23 @@ Image = NDArray[Any]
 """(H, W, 3) uint8 RGB; OpenCV's stubs do not say so."""
 
 DETECTOR_SIDE = 224
+"""Input side of the detector, pixels."""
 LANDMARK_SIDE = 256
+"""Input side of the landmark network, pixels."""
 MASK_SIDE = 128
-"""Half the network's mask: what is asked of it (is a limb covered) needs no more, and a long clip keeps many."""
+"""Side of stored masks, half the network's: enough for limbs, and a long clip stores many."""
 ANCHOR_LAYOUT = ((8, 2), (16, 2), (32, 6))
 """(stride, anchors per cell): the five SSD layers, the three of stride 32 interleaved; 2254 anchors."""
 SCORE_CLIP = 100.0
+"""Bound on the detector's logits."""
 NMS_IOU = 0.3
+"""IoU from which detections are merged."""
 REGION_SCALE = 1.25
-"""Region of interest relative to the circle that the two alignment points span."""
+"""Side of the region of interest relative to the circle that the two alignment points span."""
 HEATMAP_WINDOW = 4
 """Half width of the heatmap window around a regressed landmark (9 × 9 cells of 64 × 64)."""
 HEATMAP_TRUST = 0.5
-"""A heatmap that peaks below this is not confident enough to move the landmark."""
+"""Least peak of a heatmap for it to refine its landmark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ class Region:
 
     @classmethod
     def from_alignment(cls, centre: FloatArray, top: FloatArray) -> Region:
-        """Region around the mid-hip ``centre`` whose circle passes through the alignment point ``top``."""
+        """Return the region around the mid-hip ``centre`` whose circle passes through the alignment point ``top``."""
         dx, dy = top - centre
         radius = float(np.hypot(dx, dy))
         rotation = np.pi / 2 - np.arctan2(-dy, dx)
@@ -56,15 +60,15 @@ class Region:
         return cls(float(centre[0]), float(centre[1]), 2 * radius * REGION_SCALE, rotation)
 
     def to_image(self, size: int) -> FloatArray:
-        """(2, 3) affine from pixel centres of a ``size`` × ``size`` crop to pixel centres of the image."""
+        """Return the (2, 3) affine map from pixel centres of a ``size`` × ``size`` crop to those of the image."""
         scale = self.side / size
         cos, sin = scale * np.cos(self.rotation), scale * np.sin(self.rotation)
         linear = np.array([[cos, -sin], [sin, cos]])
         middle = np.full(2, (size - 1) / 2)
         return np.column_stack([linear, np.array([self.x, self.y]) - linear @ middle])
 
-    def place(self, xy: FloatArray, size: int) -> FloatArray:
-        """(..., 2) pixels of the image of ``xy`` in 0..1 of a ``size`` × ``size`` crop."""
+    def to_pixels(self, xy: FloatArray, size: int) -> FloatArray:
+        """Return ``xy`` (..., 2) in 0..1 of a ``size`` × ``size`` crop as pixels of the image."""
         affine = self.to_image(size)
         return np.asarray((xy * size - 0.5) @ affine[:, :2].T + affine[:, 2])
 
@@ -84,15 +88,15 @@ class Detections:
 
 @dataclass(frozen=True, slots=True)
 class Landmarks:
-    """What the landmark network says about one region.
+    """The landmark network's output for one region.
 
     Attributes:
         xy: (39, 2) pixels of the image; 33 and 34 are the alignment points of the next region.
-        visibility: (39,) probability that the landmark is in the picture and not hidden.
+        visibility: (39,) probability that the landmark is within the frame and not occluded.
         peak: (39,) highest heatmap value around the landmark, in 0..1.
         flag: Probability that there is a person in the region.
         mask: (128, 128) uint8 over the region, 255 × probability of "person".
-        region: Where it looked.
+        region: The region.
     """
 
     xy: FloatArray
@@ -104,11 +108,11 @@ class Landmarks:
 
     @property
     def next_region(self) -> Region:
-        """Region for the next frame."""
+        """The region of interest for the next frame."""
         return Region.from_alignment(self.xy[33], self.xy[34])
 
     def covered(self, points: FloatArray) -> FloatArray:
-        """(N,) probability of "person" at ``points`` (N, 2), pixels of the image; 0 outside the region."""
+        """Return (N,) probability of "person" at ``points`` (N, 2), pixels of the image; 0 outside the region."""
         affine = self.region.to_image(MASK_SIDE)
         inverse = np.linalg.inv(affine[:, :2])
         x, y = np.rint((points - affine[:, 2]) @ inverse.T).astype(int).T
@@ -119,14 +123,14 @@ class Landmarks:
 
 
 class Pyramid:
-    """A frame and its halvings, so that a small crop of a large region does not alias."""
+    """Image pyramid of a frame, against aliasing in small crops of large regions."""
 
     def __init__(self, frame: Image) -> None:
         self.levels: list[Image] = [frame]
 
     def crop(self, region: Region, size: int) -> Image:
         """Return the (size, size, 3) crop of ``region``; black outside the image."""
-        # A region of twice the crop is the most that bilinear sampling reads without skipping pixels.
+        # Bilinear sampling skips pixels of regions larger than twice the crop.
         level = max(0, int(np.floor(np.log2(max(region.side, 1.0) / size))))
         while len(self.levels) <= level:
             last = self.levels[-1]
@@ -170,7 +174,7 @@ class BlazePoseNetworks:
         points = raw[:, 4:].reshape(-1, 4, 2) + centres[:, None]
         middle, half = raw[:, :2] + centres, raw[:, 2:4] / 2
         merged = weighted_nms(scores[keep], np.hstack([middle - half, middle + half]), points)
-        return Detections(merged.scores, region.place(merged.points, DETECTOR_SIDE))
+        return Detections(merged.scores, region.to_pixels(merged.points, DETECTOR_SIDE))
 
     def landmarks(self, frame: Pyramid, region: Region) -> Landmarks:
         """Find the landmarks of the person in ``region`` of ``frame``."""
@@ -178,7 +182,7 @@ class BlazePoseNetworks:
         values, flag, mask, heatmap, _ = _infer(self._networks[1], crop.astype(np.float32) / np.float32(255))
         table = values.reshape(39, 5).astype(np.float64)
         xy, peak = refine(table[:, :2] / LANDMARK_SIDE, heatmap[0])
-        placed = region.place(xy, LANDMARK_SIDE)
+        placed = region.to_pixels(xy, LANDMARK_SIDE)
         small = cv2.resize(mask[0, :, :, 0], (MASK_SIDE, MASK_SIDE), interpolation=cv2.INTER_AREA)
         person = np.rint(255 * _sigmoid(np.asarray(small, np.float64))).astype(np.uint8)
         return Landmarks(placed, _sigmoid(table[:, 3]), peak, float(flag[0, 0]), person, region)
@@ -186,7 +190,7 @@ class BlazePoseNetworks:
 
 @cache
 def anchor_centres() -> FloatArray:
-    """(2254, 2) anchor centres x, y in 0..1, in the detector's output order."""
+    """Return (2254, 2) anchor centres x, y in 0..1, in the detector's output order."""
     rows = []
     for stride, repeats in ANCHOR_LAYOUT:
         cells = DETECTOR_SIDE // stride
@@ -212,7 +216,7 @@ def weighted_nms(scores: FloatArray, boxes: FloatArray, points: FloatArray) -> D
 
 
 def box_iou(box: FloatArray, others: FloatArray) -> FloatArray:
-    """Intersection over union of one box (4,) with others (N, 4)."""
+    """Return (N,) intersection over union of one box (4,) with ``others`` (N, 4)."""
     low, high = np.maximum(box[:2], others[:, :2]), np.minimum(box[2:], others[:, 2:])
     shared = np.prod(np.clip(high - low, 0, None), axis=1)
     area = np.prod(others[:, 2:] - others[:, :2], axis=1) + np.prod(box[2:] - box[:2])
@@ -221,7 +225,7 @@ def box_iou(box: FloatArray, others: FloatArray) -> FloatArray:
 
 
 def refine(xy: FloatArray, heatmap: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Move regressed landmarks to the centre of mass of their heatmap nearby.
+    """Move regressed landmarks to the local centre of mass of their heatmaps.
 
     Args:
         xy: (39, 2) in 0..1 of the crop.

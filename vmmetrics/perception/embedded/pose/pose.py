@@ -13,26 +13,26 @@ from vmmetrics.perception.scene import Poses, Scene
 from vmmetrics.types import BoolArray, FloatArray, IntArray
 from vmmetrics.utils.weights.manifest import weight_path
 
-# Left and right kept apart over time: the landmark network takes one for the other in single frames.
+# Left-right consistency over time: the landmark network confuses the sides in single frames.
 
 
 GROUPS = ((1, 2), (3, 4)), ((5, 6), (11, 12)), ((7, 8), (9, 10)), ((13, 14), (15, 16))
-"""Pairs of COCO keypoints that are mistaken together: face, trunk, arms, legs."""
+"""Pairs of COCO keypoints that are exchanged together: face, trunk, arms, legs."""
 FREE = 0.15
-"""Torso lengths that a keypoint may move between frames without suspicion."""
+"""Movement of a keypoint between frames, torso lengths, without a cost."""
 FLIPPED = 0.01
-"""Torso lengths of suspicious movement that a frame with exchanged sides must save."""
+"""Cost of a frame with exchanged sides, torso lengths of movement beyond :data:`FREE`."""
 
 
 def exchanged_sides(keypoints: FloatArray, scores: FloatArray, torso: float) -> IntArray:
-    """For each frame, the order of the keypoints under which left stays left over time.
+    """Return for each frame the order of the keypoints under which left stays left over time.
 
-    Per group, dynamic programming over two states (as found, exchanged): the least sum of score-weighted movement
+    Per group, dynamic programming over two states (as detected, exchanged): the least sum of score-weighted movement
     beyond :data:`FREE`.
 
     Args:
-        keypoints: (N, 17, 2) of the frames in which the person is seen.
-        scores: (N, 17).
+        keypoints: (N, 17, 2) pixels, in the frames in which the person is visible.
+        scores: (N, 17) in 0..1.
         torso: Torso length in pixels.
 
     Returns:
@@ -40,46 +40,48 @@ def exchanged_sides(keypoints: FloatArray, scores: FloatArray, torso: float) -> 
     """
     order = np.tile(np.arange(keypoints.shape[1]), (len(keypoints), 1))
     for pairs in GROUPS:
-        found = [joint for pair in pairs for joint in pair]
+        joints = [joint for pair in pairs for joint in pair]
         swapped = [joint for pair in pairs for joint in reversed(pair)]
-        points = np.stack([keypoints[:, found], keypoints[:, swapped]], axis=1) / torso
-        weights = np.stack([scores[:, found], scores[:, swapped]], axis=1)
+        points = np.stack([keypoints[:, joints], keypoints[:, swapped]], axis=1) / torso
+        weights = np.stack([scores[:, joints], scores[:, swapped]], axis=1)
         moved = np.linalg.norm(points[1:, None] - points[:-1, :, None], axis=-1)
         trust = np.minimum(weights[1:, None], weights[:-1, :, None])
         leap = (np.maximum(moved - FREE, 0) * trust).sum(axis=-1)  # (N-1, from, to)
-        order[:, found] = np.where(exchanged(leap, FLIPPED)[:, None], swapped, found)
+        order[:, joints] = np.where(exchanged(leap, FLIPPED)[:, None], swapped, joints)
     return order
 
 
-# What the person mask says about forearms and calves, where the landmark network only shows a regular body.
+# Silhouettes of forearms and calves from the person mask, since the landmark network always returns a regular body.
 
 OUTER_LIMBS = ((5, 7, 9), (6, 8, 10), (11, 13, 15), (12, 14, 16))
 """COCO keypoints (root, joint, end) of the left and right arm, left and right leg; the outer limb is joint to end."""
 TRUNK = (5, 6, 12, 11)
+"""COCO keypoints of the trunk, around its outline."""
 STEP = 0.025
 FARTHEST = 2.0
-"""Rays are sampled in steps of, and up to, these torso lengths: a forearm with hand doubled reaches 1.6."""
+"""Step and length of the sampled rays, torso lengths: a forearm with hand doubled reaches 1.6."""
 RAY_GAP, FAN_GAP = 4, 2
-"""Samples that may miss the mask along the bone, and along other directions, before the silhouette has ended."""
+"""Largest gap, samples, within a silhouette along the bone, and along other directions."""
 BACKWARDS = np.deg2rad(50)
-"""Directions closer than this to the limb's root lead into the body, not along a limb."""
+"""Angle to the limb's root, radians, below which a direction leads into the body."""
 NEAR = 0.12
-"""Torso lengths from the trunk or another bone within which a silhouette may be theirs; half a limb's width."""
+"""Distance, torso lengths, within which a silhouette may be the trunk's or another limb's; half a limb's width."""
 COVERED = 0.5
+"""Least mask probability of a point on the person."""
 
 
 def silhouettes(pose: Landmarks, keypoints: FloatArray, torso: float) -> FloatArray:
     """Measure the silhouette of the four outer limbs.
 
     Args:
-        pose: The person, with its mask.
-        keypoints: (17, 2) pixels, left and right as decided over time.
+        pose: Landmarks of the person, with the mask.
+        keypoints: (17, 2) pixels, left and right consistent over time.
         torso: Torso length in pixels.
 
     Returns:
-        (4, 3): pixels from the joint along the bone to where the mask ends, NaN where what lies past the end may
-        belong to the trunk or another limb; the longest such distance in any direction away from the body; share of
-        the bone that lies on the mask.
+        (4, 3): pixels from the joint along the bone to the end of the mask, NaN where the mask past the bone's end may
+        be the trunk's or another limb's; the longest such distance in any direction away from the body; share of the
+        bone that lies on the mask.
     """
     roots, joints, ends = np.array(OUTER_LIMBS).T
     start, bones = keypoints[joints], keypoints[ends] - keypoints[joints]
@@ -153,11 +155,11 @@ CALIBRATION = (1.24, 2.66)
 
 
 class BlazePose:
-    """BlazePose full on every frame, with people searched in overlapping tiles and followed through the clip.
+    """BlazePose full on every frame, with people detected in overlapping tiles and tracked through the clip.
 
     Args:
         threads: Threads to use, None for two; the results do not depend on it. A network gets half of them, as other
-            abilities are computed meanwhile: two that share two cores mostly wait for one another.
+            abilities run at the same time.
     """
 
     def __init__(self, threads: int | None = None) -> None:
@@ -165,12 +167,12 @@ class BlazePose:
         self._networks = BlazePoseNetworks(detector, landmarks, max(1, (threads or 2) // 2))
 
     def people(self, scene: Scene) -> list[PersonTrack]:
-        """Return the people of the clip with everything the landmark network says about them."""
+        """Return the people of the clip with all outputs of the landmark network."""
         frames = [Pyramid(frame) for frame in scene.clip.frames]
         return PeopleTracker(self._networks, frames, scene.clip.fps).run()
 
     def estimate(self, scene: Scene) -> Poses:
-        """Return the people of the clip, the one seen best and longest first."""
+        """Return the people of the clip, by descending quality times duration."""
         return assemble(self.people(scene), len(scene.clip), (scene.clip.width, scene.clip.height))
 
 
@@ -184,15 +186,15 @@ def assemble(people: Sequence[PersonTrack], num_frames: int, frame_size: tuple[i
     last = np.array(frame_size) - 1.0
     for person, track in enumerate(people):
         frames = sorted(track.poses)
-        found = [track.poses[frame] for frame in frames]
-        xy = np.stack([pose.xy[list(COCO)] for pose in found])
+        poses = [track.poses[frame] for frame in frames]
+        xy = np.stack([pose.xy[list(COCO)] for pose in poses])
         outside = ((xy < 0) | (xy > last)).any(axis=-1)
-        score = np.where(outside, 0.0, np.stack([keypoint_scores(pose) for pose in found]))
-        size = float(np.median([torso(pose) for pose in found]))
+        score = np.where(outside, 0.0, np.stack([keypoint_scores(pose) for pose in poses]))
+        size = float(np.median([torso(pose) for pose in poses]))
         order = exchanged_sides(xy, score, size)
         keypoints[frames, person] = np.take_along_axis(xy, order[..., None], axis=1)
         scores[frames, person] = np.take_along_axis(score, order, axis=1)
-        for frame, pose in zip(frames, found, strict=True):
+        for frame, pose in zip(frames, poses, strict=True):
             outlines[frame, person] = silhouettes(pose, keypoints[frame, person], size)
         corners = np.stack([np.clip(xy.min(axis=1), 0, last), np.clip(xy.max(axis=1), 0, last)], axis=1)
         boxes[frames, person] = corners.reshape(-1, 4)
@@ -200,10 +202,10 @@ def assemble(people: Sequence[PersonTrack], num_frames: int, frame_size: tuple[i
 
 
 def keypoint_scores(pose: Landmarks) -> FloatArray:
-    """(17,) probability that each COCO keypoint is within 0.1 torso lengths of where it should be.
+    """Return (17,), the probability that each COCO keypoint is within 0.1 torso lengths of its true position.
 
-    The height of the heatmap says how exact a landmark is; whether it is seen at all, or guessed from the rest of the
-    body, only the network's visibility does.
+    The peak of the heatmap measures a landmark's accuracy; only the network's visibility tells whether it is seen or
+    inferred from the rest of the body.
     """
     index = list(COCO)
     peak = np.clip(pose.peak[index], 1e-3, 1 - 1e-3)

@@ -1,4 +1,4 @@
-"""People found and followed: where to look, who is who, and who is a person at all."""
+"""Detection and tracking of people: search regions, identities, and rejection of what is no person."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ BODY = (11, 12, 13, 14, 15, 16, 23, 24, 25, 26, 27, 28)
 
 
 PROBE_SECONDS = 0.5
-"""Time between the frames that are searched."""
+"""Seconds between the frames that are searched."""
 MIN_PROBES, MAX_PROBES = 4, 10
-"""Frames searched however short the clip is (all of them where it has fewer), and however long."""
+"""Least (or all frames of a shorter clip) and most frames searched."""
 TILE = 0.6
 """Side of the small search tiles, as a share of the frame's short side."""
 SEED_SCORE, SEED_QUALITY = 0.4, 0.5
-"""Detector score at which a find is worth a landmark run, and :func:`quality` at which it starts a track."""
+"""Least detector score for a run of the landmark network, and least :func:`quality` to start a track."""
 KEEP_QUALITY = 0.35
 """Quality below which a tracked person counts as lost."""
 PERSON_QUALITY = 0.55
-"""Mean quality over a track at which it is a person. On the footage at hand people reach 0.57 to 0.92; hands, dogs,
-cups and clothes 0.54 at most over half a second, 0.59 over nine frames."""
+"""Least mean quality of a person's track. On real clips people reach 0.57 to 0.92; hands, dogs, cups and clothes 0.54
+at most over half a second, 0.59 over nine frames."""
 LOST_FRAMES = 3
-"""Frames a lost person is looked for around the last region before the track ends."""
+"""Frames that a lost person is searched for around the last region before the track ends."""
 TRIAL_FRAMES = 5
-"""Frames after which a new track below :data:`PERSON_QUALITY` is given up."""
+"""Frames after which a new track below :data:`PERSON_QUALITY` is dropped."""
 PERSON_FRAMES, PERSON_SECONDS = 8, 0.5
-"""Fewest frames of a person (all frames where the clip is shorter), and shortest time; whichever is longer."""
+"""Least duration of a person's track, frames (all frames of a shorter clip) and seconds; whichever is longer."""
 JOIN_SECONDS = 0.5
-"""Longest gap over which two tracks are joined into one person."""
+"""Longest gap, seconds, over which two tracks are joined into one person."""
 MAX_PEOPLE = 4
-"""Most people kept, the best ones."""
+"""Most people returned, those of the highest quality."""
 
 
 @dataclass(slots=True)
 class PersonTrack:
-    """One person: the landmarks by frame; frames without are gaps."""
+    """Track of one person: landmarks by frame; missing frames are gaps."""
 
     poses: dict[int, Landmarks]
 
@@ -53,38 +53,38 @@ class PersonTrack:
 
 
 def quality(pose: Landmarks) -> float:
-    """How much a pose looks like a person, in 0..1.
+    """Return the confidence that a pose is a person, in 0..1.
 
-    The heatmaps peak high where the network recognises a joint and stay flat where it only guesses, also when the
-    regressed skeleton claims full visibility. The better half of the body counts, so that half a person is one.
+    The heatmaps peak high where the network recognises a joint and stay flat where it guesses, even when the regressed
+    skeleton claims full visibility. The better half of the body counts, so that half a person is one.
     """
     best = np.sort(pose.peak[list(BODY)])[-6:]
     return float(pose.flag * best.mean())
 
 
 def torso(pose: Landmarks) -> float:
-    """Shoulder middle to hip middle in pixels, at least half the shoulder or hip width (people bend and lie)."""
+    """Return the distance from mid-shoulder to mid-hip, pixels, at least the shoulder width (people bend and lie)."""
     shoulders, hips = pose.xy[list(SHOULDERS)], pose.xy[list(HIPS)]
     length = float(np.hypot(*(shoulders.mean(0) - hips.mean(0))))
     return max(length, float(np.hypot(*(shoulders[0] - shoulders[1]))), 1e-6)
 
 
 def same_person(one: Landmarks, other: Landmarks) -> bool:
-    """Whether two poses of one frame are the same body: mean joint distance under half a torso."""
+    """Return True if two poses of one frame are the same body: mean joint distance under half a torso."""
     body = list(BODY)
     distance = np.hypot(*(one.xy[body] - other.xy[body]).T).mean()
     return bool(distance < 0.5 * max(torso(one), torso(other)))
 
 
 def probe_frames(count: int, fps: float) -> list[int]:
-    """Frames to search for people, evenly spread, the first half a step into the clip."""
-    wanted = round(count / max(fps * PROBE_SECONDS, 1.0))
-    number = min(count, max(MIN_PROBES, min(wanted, MAX_PROBES)))
+    """Return the frames to search for people, evenly spread, the first half a step into the clip."""
+    count_by_length = round(count / max(fps * PROBE_SECONDS, 1.0))
+    number = min(count, max(MIN_PROBES, min(count_by_length, MAX_PROBES)))
     return [int((i + 0.5) * count / number) for i in range(number)]
 
 
 def search_regions(width: int, height: int) -> list[Region]:
-    """The whole frame, squares of the short side along the long one, and overlapping small tiles."""
+    """Return the search regions: the whole frame, squares along the long side, and overlapping small tiles."""
     short, long = min(width, height), max(width, height)
     regions = [Region((width - 1) / 2, (height - 1) / 2, float(long), 0.0)]
     for side in (float(short), TILE * short):
@@ -95,7 +95,7 @@ def search_regions(width: int, height: int) -> list[Region]:
 
 
 def _spread(length: int, side: float) -> list[float]:
-    """Centres of overlapping (by half or more) windows of ``side`` over ``length`` pixels."""
+    """Return the centres of windows of ``side`` over ``length`` pixels that overlap by half or more."""
     if length - side < 0.05 * side:
         return [(length - 1) / 2]
     count = int(np.ceil((length - side) / (0.5 * side))) + 1
@@ -103,7 +103,7 @@ def _spread(length: int, side: float) -> list[float]:
 
 
 class PeopleTracker:
-    """Finds people at probe frames and follows each one through the clip with the landmark network."""
+    """Tracker of people: detects them at probe frames and tracks each through the clip with the landmark network."""
 
     def __init__(self, network: BlazePoseNetworks, frames: Sequence[Pyramid], fps: float) -> None:
         self._network = network
@@ -114,7 +114,7 @@ class PeopleTracker:
         self._fewest = min(len(frames), max(PERSON_FRAMES, round(PERSON_SECONDS * fps)))
 
     def run(self) -> list[PersonTrack]:
-        """Return the people, the one seen best and longest first."""
+        """Return the people, by descending quality times duration."""
         tracks: list[PersonTrack] = []
         height, width = self._frames[0].levels[0].shape[:2]
         for region in search_regions(width, height):  # whole frames first
@@ -124,18 +124,18 @@ class PeopleTracker:
         people = self._join([t for t in tracks if t.quality >= PERSON_QUALITY])
         people = [t for t in people if len(t.poses) >= self._fewest]
         people.sort(key=lambda t: -t.quality * len(t.poses))
-        kept: list[PersonTrack] = []
+        selected: list[PersonTrack] = []
         for track in people:
-            if len(kept) < MAX_PEOPLE and not any(_lies_on(track, other) for other in kept):
-                kept.append(track)
-        return kept
+            if len(selected) < MAX_PEOPLE and not any(_lies_on(track, other) for other in selected):
+                selected.append(track)
+        return selected
 
     def _take(self, tracks: list[PersonTrack], frame: int, points: FloatArray) -> None:
-        """Start a track from a detection, unless it belongs to one."""
+        """Start a track from a detection, unless it belongs to an existing one."""
         if any(frame in t.poses and _on_body(points, t.poses[frame]) for t in tracks):
             return
         region = Region.from_alignment(points[0], points[1])
-        if any(frame == other and _same_place(region, seen) for other, seen in self._rejected):
+        if any(frame == other and _same_region(region, seen) for other, seen in self._rejected):
             return
         seed = self._network.landmarks(self._frames[frame], region)
         if quality(seed) >= KEEP_QUALITY:
@@ -149,7 +149,7 @@ class PeopleTracker:
         tracks.append(self._follow(tracks, frame, seed))
 
     def _follow(self, tracks: list[PersonTrack], start: int, seed: Landmarks) -> PersonTrack:
-        """Follow a person from its first find to both ends of the clip, or until lost."""
+        """Track a person from its first detection to both ends of the clip, or until lost."""
         track = PersonTrack({start: seed})
         for step in (1, -1):
             region, lost, frame = seed.next_region, 0, start + step
@@ -168,7 +168,7 @@ class PeopleTracker:
         return track
 
     def _join(self, tracks: list[PersonTrack]) -> list[PersonTrack]:
-        """Join tracks of one person that a short gap interrupts, nearest in time first."""
+        """Join tracks of one person across short gaps, nearest in time first."""
         tracks = sorted(tracks, key=lambda t: min(t.poses))
         joined: list[PersonTrack] = []
         for track in tracks:
@@ -183,34 +183,34 @@ class PeopleTracker:
 
 
 def steady(old: Region, new: Region) -> Region:
-    """Keep the old region where the new one is nearly the same: a region that trembles makes landmarks tremble."""
+    """Return the old region where the new one is nearly equal, against jitter of the landmarks."""
     moved = np.hypot(new.x - old.x, new.y - old.y) / old.side
     turned = abs((new.rotation - old.rotation + np.pi) % (2 * np.pi) - np.pi)
     return old if moved < 0.03 and turned < 0.06 and abs(new.side / old.side - 1) < 0.05 else new
 
 
-def _same_place(one: Region, other: Region) -> bool:
-    """Whether two regions show nearly the same, so that a second look would tell nothing new."""
+def _same_region(one: Region, other: Region) -> bool:
+    """Return True if two regions are nearly equal."""
     apart = np.hypot(one.x - other.x, one.y - other.y) / max(one.side, other.side)
     return bool(apart < 0.15 and 0.75 < one.side / max(other.side, 1e-6) < 1.33)
 
 
 def _on_body(points: FloatArray, pose: Landmarks) -> bool:
-    """Whether a detection's hip and shoulder middles both lie within half a torso of the pose's."""
+    """Return True if a detection's mid-hip and mid-shoulder both lie within half a torso of the pose's."""
     hips, shoulders = pose.xy[list(HIPS)].mean(0), pose.xy[list(SHOULDERS)].mean(0)
     far = max(np.hypot(*(points[0] - hips)), np.hypot(*(points[2] - shoulders)))
     return bool(far < 0.5 * torso(pose))
 
 
 def _lies_on(track: PersonTrack, other: PersonTrack) -> bool:
-    """Whether a track is a part of another's body taken for a body: its torso inside the other's mask mostly."""
+    """Return True if a track is a body part of another person: its torso lies in the other's mask in most frames."""
     shared = [frame for frame in track.poses if frame in other.poses]
     inside = [bool((other.poses[f].covered(track.poses[f].xy[list(SHOULDERS + HIPS)]) > 0.5).all()) for f in shared]
     return 2 * sum(inside) > len(track.poses)
 
 
 def _continues(last: Landmarks, first: Landmarks) -> bool:
-    """Whether a person lost with pose ``last`` may be the one found again with pose ``first``."""
+    """Return True if a person lost with pose ``last`` may be the one detected again with pose ``first``."""
     hips = [pose.xy[list(HIPS)].mean(0) for pose in (last, first)]
     sizes = [torso(pose) for pose in (last, first)]
     return bool(np.hypot(*(hips[1] - hips[0])) < max(sizes) and 0.6 < sizes[1] / sizes[0] < 1.7)

@@ -1,7 +1,7 @@
-"""Frames that break the rhythm of the motion: a repeated frame amid motion, a jump after a freeze.
+"""Evidence of degraded frames: detail, blocks, foreign or displaced content, and repeated frames.
 
-A repeated frame is told from an object that stops by what goes on around it: the same motion before and after, in the
-same direction, at a pace that does not run out towards it, and a picture that hardly changes where it should.
+A repeated frame differs from an object that stops: the motion is the same before and after it, in the same direction,
+without slowing down towards it, and the image hardly changes where it should.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from vmmetrics.perception.embedded.flow import in_frame, look_up, pixel_grid
 from vmmetrics.perception.scene import Flow
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
-# What each frame looks like on its own: detail by scale and direction, and traces of blocks.
+# Single frames: detail by scale and direction, and block artefacts.
 #
-# Values are per cell of a coarse grid over the frame, so that a defect of one region is not averaged away.
+# Values are per cell of a coarse grid over the frame, so that a local defect is not averaged out.
 
 DETAIL_SHORT_SIDE = 360
-"""Frames are measured at this short side at most, so that detail means the same in 480p and 720p."""
+"""Largest short side, pixels, at which frames are measured: detail means the same in 480p and 720p."""
 GRID_LONG_SIDE = 24
-"""Cells along the longer side of the frame: a face in a half-body shot covers about three by three of them."""
+"""Cells along the longer side of the frame: a face in a half-body shot covers about three by three."""
 DETAIL_FLOOR = 0.3
-"""Grey levels added before a logarithm: less detail than that is rounding."""
+"""Grey levels added before a logarithm: less detail is rounding."""
 
 # Second differences along x, y and both diagonals: motion blur weakens those along the motion and spares those across.
 _SECOND_DIFFERENCES = np.array(
@@ -37,8 +37,8 @@ _SECOND_DIFFERENCES = np.array(
     ],
     np.float32,
 )
-_FIXED_POINT = 16  # int16 second differences are averaged in sixteenths: 4 · 255 · 16 fits, and plain means would round
-_EDGE_LIMIT = 32  # grey levels; a strong edge of the scene must not pass for a border of blocks
+_FIXED_POINT = 16  # scale of int16 second differences before averaging, against rounding: 4 · 255 · 16 fits
+_EDGE_LIMIT = 32  # grey levels; clips strong edges of the scene, which are no block borders
 
 
 def grid_shape(height: int, width: int) -> tuple[int, int]:
@@ -48,7 +48,7 @@ def grid_shape(height: int, width: int) -> tuple[int, int]:
 
 
 def luma(frame: UInt8Array) -> UInt8Array:
-    """Return the (h, w) uint8 grey frame at the resolution at which detail is measured."""
+    """Return the (h, w) uint8 grey frame, downscaled to :data:`DETAIL_SHORT_SIDE` where larger."""
     grey = cv2.cvtColor(frame, cv2.COLOR_RGB2GRAY)
     height, width = grey.shape
     scale = DETAIL_SHORT_SIDE / min(height, width)
@@ -78,9 +78,9 @@ def detail(grey: UInt8Array, shape: tuple[int, int]) -> FloatArray:
 
 
 def combs(grey: UInt8Array) -> FloatArray:
-    """Return (2,): how much single columns, and rows, of edges stand out, in logs: block borders do, at any block size.
+    """Return (2,): log contrast of single columns, and rows, of edges: a measure of block borders of any block size.
 
-    A real edge spans part of the height of a frame and a few columns; the border of blocks spans all of it and one.
+    A real edge spans part of the height of a frame and a few columns; a block border spans the full height and one.
     """
     strengths = []
     for kernel, axis in zip(_SECOND_DIFFERENCES[:2], (0, 1), strict=True):
@@ -92,9 +92,9 @@ def combs(grey: UInt8Array) -> FloatArray:
 
 
 def neighbour_quantile(values: FloatArray, quantile: float, reach: int) -> FloatArray:
-    """Return (T, ...): the quantile of ``values`` over up to ``reach`` frames on each side, the frame left out."""
+    """Return (T, ...), the quantile of ``values`` over up to ``reach`` frames on each side, without the frame."""
     count, result = len(values), values.copy()
-    inner = list(range(reach, count - reach))  # those with as many frames on both sides go together
+    inner = list(range(reach, count - reach))  # frames with all neighbours are computed together
     alone = [[t] for t in range(count) if not reach <= t < count - reach]
     for frames in ([inner] if inner else []) + alone:
         steps = [s for s in range(-reach, reach + 1) if s != 0 and 0 <= frames[0] + s < count]
@@ -104,34 +104,34 @@ def neighbour_quantile(values: FloatArray, quantile: float, reach: int) -> Float
     return result
 
 
-# What the frames on both sides say a frame should show, and where: content that is foreign to it or out of place.
+# Prediction of a frame from both sides: foreign content, which is in neither, and displaced content.
 #
 # Only what *both* sides contradict counts. What one side alone cannot predict was covered or uncovered, was kicked or
-# caught, begins or ends there (a cut, an I-frame), and is no defect. The right-hand side is looked for one to
-# :data:`LONGEST` frames on, so that a defect that lasts is held against the frames beyond it.
+# caught, begins or ends there (a cut, an I-frame), and is no defect. The later side is one to :data:`LONGEST` frames
+# away, so that a defect of several frames is compared with the frames after it.
 
 LONGEST = 3
-"""Frames: a defect that lasts longer is a state of the clip, not a glitch."""
+"""Longest defect, frames; a longer one is a state of the clip, not a glitch."""
 NODE = 8
-"""Working pixels between the points at which motion is compared: the patch over which DIS estimates it."""
+"""Working pixels between the points at which motion is compared: the patch size of DIS."""
 
-_HIGH_PASS = 15  # working pixels; errors broader than that are light, not detail
-_ANTI_ALIAS = 0.8  # working pixels; makes up for the softness of interpolated pictures
-_FIT_ROUNDS = 4  # of reweighting; the global fit no longer moves after three
-_LEAST_SPREAD = 0.05  # working pixels, the noise of DIS on still pictures
+_HIGH_PASS = 15  # working pixels; broader errors are illumination, not detail
+_ANTI_ALIAS = 0.8  # working pixels; matches the blur of interpolated images
+_FIT_ROUNDS = 4  # iterations of reweighting; the global fit converges after three
+_LEAST_SPREAD = 0.05  # working pixels, the noise of DIS on static images
 
 
 def _there(flow: FloatArray) -> FloatArray:
-    """Where each pixel of ``flow`` (h, w, 2) points to, x and y."""
+    """Return (h, w, 2), the target position x, y of each pixel of ``flow`` (h, w, 2)."""
     return np.asarray(pixel_grid(flow.shape[1], flow.shape[0]) + flow)
 
 
 def foreign(flow: Flow, shape: tuple[int, int]) -> tuple[list[FloatArray], FloatArray]:
-    """Measure what is in a frame and neither in the frame before nor in the frame 1, 2, ... after it.
+    """Measure content of a frame that is neither in the frame before nor in the frame 1, 2, ... after it.
 
     Returns:
-        Per length 1..:data:`LONGEST` of the defect (T, rows, columns) the error that both sides share, in grey levels,
-        0 where a side is missing; and the contrast of the frames (T, rows, columns).
+        Per length 1..:data:`LONGEST` of the defect (T, rows, columns) the prediction error common to both sides, grey
+        levels, 0 where a side is missing; and the contrast of the frames (T, rows, columns), grey levels.
     """
     count = len(flow.images)
     shared = [np.zeros((count, *shape), np.float32) for _ in range(LONGEST)]
@@ -161,9 +161,9 @@ def foreign(flow: Flow, shape: tuple[int, int]) -> tuple[list[FloatArray], Float
 
 
 def displaced(flow: Flow) -> tuple[list[FloatArray], FloatArray]:
-    """Measure how far the content of a frame lies off the path that the frames on both sides of it are on.
+    """Measure the displacement of a frame's content from the path through the frames on both sides of it.
 
-    Camera motion (what an affine fit explains) is taken out. See :func:`_off_path` for what counts.
+    Camera motion (an affine fit) is removed first. :func:`_off_path` combines the predictions.
 
     Returns:
         Per length 1..:data:`LONGEST` of the defect (T, rows, columns) on a grid of :data:`NODE` pixels the displacement
@@ -190,17 +190,17 @@ def displaced(flow: Flow) -> tuple[list[FloatArray], FloatArray]:
             pace = look_up(onward[t + length], _there(path / spacing))
             fields += [length * pace - path, -(length * left + path) / (length + 1)]
         from_left, *others = without_camera(np.stack(fields))
-        for kept, from_right, from_chord in zip(off, others[::2], others[1::2], strict=False):
-            kept[t] = _off_path(from_left, from_right, from_chord)
+        for offset, from_right, from_chord in zip(off, others[::2], others[1::2], strict=False):
+            offset[t] = _off_path(from_left, from_right, from_chord)
     return off, speed
 
 
 def _off_path(from_left: FloatArray, from_right: FloatArray, from_chord: FloatArray) -> FloatArray:
-    """Return the displacement (rows, columns) that three predictions of where content should be agree upon.
+    """Return the displacement (rows, columns) common to three predictions of the content's position.
 
-    Each argument (rows, columns, 2) is where content is minus where it should be: carried on from the two frames
-    before, carried back from the two frames after, and on the line between the frames next to the defect. A bounce
-    or a kick leaves one of the first two at zero; in a curve at speed the third points the other way.
+    Each argument (rows, columns, 2) is the position minus a prediction: extrapolated from the two frames before, from
+    the two frames after, and on the line between the frames next to the defect. A bounce or a kick leaves one of the
+    first two at zero; in a fast curve the third points the other way.
     """
     mean = (from_left + from_right) / 2
     longer = np.sqrt(np.maximum((from_left**2).sum(-1), (from_right**2).sum(-1)))
@@ -210,13 +210,10 @@ def _off_path(from_left: FloatArray, from_right: FloatArray, from_chord: FloatAr
 
 
 def without_camera(fields: FloatArray) -> FloatArray:
-    """Return ``fields`` (..., rows, columns, 2), each less the affine motion that most of it follows.
-
-    Reweighted least squares.
-    """
+    """Return ``fields`` (..., rows, columns, 2) minus their dominant affine motion (reweighted least squares)."""
     rows, columns = fields.shape[-3:-1]
     y, x = np.mgrid[-1 : 1 : rows * 1j, -1 : 1 : columns * 1j]
-    design = np.stack([np.ones(rows * columns), x.ravel(), y.ravel()])  # planes, which is what numpy is fast at
+    design = np.stack([np.ones(rows * columns), x.ravel(), y.ravel()])  # planes, which numpy processes fastest
     values = np.moveaxis(fields.reshape(-1, rows * columns, 2), -1, 1).astype(np.float64, order="C")
     weights = np.ones((len(values), 1, rows * columns))
     rest = values
@@ -239,36 +236,33 @@ def _high_pass(image: FloatArray) -> FloatArray:
 
 
 MOVING = 0.4
-"""Working pixels per frame (0.1 % of the diagonal) from which a cell counts as moving: slower, a repeat is not seen."""
+"""Speed, working pixels per frame (0.1 % of the diagonal), from which a cell moves; slower repeats are invisible."""
 MOVING_SHARE = 0.01
-"""At least this share of the cells must move for a rhythm to be there: one cell in a hundred is a hand."""
+"""Least share of moving cells for a repeated frame to be detectable: one cell in a hundred is a hand."""
 STILL = 0.2
-"""A repeated frame moves less than this share of the motion around it: more than flow noise, less than slow frames."""
+"""Motion of a repeated frame, as a share of the motion around it: above flow noise, below slow frames."""
 UNCHANGED = 0.35
-"""... and its picture changes by less than this share of the change around it."""
+"""Change of a repeated frame's image, as a share of the change around it."""
 SAME_WAY = 0.5
-"""Cosine between the motion before and after: below, something turned, and may have stood for a frame by right."""
+"""Least cosine between the motion before and after a repeated frame; below, motion reverses and may pause."""
 JUMP = 0.5
-"""A jump exceeds the motion around it by at least this share of what the freeze held back."""
+"""Least excess of a jump over the motion around it, as a share of the motion that the freeze skipped."""
 LONGEST_PERIOD = 8
-"""Repeats may come every two to eight frames by right: animation on twos and threes, 24 frames a second shown at 25
-to 30. Rarer ones do not come from a frame rate."""
+"""Longest period, frames, of a regular cadence: animation on twos and threes, 24 fps shown at 25 to 30."""
 CADENCE_SHARE = 0.6
-"""So many of the repeats that a period predicts must be there (the others may fall where nothing moves)."""
+"""Least share of a period's predicted repeats that must occur (the others may fall where nothing moves)."""
 CADENCE_SLACK = 0.75
-"""... each within so many frames of its place: a period that is no whole number of frames is rounded to frames."""
+"""Largest deviation, frames, of a repeat from its predicted position: periods need not be whole numbers of frames."""
 FEWEST_REPEATS = 4
-"""Fewer do not make a cadence ..."""
+"""Fewest repeats of a cadence."""
 CADENCE_SPAN = 1 / 3
-"""... nor do repeats within less than this part of the clip."""
+"""Least share of the clip that the repeats of a cadence span."""
 
 
 def steps(flow: Flow, shape: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
-    """Return what happens from each frame to the next, per cell.
+    """Return the motion (T-1, rows, columns, 2), working pixels, and the change of the image (T-1, rows, columns).
 
-    Returns:
-        The motion (T-1, rows, columns, 2) in working pixels, and the change of the picture (T-1, rows, columns) in
-        grey levels.
+    The change is in grey levels; both are means per cell, from each frame to the next.
     """
     motion = np.zeros((len(flow.forward), *shape, 2), np.float32)
     change = np.zeros((len(flow.forward), *shape), np.float32)
@@ -279,19 +273,19 @@ def steps(flow: Flow, shape: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
 
 
 def breaks(flow: Flow, shape: tuple[int, int]) -> tuple[FloatArray, BoolArray]:
-    """Find the frames that break the rhythm of the motion, and those that repeat by a steady cadence.
+    """Find repeated frames and jumps, and the frames that repeat with a regular cadence.
 
-    A freeze of one frame, or one after which the motion goes on as if nothing had been, is held against the frames
-    that repeat; a longer one that a jump makes good, against the frame of the jump. A steady cadence is no break.
+    A freeze of one frame, or one after which the motion simply continues, counts against the repeated frames; a longer
+    one followed by a jump, against the frame of the jump. A regular cadence is no defect.
 
     Returns:
-        By how much each frame breaks the rhythm (T,) in working pixels, 0 where it does not; and where a frame does no
-        more than keep the cadence (T,).
+        (T,) missing motion of each repeated frame or jump, working pixels, 0 elsewhere; and (T,) bool, True for a
+        repeated frame of a regular cadence.
     """
     motion, change = steps(flow, shape)
-    found = np.zeros(len(flow.images))
+    breaks_by = np.zeros(len(flow.images))
     repeats: list[int] = []
-    held = np.zeros(len(flow.images), np.bool_)
+    cadence = np.zeros(len(flow.images), np.bool_)
     leaps: list[float] = []
     start = 1
     while start < len(motion):
@@ -303,21 +297,21 @@ def breaks(flow: Flow, shape: tuple[int, int]) -> tuple[FloatArray, BoolArray]:
         leap = _leap(motion, change, start, run)
         missed = _pace(motion, start - 1, _moving(motion, start - 1))
         if leap > 1 and run > 1:
-            found[after] = missed
+            breaks_by[after] = missed
         else:
-            found[first:after] = missed
-            held[first:after] = True
+            breaks_by[first:after] = missed
+            cadence[first:after] = True
             repeats.append(first)
             leaps.append(leap)
         start += run
     # A frame rate repeats frames and skips none.
-    if _is_cadence(repeats, len(found)) and float(np.median(leaps)) < 1:
-        return np.where(held, 0, found), held
-    return found, np.zeros_like(held)
+    if _is_cadence(repeats, len(breaks_by)) and float(np.median(leaps)) < 1:
+        return np.where(cadence, 0, breaks_by), cadence
+    return breaks_by, np.zeros_like(cadence)
 
 
 def _freeze(motion: FloatArray, change: FloatArray, start: int) -> int:
-    """Return how many steps from ``start`` on repeat the frame before them, amid motion that goes on; 0 for none."""
+    """Return the number of steps from ``start`` on that repeat the frame before them amid continuing motion."""
     moving = _moving(motion, start - 1)
     if moving.mean() < MOVING_SHARE:
         return 0
@@ -338,18 +332,18 @@ def _freeze(motion: FloatArray, change: FloatArray, start: int) -> int:
 
 
 def _pace(motion: FloatArray, step: int, cells: BoolArray) -> float:
-    """Mean speed of ``cells`` in a step."""
+    """Return the mean speed of ``cells`` in a step, working pixels."""
     return float(np.linalg.norm(motion[step][cells], axis=-1).mean())
 
 
 def _is_still(motion: FloatArray, change: FloatArray, reference: int, step: int, moving: BoolArray) -> bool:
-    """Whether hardly anything happens in ``step`` where something did in the step ``reference``."""
+    """Return True if motion and change in ``step`` are far below those of the step ``reference``, in moving cells."""
     halted = _pace(motion, step, moving) < STILL * _pace(motion, reference, moving)
     return halted and bool(change[step][moving].mean() < UNCHANGED * change[reference][moving].mean())
 
 
 def _leap(motion: FloatArray, change: FloatArray, start: int, run: int) -> float:
-    """Return how far the step after a freeze goes: above 1, far enough to make good what was held back."""
+    """Return the size of the step after a freeze; above 1 it is a jump over the motion that the freeze skipped."""
     resumed = start + run
     cells = _moving(motion, start - 1) & _moving(motion, resumed)
     usual, usual_change = _pace(motion, start - 1, cells), change[start - 1][cells].mean()
@@ -364,14 +358,14 @@ def _moving(motion: FloatArray, step: int) -> BoolArray:
 
 
 def _is_cadence(repeats: list[int], length: int) -> bool:
-    """Whether ``repeats`` come at a steady period in a clip of ``length`` frames: its frame rate, no fault."""
-    places = np.asarray(repeats, dtype=float)
-    if len(places) < FEWEST_REPEATS or np.ptp(places) < CADENCE_SPAN * length:
+    """Return True if ``repeats`` have a regular period in a clip of ``length`` frames: a frame-rate conversion."""
+    positions = np.asarray(repeats, dtype=float)
+    if len(positions) < FEWEST_REPEATS or np.ptp(positions) < CADENCE_SPAN * length:
         return False
     for period in np.arange(2, LONGEST_PERIOD + 0.01, 0.1):
-        turns = np.round((places - places[0]) / period)
-        offsets = places - turns * period
+        turns = np.round((positions - positions[0]) / period)
+        offsets = positions - turns * period
         off = np.abs(offsets - (offsets.min() + offsets.max()) / 2).max()
-        if off <= CADENCE_SLACK and len(set(turns)) >= CADENCE_SHARE * (np.ptp(places) / period + 1):
+        if off <= CADENCE_SLACK and len(set(turns)) >= CADENCE_SHARE * (np.ptp(positions) / period + 1):
             return True
     return False

@@ -1,11 +1,11 @@
-"""Quality of every frame without a reference: how good it looks, less what its neighbours say went wrong with it.
+"""No-reference quality of every frame: a slowly changing level, minus defects relative to its neighbours.
 
     quality(t) = level(t) · (1 − DEPTH · defect(t))
 
-*level* is how sharp, clean and free of blocks the picture is, and follows lasting changes only. *defect*, 0..1, is the
-strongest sign in :data:`SIGNS` that this frame, or these two or three, fall out of the clip. Every sign holds a frame
-against frames on both its sides, so that what changes for good (a cut, an I-frame, a turn) or slowly (a pan, motion
-blur that builds up, light) is none.
+*level* is sharpness, cleanness and freedom from blocks, and follows lasting changes only. *defect*, 0..1, is the
+strongest sign in :data:`SIGNS` that one, two or three frames deviate from the clip. Every sign compares a frame with
+frames on both sides, so that permanent changes (a cut, an I-frame, a turn) and slow ones (a pan, growing motion blur,
+illumination) are no defects.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from vmmetrics.perception.scene import Flow, Scene
 from vmmetrics.types import BoolArray, FloatArray
 
 DEPTH = 0.8
-"""Share of its level that a frame with an undoubted defect loses; what is left keeps bad clips below good ones."""
+"""Share of its level that a frame with a certain defect loses; the rest keeps bad clips below good ones."""
 REACH = 5
-"""Frames on each side that a frame is held against."""
+"""Frames on each side that a frame is compared with."""
 LONG_REACH = 8
-"""The same for displacement: people and animals swing their limbs once in up to so many frames."""
+"""The same for displacement: people and animals swing their limbs once in up to as many frames."""
 LEVEL_WINDOW = 9
-"""Frames over which the level is a median: more than twice the longest glitch (3 frames), so that it steps over it."""
+"""Window, frames, of the level's median: more than twice the longest glitch (3 frames)."""
 
-# Signs of a defect: the kind of evidence (:func:`gather`), the share of the frame that has to show it, evidence up to
-# which there is no defect (`low`), and from which there is no doubt (`high`). Bounds: `low` is what 99 % of the frames
-# of the real clips stay under, at 7 to 30 frames a second, `high` what defects injected into them show;
+# Signs of a defect: the kind of evidence (:func:`gather`), the least share of the frame that shows it, evidence up to
+# which there is no defect (`low`), and from which it is certain (`high`). `low` is the 99 % quantile of the frames of
+# the real clips, at 7 to 30 frames per second, `high` the evidence of defects injected into them;
 # benchmarks/quality_thresholds.py prints both.
 SIGNS = (
     ("blur", 0.25, 0.05, 0.20),
@@ -54,7 +54,7 @@ SIGNS = (
 
 
 class TemporalQuality:
-    """The embedded quality model: numpy and OpenCV on the shared flow, no weights."""
+    """The embedded quality model: numpy and OpenCV on the scene's flow, without weights."""
 
     def assess(self, scene: Scene) -> FloatArray:
         """Return (T,) float64 in 0..1, 1 best."""
@@ -65,7 +65,7 @@ class TemporalQuality:
 
 
 def appearance(scene: Scene) -> tuple[FloatArray, FloatArray]:
-    """Return detail (T, 2, 4, rows, columns) and combs (T, 2) of every frame, both in logs."""
+    """Return detail (T, 2, 4, rows, columns) and block borders (T, 2) of every frame, both as logarithms."""
     shape = features.grid_shape(scene.clip.height, scene.clip.width)
     greys = (features.luma(frame) for frame in scene.clip.frames)
     both = [(features.detail(grey, shape), features.combs(grey)) for grey in greys]
@@ -75,25 +75,25 @@ def appearance(scene: Scene) -> tuple[FloatArray, FloatArray]:
 def gather(scene: Scene, fine: FloatArray, edges: FloatArray) -> dict[str, FloatArray]:
     """Return the evidence of every kind, each (T, rows, columns) on a grid of its own.
 
-    Blur, noise and blocks are in logs of detail, foreign content in contrasts, displacement and rhythm in working
-    pixels. Blur and noise must show in all directions: motion blur spares the one across the motion.
+    Blur, noise and blocks are differences of log detail, foreign content is relative to contrast, displacement and
+    rhythm are in working pixels. Blur and noise must show in all directions: motion blur spares the one across it.
     """
     shape = fine.shape[-2:]
-    rhythm, held = features.breaks(scene.flow, shape)
-    flow = without(scene.flow, held)
+    rhythm, repeated = features.breaks(scene.flow, shape)
+    flow = without(scene.flow, repeated)
     content, contrast = features.foreign(flow, shape)
     offset, speed = features.displaced(flow)
     around = widen(speed, 3, 0.8, REACH)
     pace = np.stack([cv2.resize(plane, shape[::-1], interpolation=cv2.INTER_AREA) for plane in around])
     blurred = (features.neighbour_quantile(fine, 0.2, REACH) - fine).min(2).max(1)
     noisy = (fine - features.neighbour_quantile(fine, 0.8, REACH)).min(2).max(1)
-    # Texture hides foreign content, and motion hides it and displacement: the weights are those that part injected
-    # defects from clean frames best over the real clips, each within a factor of two.
+    # Texture masks foreign content, and motion masks it and displacement: the weights are those that best separate
+    # injected defects from clean frames over the real clips, each within a factor of two.
     hidden = (1 + 0.1 * features.neighbour_quantile(contrast, 0.8, REACH)) * (1 + 0.3 * pace)
     lively = 1 + 0.5 * widen(speed, 5, 0.9, LONG_REACH)
     alien = [excess(values, 3, 0.8, REACH) / hidden for values in content]
     shifted = [excess(values, 5, 0.9, LONG_REACH) / lively for values in offset]
-    shown = np.cumsum(~held) - 1  # a held frame has the evidence of the one it repeats
+    shown = np.cumsum(~repeated) - 1  # a repeated frame has the evidence of the one it repeats
     return {
         "blur": blurred,
         "noise": noisy,
@@ -106,11 +106,11 @@ def gather(scene: Scene, fine: FloatArray, edges: FloatArray) -> dict[str, Float
     }
 
 
-def without(flow: Flow, held: BoolArray) -> Flow:
-    """Return ``flow`` without the ``held`` frames, each of which is the frame before it once more (lists of views)."""
-    if not held.any():
+def without(flow: Flow, repeated: BoolArray) -> Flow:
+    """Return ``flow`` without the ``repeated`` (T,) frames, duplicates of the frame before, as lists of views."""
+    if not repeated.any():
         return flow
-    frames = np.flatnonzero(~held)
+    frames = np.flatnonzero(~repeated)
     into = frames[1:] - 1
     names = ("forward", "backward", "forward_valid", "backward_valid")
     views: dict[str, Any] = {name: [getattr(flow, name)[t] for t in into] for name in names}
@@ -118,36 +118,36 @@ def without(flow: Flow, held: BoolArray) -> Flow:
 
 
 def lasting(by_length: Sequence[FloatArray]) -> FloatArray:
-    """Return (T, rows, columns): evidence of defects of two and more frames, given to each of their frames.
+    """Return (T, rows, columns): evidence of defects of two and more frames, assigned to each of their frames.
 
-    A frame that stands alone is out of place against the frames beyond the next ones too; so the frames after the first
-    are charged only with what a shorter defect leaves unexplained.
+    A single bad frame also deviates from frames farther away; so the frames after the first get only the evidence that
+    a shorter defect leaves unexplained.
     """
-    found = np.full_like(by_length[0], -np.inf)
+    result = np.full_like(by_length[0], -np.inf)
     shorter = smooth(by_length[0])
     for length, values in enumerate(by_length[1:], start=2):
         evidence = smooth(values)
-        found = np.maximum(found, evidence)
+        result = np.maximum(result, evidence)
         beyond = evidence - np.maximum(shorter, 0)
-        for later in range(1, min(length, len(found))):
-            found[later:] = np.maximum(found[later:], beyond[: len(found) - later])
+        for later in range(1, min(length, len(result))):
+            result[later:] = np.maximum(result[later:], beyond[: len(result) - later])
         shorter = np.maximum(shorter, evidence)
-    return found
+    return result
 
 
 def widen(values: FloatArray, cells: int, quantile: float, reach: int) -> FloatArray:
-    """Return what is usual around each frame and, as content moves on, in the cells around each cell."""
+    """Return the quantile over neighbouring frames, dilated over ``cells`` x ``cells``, since content moves."""
     usual = features.neighbour_quantile(values, quantile, reach)
     return np.stack([cv2.dilate(plane, np.ones((cells, cells))) for plane in usual])
 
 
 def excess(values: FloatArray, cells: int, quantile: float, reach: int) -> FloatArray:
-    """Return by how much ``values`` (T, rows, columns) exceed one and a half times what is usual around them."""
+    """Return the excess of ``values`` (T, rows, columns) over 1.5 times :func:`widen` of them."""
     return np.asarray(values - 1.5 * widen(values, cells, quantile, reach))
 
 
 def smooth(values: FloatArray) -> FloatArray:
-    """Return the mean of each cell and its neighbours: a single cell is no region."""
+    """Return the mean of each cell and its neighbours: a single cell is not a region."""
     return np.stack([cv2.blur(plane, (3, 3)) for plane in values])
 
 

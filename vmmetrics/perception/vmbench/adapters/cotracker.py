@@ -27,7 +27,13 @@ from torch.nn import functional
 
 from vmmetrics.errors import SetupError
 from vmmetrics.functional.pas import MIN_POINTS_AFFINE, MIN_POINTS_HOMOGRAPHY, estimate_camera, project
-from vmmetrics.perception.points import key_moments, moving_queries, object_queries, spread_queries, unsteady_objects
+from vmmetrics.perception.points import (
+    intermittent_objects,
+    key_moments,
+    moving_queries,
+    object_queries,
+    spread_queries,
+)
 from vmmetrics.perception.scene import Camera, PointTracks, Scene
 from vmmetrics.perception.vmbench.runtime import ACTIVATIONS, CachedModel, DeviceCache, on_device
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
@@ -288,7 +294,7 @@ class SharedPoints:
 
     def _together(self, scene: Scene) -> tuple[Sequence[FloatArray], PointTracks]:
         objects = scene.objects
-        of_objects = [object_queries(objects, item) for item in unsteady_objects(objects)]
+        of_objects = [object_queries(objects, item) for item in intermittent_objects(objects)]
         sets = [background_queries(scene), moving_queries(scene), *of_objects]
         return sets, self.points.points(scene.clip.frames, np.concatenate(sets))
 

@@ -96,16 +96,16 @@ def load_network(folder: Path, device: torch.device, dtype: torch.dtype) -> Netw
     sizes = read_sizes(folder)
     with torch.device("meta"):  # nothing is drawn only to be overwritten
         network = Network(sizes)
-    places = network.state_dict()
+    state = network.state_dict()
     index, files, promised = _files(folder)
-    _check_names(index, places, promised)  # told before 16 GB are read
-    found: set[str] = set()
+    _check_names(index, state, promised)  # told before 16 GB are read
+    loaded: set[str] = set()
     for path in files:
         weights = {n: w.to(device, dtype) for n, w in _weights(path) if not n.endswith(DERIVED)}
-        check_fit(path, places, {**places, **weights})
+        check_fit(path, state, {**state, **weights})
         network.load_state_dict(weights, strict=False, assign=True)
-        found |= weights.keys()
-    _check_names(index, places, found)
+        loaded |= weights.keys()
+    _check_names(index, state, loaded)
     network.requires_grad_(False)
     network.eval()
     return network

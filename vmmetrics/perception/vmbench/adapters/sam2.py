@@ -273,8 +273,8 @@ class MaskSession:
         return torch.where(on_device(holes, logits.device)[:, None], HOLE_LOGIT, logits)
 
     def _answers(self, coarse: Tensor, tokens: Tensor, pointers: Tensor) -> list[Answer]:
-        kept = zip(tokens.to(torch.bfloat16), pointers.float(), strict=True)
-        return [(logits, Memory(*one)) for logits, one in zip(coarse, kept, strict=True)]
+        pairs = zip(tokens.to(torch.bfloat16), pointers.float(), strict=True)
+        return [(logits, Memory(*one)) for logits, one in zip(coarse, pairs, strict=True)]
 
 
 def small_holes(background: BoolArray, area: int) -> BoolArray:

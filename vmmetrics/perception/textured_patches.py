@@ -1,9 +1,9 @@
-"""Textured patches of a scene in which no object is segmented: which of them stay, and what became of the others.
+"""Presence of textured patches, for scenes in which no object is segmented.
 
-A patch is absent where less than half of its points look as they did. That alone is no vanishing: water, fire and a
-change of light alter a place little by little, and the flow holds there from one frame to the next; what passes in
-front of it moves against the camera; a cut replaces all of the frame, between two shots that hold. A patch that is
-replaced at once, with none of these to explain it, has vanished.
+A patch is absent where less than half of its points match their first appearance. That alone is no vanishing: water,
+fire and changes of illumination alter a patch gradually, with valid flow from frame to frame; an occluder moves
+relative to the camera; a cut replaces the whole frame, between two shots of valid flow. A patch that is replaced
+abruptly without any of these causes has vanished.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from vmmetrics.perception.scene import Scene
 from vmmetrics.types import BoolArray, Box, FloatArray
 
 PATCHES = 16
-"""Patches about that are taken in one frame, one in each cell of a grid."""
+"""Approximate number of patches per frame, one in each cell of a grid."""
 POINTS = 3
-"""Points on each; with fewer corners in its cell there is none."""
+"""Points per patch; a cell with fewer corners has no patch."""
 APART = 1 / 4
-"""Distance between the points, in sides of a cell: farther than what may come and go for its smallness."""
+"""Distance between the points, in sides of a cell: more than the extent of objects small enough to be ignored."""
 CORNER = 2 * TEXTURE
-"""Corner strength of a point that can be followed reliably: twice what sensor noise reaches."""
+"""Least corner strength of a point: twice that of sensor noise."""
 HOLDS = 0.5
-"""Share of the pixels about a patch whose flow must hold for its change to be gradual."""
+"""Least share of pixels around a patch with valid flow for its change to be gradual."""
 COVERED = 0.5
-"""Share of the points about a patch that must move by themselves for it to be hidden."""
+"""Least share of independently moving points around a patch for it to be occluded."""
 SHOT_SECONDS, SHOT_SHARE = 0.5, 0.6
-"""Time before and after a cut in which on average this share of the points must be followed for it to be one. About
-the cuts of eight real clips it is 0.8 to 1; about the jumps of generated clips that jump every frame, up to 0.5."""
+"""Seconds before and after a cut, and least mean share of followed points there. Around the cuts of eight real clips it
+is 0.8 to 1; around the jumps of generated clips that jump every frame, up to 0.5."""
 
 
 @dataclass(frozen=True, slots=True)
 class TexturedPatch:
-    """A textured place of a scene and what becomes of it.
+    """A textured patch of a scene, tracked through the clip.
 
     Attributes:
-        query_frame: The frame that it was taken in.
+        query_frame: The frame in which it was selected.
         xy: (T, P, 2) float64 clip pixels of its points; an estimate also where invisible.
         visible: (T, P) bool.
-        present: (T,) bool, seen, or not judged any more since it changed gradually or a cut came.
-        occluded: (T,) bool, not seen behind something that moves.
+        present: (T,) bool, visible, or excluded after a gradual change or a cut.
+        occluded: (T,) bool, hidden by something that moves.
     """
 
     query_frame: int
@@ -58,14 +58,14 @@ class TexturedPatch:
     occluded: BoolArray
 
     def box(self, frame: int, scale: tuple[float, float]) -> Box:
-        """Return the clip pixels x0, y0, x1, y1 of its points' surroundings; ``scale`` as in ``scene.flow``."""
+        """Return the box x0, y0, x1, y1 around its points, clip pixels; ``scale`` as in ``scene.flow``."""
         margin = RADIUS * np.array(scale)
         (x0, y0), (x1, y1) = self.xy[frame].min(axis=0) - margin, self.xy[frame].max(axis=0) + margin
         return float(x0), float(y0), float(x1), float(y1)
 
 
 def textured_patches(scene: Scene) -> list[TexturedPatch]:
-    """Follow the textured patches of the first, the middle and the last frame through the clip."""
+    """Track the textured patches of the first, the middle and the last frame through the clip."""
     last = len(scene.clip) - 1
     queries = np.concatenate([_queries(scene, frame) for frame in sorted({0, last // 2, last})])
     tracks = scene.track("textured patches", queries)
@@ -77,7 +77,7 @@ def textured_patches(scene: Scene) -> list[TexturedPatch]:
 
 
 def _cuts(scene: Scene) -> BoolArray:
-    """(S,) steps of :func:`own_motion_of` over which one shot gives way to another."""
+    """Return (S,) bool, True for steps of :func:`own_motion_of` with a cut."""
     share = own_motion_of(scene).followed_share()
     step = perceived_step(scene.clip)
     reach = max(1, round(SHOT_SECONDS * scene.clip.fps / step))
@@ -89,7 +89,7 @@ def _cuts(scene: Scene) -> BoolArray:
 
 
 def _queries(scene: Scene, frame: int) -> FloatArray:
-    """(N, 3) queries (frame, x, y in clip pixels), :data:`POINTS` in a row for each patch of ``frame``."""
+    """Return (N, 3) queries (frame, x, y in clip pixels), :data:`POINTS` consecutive ones per patch of ``frame``."""
     corner = cv2.cornerMinEigenVal(scene.flow.images[frame], 7, ksize=3)
     height, width = corner.shape
     corner[:RADIUS], corner[-RADIUS:], corner[:, :RADIUS], corner[:, -RADIUS:] = 0, 0, 0, 0  # patches reach that far
@@ -105,7 +105,7 @@ def _queries(scene: Scene, frame: int) -> FloatArray:
 
 
 def _corners(strength: FloatArray, origin: tuple[int, int], reach: int) -> list[tuple[int, int]]:
-    """Return x and y of the strongest corners of a cell, ``reach`` pixels apart; none where they are too few."""
+    """Return x and y of the :data:`POINTS` strongest corners of a cell, ``reach`` pixels apart, or none if too few."""
     points = []
     for _ in range(POINTS):
         row, column = np.unravel_index(int(np.argmax(strength)), strength.shape)
@@ -117,7 +117,7 @@ def _corners(strength: FloatArray, origin: tuple[int, int], reach: int) -> list[
 
 
 def _judged(scene: Scene, cuts: BoolArray, query_frame: int, xy: FloatArray, visible: BoolArray) -> TexturedPatch:
-    """Tell of every absence of a patch whether a cut, gradual change or something in front of it explains it."""
+    """Classify every absence of a patch: a cut or gradual change, an occlusion, or neither."""
     present = visible.mean(axis=1) >= STILL_VISIBLE
     occluded, step = np.zeros_like(present), perceived_step(scene.clip)
     for start, stop in runs(~present):
@@ -131,7 +131,7 @@ def _judged(scene: Scene, cuts: BoolArray, query_frame: int, xy: FloatArray, vis
 
 
 def _changes_gradually(scene: Scene, points: FloatArray, last: int, first: int) -> bool:
-    """Whether the flow about ``points`` (P, 2) of frame ``last`` holds on the way to ``first``, a neighbour of it."""
+    """Return True if the flow around ``points`` (P, 2) from frame ``last`` to its neighbour ``first`` is valid."""
     flow = scene.flow
     valid = flow.forward_valid[last] if first > last else flow.backward_valid[first]
     near = valid[_around(points, flow.scale, 1, valid.shape)]
@@ -139,7 +139,7 @@ def _changes_gradually(scene: Scene, points: FloatArray, last: int, first: int) 
 
 
 def _is_covered(scene: Scene, points: FloatArray, frame: int) -> bool:
-    """Whether most of what is about ``points`` (P, 2) in ``frame`` moves against the camera."""
+    """Return True if most of the surroundings of ``points`` (P, 2) in ``frame`` move relative to the camera."""
     length = own_motion_of(scene).length
     rows = len(range(SPACING // 2, scene.flow.images.shape[1], SPACING))
     grid = length[min(frame // perceived_step(scene.clip), len(length) - 1)].reshape(rows, -1)
@@ -150,7 +150,7 @@ def _is_covered(scene: Scene, points: FloatArray, frame: int) -> bool:
 def _around(
     points: FloatArray, scale: tuple[float, float], spacing: int, shape: tuple[int, ...]
 ) -> tuple[slice, slice]:
-    """Return rows and columns about ``points`` (P, 2) of a map of ``shape`` with a value every ``spacing`` pixels."""
+    """Return the rows and columns around ``points`` (P, 2) of a map of ``shape`` with a value every ``spacing`` px."""
     x, y = ((points + 0.5) / np.array(scale) - 0.5).T
     (left, right), (top, bottom) = (
         (int(max(0, (v.min() - RADIUS) // spacing)), int(max(0, (v.max() + RADIUS) // spacing + 1))) for v in (x, y)
