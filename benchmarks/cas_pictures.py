@@ -21,14 +21,14 @@ import vmmetrics
 from benchmarks.fetv_dev import RATINGS, mean_rating, rated_clips, read
 from benchmarks.seal import halves
 from vmmetrics.clip import Clip
-from vmmetrics.types import Look, PlausibilityResult
+from vmmetrics.types import PlausibilityResult, SaliencyMap
 
 ROWS = 6
 HEIGHT, WIDTH = 120, 180
 LEAST_SCALE = 0.02  # gain; a part that costs less is not drawn in full red even where it costs most
 
 
-def drawn(clip: Clip, look: Look, most: float) -> NDArray[np.uint8]:
+def drawn(clip: Clip, look: SaliencyMap, most: float) -> NDArray[np.uint8]:
     frame = cv2.resize(clip.frames[look.frame], (WIDTH, HEIGHT), interpolation=cv2.INTER_AREA).astype(np.float32)
     gain = cv2.resize(np.maximum(np.array(look.gain, np.float32), 0), (WIDTH, HEIGHT), interpolation=cv2.INTER_LINEAR)
     share = 0.7 * np.minimum(gain / max(most, LEAST_SCALE), 1)[..., None]

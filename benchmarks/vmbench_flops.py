@@ -291,7 +291,7 @@ def count_explanation() -> float:
     """TFLOP of CAS's explanation of a clip, which comes on top where it scores below Fair."""
     meter = Meter("explanation")
     judge: Any = counted_models(meter)[0].plausibility
-    judge.looked(SimpleNamespace(clip=made_clip(), probabilities=np.full((30, 5), 0.2)))
+    judge.saliency(SimpleNamespace(clip=made_clip(), probabilities=np.full((30, 5), 0.2)))
     return meter.of("explanation")
 
 

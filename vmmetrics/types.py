@@ -101,7 +101,7 @@ class AmplitudeResult(MetricResult):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class SaliencyMap:
     """Saliency of a plausibility model at one moment of a clip.
 
     Attributes:
@@ -131,7 +131,7 @@ class PlausibilityResult(MetricResult):
     probabilities: tuple[float, ...] = ()
     view_scores: tuple[float, ...] = ()
     view_frames: tuple[tuple[int, int], ...] = ()
-    looks: tuple[Look, ...] = ()
+    looks: tuple[SaliencyMap, ...] = ()
 
     @property
     def details(self) -> Mapping[str, Any]:

@@ -32,10 +32,10 @@ def show_run(
         typer.Exit: With 2 where something that the run needs is not here, else with 0.
     """
     from vmmetrics.scoring.local import default_directory, prepare
-    from vmmetrics.scoring.tasks import prompts_found
+    from vmmetrics.scoring.tasks import prompt_sources
     from vmmetrics.utils.display.tables import DisplayTable, Lines, heads
 
-    lines = [f"{count(len(tasks), 'clip')}; metrics: {', '.join(settings.metrics)}", prompts_found(tasks)]
+    lines = [f"{count(len(tasks), 'clip')}; metrics: {', '.join(settings.metrics)}", prompt_sources(tasks)]
     models = DisplayTable("models", "Models", "", heads("for", "model", texts=2))
     weights = DisplayTable("weights", "Weights, all present", "", heads("file", "SHA-256", texts=2))
     lacking = False

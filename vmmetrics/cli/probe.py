@@ -126,7 +126,7 @@ def _show_plan(
 ) -> None:  # fmt: skip
     from vmmetrics.cli.dry_run import clip_table
     from vmmetrics.cli.formats import print_result
-    from vmmetrics.scoring.tasks import prompts_found, tasks_of_paths
+    from vmmetrics.scoring.tasks import prompt_sources, tasks_of_paths
     from vmmetrics.utils.display.tables import Lines
 
     tasks = tasks_of_paths(list(clips), (), prompts, subject)[0][:limit]
@@ -136,7 +136,7 @@ def _show_plan(
     changes = [f"defects: {defects}, at {', '.join(map(str, plan.strengths))}", f"harmless changes: {harmless}"]
     lines = (
         f"{count(len(tasks), 'clip')}; metrics: {', '.join(metrics)}",
-        prompts_found(tasks),
+        prompt_sources(tasks),
         *changes,
         f"results: {out}",
     )

@@ -17,7 +17,7 @@ from vmmetrics.cli.progress import reasons
 from vmmetrics.cli.tables import name, number, whole
 from vmmetrics.cli.tables import table as grid_of
 from vmmetrics.cli.terminal import count, error
-from vmmetrics.scoring.table import Table, cell, missing_lines, why
+from vmmetrics.scoring.table import Table, cell, missing_lines, missing_reason
 from vmmetrics.types import IntArray
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Part, figure, heads
 from vmmetrics.utils.statistics.paired import Mean
@@ -58,7 +58,9 @@ def results_data(table: Table) -> dict[str, Any]:
     """Return clips and means for programs: None where there is no score, with the reason beside it."""
     clips = []
     for record, row in zip(table, table.iterate_rows(), strict=True):
-        reasons_of = {m: why(record, m) for m in table.metrics if m not in record.scores and why(record, m)}
+        reasons_of = {
+            m: missing_reason(record, m) for m in table.metrics if m not in record.scores and missing_reason(record, m)
+        }
         about = {name: value for name, value in row.items() if name != "missing"}
         clips.append({**about, "reasons": reasons_of})
     means = {"all": table.mean(), **({"models": table.by_model()} if table.by_model() else {})}

@@ -115,7 +115,7 @@ def run_clips(
     from vmmetrics.scoring.directory import check_directory
     from vmmetrics.scoring.local import RUNS_FOLDER, default_directory, prepare, run
     from vmmetrics.scoring.mirror import Mirror
-    from vmmetrics.scoring.tasks import prompts_found
+    from vmmetrics.scoring.tasks import prompt_sources
     from vmmetrics.utils.storage.addresses import address_of
     from vmmetrics.utils.storage.job_folder import check_folder
 
@@ -142,7 +142,7 @@ def run_clips(
         setup = setup or prepare(settings)
     directory = default_directory(setup, sources.clips) if out is None else out
     messages.print(f"{count(len(tasks), 'clip')}, {setup.label}")
-    if from_where := prompts_found(tasks):
+    if from_where := prompt_sources(tasks):
         messages.print(from_where, soft_wrap=True)
     if cluster is not None:
         messages.print(f"{'starting a' if cluster.address is None else 'connecting to the'} Ray cluster ...")

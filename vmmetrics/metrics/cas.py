@@ -10,7 +10,7 @@ import numpy as np
 
 from vmmetrics.functional import commonsense_adherence_score
 from vmmetrics.perception.scene import ExplainingModel, Scene
-from vmmetrics.types import Box, Event, FloatArray, Look, MetricResult, PlausibilityResult, Protocol
+from vmmetrics.types import Box, Event, FloatArray, MetricResult, PlausibilityResult, Protocol, SaliencyMap
 
 LEAST_GAIN = 0.05
 """Gain of a part that is worth naming: less changes no score by more than half of the last digit that tables show."""
@@ -38,7 +38,7 @@ def measure(scene: Scene, protocol: Protocol = "vmmetrics") -> MetricResult:  # 
 def explained(scene: Scene, result: PlausibilityResult) -> PlausibilityResult:
     """Return a clip's result with where the model looked, and the part that cost most as an event."""
     model = scene.models.plausibility
-    looks = model.looked(scene) if isinstance(model, ExplainingModel) else ()
+    looks = model.saliency(scene) if isinstance(model, ExplainingModel) else ()
     # A perfect clip has nothing to point at; else the part that cost most follows the verdict on the whole.
     where = worst_part(looks, (scene.clip.width, scene.clip.height)) if result.events else None
     return replace(result, events=(*result.events, *([where] if where else [])), looks=looks)
@@ -62,7 +62,7 @@ def score_over_time(scores: Sequence[float], views: Sequence[tuple[int, ...]], n
     return np.asarray(np.divide(total, count, out=np.full(num_frames, np.nan), where=count > 0))
 
 
-def worst_part(looks: Sequence[Look], size: tuple[int, int]) -> Event | None:
+def worst_part(looks: Sequence[SaliencyMap], size: tuple[int, int]) -> Event | None:
     """Return where and when most was lost, or None where leaving out any one part changes nothing.
 
     Args:

@@ -18,7 +18,7 @@ import numpy as np
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.content import Unjudgeable, find_unjudgeable
-from vmmetrics.types import BoolArray, FloatArray, IntArray, Look, UInt8Array
+from vmmetrics.types import BoolArray, FloatArray, IntArray, SaliencyMap, UInt8Array
 
 # Results of a scene's abilities: flow, camera, objects, tracks, poses.
 #
@@ -248,7 +248,7 @@ class ExplainingModel(Protocol):
 
     explained_below: float
 
-    def looked(self, scene: Scene) -> tuple[Look, ...]:
+    def saliency(self, scene: Scene) -> tuple[SaliencyMap, ...]:
         """Return the saliency of the view with the lowest score."""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from vmmetrics.metrics import registry
-from vmmetrics.types import Event, FloatArray, Look, MetricResult, PlausibilityResult, Tags
+from vmmetrics.types import Event, FloatArray, MetricResult, PlausibilityResult, SaliencyMap, Tags
 from vmmetrics.utils.schema import convert, convert_json, plain
 
 State = Mapping[str, int | str]
@@ -197,7 +197,7 @@ class _Stored:
     probabilities: tuple[float, ...] | None = None
     view_scores: tuple[float, ...] = ()
     view_frames: tuple[tuple[int, int], ...] = ()
-    looks: tuple[Look, ...] = ()
+    looks: tuple[SaliencyMap, ...] = ()
 
 
 def result_from_json(metric: str, line: Any, score: float | None, missing: str | None) -> MetricResult:

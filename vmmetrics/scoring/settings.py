@@ -88,14 +88,14 @@ class Settings:
 
     def __post_init__(self) -> None:
         load_plugins(self.plugins)
-        available = self.known()
+        available = self.available_metrics()
         unknown = sorted(set(self.metrics).difference(available))
         if unknown or not self.metrics:
             got = repr(unknown[0]) if unknown else "none"
             raise ValueError(f"Expected metrics among {', '.join(available)} but got {got}")
         object.__setattr__(self, "metrics", tuple(metric for metric in available if metric in self.metrics))
 
-    def known(self) -> tuple[str, ...]:
+    def available_metrics(self) -> tuple[str, ...]:
         """Return the registered metrics, in their order."""
         return in_order(registered())
 

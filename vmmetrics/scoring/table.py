@@ -186,7 +186,9 @@ class Table(Sequence[Record]):
         head = "".join(f"<th>{m.upper()}</th>" for m in self.metrics)
         body = ""
         for record in self.records[:_SHOWN_ROWS]:
-            cells = "".join(f'<td title="{html.escape(why(record, m))}">{cell(record, m)}</td>' for m in self.metrics)
+            cells = "".join(
+                f'<td title="{html.escape(missing_reason(record, m))}">{cell(record, m)}</td>' for m in self.metrics
+            )
             body += f"<tr><td>{html.escape(record.clip)}</td>{cells}</tr>"
         more = len(self.records) - _SHOWN_ROWS
         if more > 0:
@@ -252,7 +254,7 @@ def _remarks(table: Table) -> list[str]:
     return [*notes, *missing_lines(table), *(f"- {clip} failed: {why}" for clip, why in failed), *more]
 
 
-def why(record: Record, metric: str) -> str:
+def missing_reason(record: Record, metric: str) -> str:
     """Return the reason why a clip has no score in a metric, or ``""``."""
     return record.error or record.errors.get(metric) or record.missing.get(metric) or ""
 

@@ -138,7 +138,7 @@ def _task(source: Source, metrics: tuple[str, ...], prompts: Prompts, follow_lin
     return replace(task, model=model, prompt=prompt, subject=subject, prompt_source=prompt_source, tags=dict(tags))
 
 
-def prompts_found(tasks: Sequence[Task]) -> str:
+def prompt_sources(tasks: Sequence[Task]) -> str:
     """Say in one line how many clips have a prompt, where from, and how the others get theirs."""
     sources = Counter(_source_in_words(task.prompt_source) for task in tasks if task.prompt is not None)
     cut = sum("(cut)" in (task.prompt_source or "") for task in tasks)

@@ -13,7 +13,7 @@ from vmmetrics.understanding.harness import benchmark
 from vmmetrics.understanding.harness.leaderboard import RunBoard, RunRow
 from vmmetrics.understanding.harness.statistics import ALL
 from vmmetrics.understanding.minfps import NEVER, Distribution
-from vmmetrics.utils.display.canvas import FAINT, INK, METRIC, NULL, RULE, WIDTH, chart_style, label, model_looks
+from vmmetrics.utils.display.canvas import INK, METRIC, MUTED, NULL, RULE, WIDTH, chart_style, label, model_looks
 
 # The picture of understanding runs: each category's figures side by side, and figures against the frame rate shown.
 
@@ -81,7 +81,7 @@ def _categories(axes: Axes, board: RunBoard, looks: dict[str, tuple[str, str]]) 
         for reference, marker in zip(board.references, _PUBLISHED, strict=False):
             key = (board.measure, ALL if name == ALL else board.group or ALL, name)
             if key in reference.figures:
-                axes.plot([reference.figures[key]], [(top + bottom) / 2], marker, color=FAINT, markersize=9, zorder=2)
+                axes.plot([reference.figures[key]], [(top + bottom) / 2], marker, color=MUTED, markersize=9, zorder=2)
         if index:
             axes.axhline(top - _PAD / 2, color=RULE, linewidth=0.8)
     ticks = [index * step + (step - _PAD) / 2 for index in range(len(names))]
@@ -91,7 +91,7 @@ def _categories(axes: Axes, board: RunBoard, looks: dict[str, tuple[str, str]]) 
     if board.group is not None:
         axes.set_title(f"by {label(board.group, _RUN_NAME)}")
     axes.set_xlim(*_limits(board))
-    axes.set_xlabel(f"{board.measure}, 95 % over videos; in brackets: questions", color=FAINT, loc="left", fontsize=8)
+    axes.set_xlabel(f"{board.measure}, 95 % over videos; in brackets: questions", color=MUTED, loc="left", fontsize=8)
     handles = [
         Line2D([], [], color=colour, marker=marker, linewidth=1.5, markersize=5, label=label(name, 60))
         for name, (colour, marker) in looks.items()
@@ -99,7 +99,7 @@ def _categories(axes: Axes, board: RunBoard, looks: dict[str, tuple[str, str]]) 
     if _first(board, ALL).chance is not None:
         handles.append(Line2D([], [], color=NULL, linewidth=3, label="chance"))
     handles += [
-        Line2D([], [], color=FAINT, marker=marker, linestyle="", markersize=8, label=f"{reference.model} (published)")
+        Line2D([], [], color=MUTED, marker=marker, linestyle="", markersize=8, label=f"{reference.model} (published)")
         for reference, marker in zip(board.references, _PUBLISHED, strict=False)
     ]
     return handles
@@ -131,7 +131,7 @@ def _limits(board: RunBoard) -> tuple[float, float]:
 def _rates(axes: Axes, curves: dict[str, list[RunRow]], board: RunBoard, looks: dict[str, tuple[str, str]]) -> None:
     for model, rows in curves.items():
         rates = [row.rate or 0.0 for row in rows]
-        axes.plot(rates, [row.overall.value or 0.0 for row in rows], color=FAINT, linewidth=1, zorder=1)
+        axes.plot(rates, [row.overall.value or 0.0 for row in rows], color=MUTED, linewidth=1, zorder=1)
         for rate, row in zip(rates, rows, strict=True):
             _mark(axes, row.overall, rate, looks[row.label], upright=True)
         name, at = label(model, _RUN_NAME), (rates[-1], rows[-1].overall.value or 0.0)
@@ -145,7 +145,7 @@ def _rates(axes: Axes, curves: dict[str, list[RunRow]], board: RunBoard, looks: 
     axes.set_xticks([], minor=True)
     axes.set_ylim(0, 1.02)
     axes.set_title("over all questions, by the frame rate that was shown")
-    axes.set_xlabel("frames per second of clip (median over questions)", color=FAINT, loc="left", fontsize=8)
+    axes.set_xlabel("frames per second of clip (median over questions)", color=MUTED, loc="left", fontsize=8)
 
 
 _ROW = 0.3  # inches of a category
@@ -173,7 +173,7 @@ def _histogram(axes: Axes, distribution: Distribution) -> None:
     colours = [RULE if name == NEVER else METRIC for name in distribution.buckets]
     axes.bar(range(len(colours)), list(distribution.buckets.values()), color=colours, width=0.8)
     for x, count in enumerate(distribution.buckets.values()):
-        axes.text(x, count, f"{count:,}" if count else "", ha="center", va="bottom", color=FAINT, fontsize=8)
+        axes.text(x, count, f"{count:,}" if count else "", ha="center", va="bottom", color=MUTED, fontsize=8)
     axes.set_xticks(range(len(colours)), list(distribution.buckets))
     axes.tick_params(axis="x", length=0)
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
@@ -191,4 +191,4 @@ def _quartiles(axes: Axes, categories: Sequence[Distribution]) -> None:
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
     axes.set_xlim(left=0)
-    axes.set_xlabel("minFPS: median and quartiles; in brackets: questions", color=FAINT, loc="left", fontsize=8)
+    axes.set_xlabel("minFPS: median and quartiles; in brackets: questions", color=MUTED, loc="left", fontsize=8)

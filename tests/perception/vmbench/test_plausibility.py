@@ -97,7 +97,7 @@ def test_an_answer_that_is_no_number_is_an_error(model: VideoMAE):
 def test_what_it_looked_at_is_the_slope_of_hiding_it(model: VideoMAE):
     judge = VideoMAEPlausibility(model, PLAN)
     looked_at = scene(FRAMES, judge)
-    looks = judge.looked(looked_at)
+    looks = judge.saliency(looked_at)
     worst = int(np.argmin(looked_at.probabilities @ np.linspace(0, 1, 5)))
     assert [look.frame for look in looks] == list(judge.view_frames(looked_at)[worst])  # four moments of one frame
     # independently: fade one part of one frame a little towards the frame's mean colour
@@ -124,7 +124,7 @@ def test_what_it_looked_at_is_the_slope_of_hiding_it(model: VideoMAE):
 def test_where_memory_does_not_do_it_explains_all_the_same(model: VideoMAE, monkeypatch: pytest.MonkeyPatch):
     judge = VideoMAEPlausibility(model, PLAN)
     looked_at = scene(FRAMES, judge)
-    with_room = judge.looked(looked_at)
+    with_room = judge.saliency(looked_at)
     assert not model.checkpointing
     forward = model.forward
 
@@ -135,7 +135,7 @@ def test_where_memory_does_not_do_it_explains_all_the_same(model: VideoMAE, monk
 
     monkeypatch.setattr(model, "forward", full)
     np.testing.assert_allclose(
-        [look.gain for look in judge.looked(looked_at)], [look.gain for look in with_room], atol=1e-6
+        [look.gain for look in judge.saliency(looked_at)], [look.gain for look in with_room], atol=1e-6
     )
 
 

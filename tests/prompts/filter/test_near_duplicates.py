@@ -31,7 +31,7 @@ def taken(found: list[list[object]]) -> list[int]:
 def test_same_sentence_with_a_word_changed() -> None:
     found = take_distinct(range(len(TEXTS)), likeness_measures(TEXTS, None, FilterSettings()))
     assert [match.measure for match in found[4]] == [N_GRAMS]
-    assert found[4][0].place == 3
+    assert found[4][0].index == 3
     # by hand: 19 words have 15 5-grams, and the changed word is in 5 of them
     assert found[4][0].likeness == pytest.approx(10 / 15)
     assert {3, 5, 6} <= set(taken(found))
@@ -50,7 +50,7 @@ def test_figures_of_both_are_told() -> None:
     vectors = np.eye(len(TEXTS), dtype=np.float32)
     vectors[4] = vectors[3]
     found = take_distinct(range(len(TEXTS)), likeness_measures(TEXTS, vectors, FilterSettings()))
-    assert {match.measure: match.place for match in found[4]} == {EMBEDDING: 3, N_GRAMS: 3}
+    assert {match.measure: match.index for match in found[4]} == {EMBEDDING: 3, N_GRAMS: 3}
 
 
 def test_case_and_punctuation_do_not_count() -> None:

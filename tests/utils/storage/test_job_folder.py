@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from vmmetrics.errors import SetupError
-from vmmetrics.utils.storage.job_folder import SoleFolder, check_folder
+from vmmetrics.utils.storage.job_folder import ExclusiveFolder, check_folder
 from vmmetrics.utils.storage.journal import Journal
 
 
-class Things(SoleFolder):
+class Things(ExclusiveFolder):
     HOLDS, RECORD, LOCK = "things", "things.json", "things.lock"
 
     def _read(self) -> None:

@@ -58,8 +58,8 @@ def test_taken_ones_are_far_apart_and_others_near_one() -> None:
     for place, some in enumerate(found):
         if some:
             match = some[0]
-            assert match.place in taken and match.place < place
-            assert match.likeness == pytest.approx(float(vectors[place] @ vectors[match.place]), abs=1e-5)
+            assert match.index in taken and match.index < place
+            assert match.likeness == pytest.approx(float(vectors[place] @ vectors[match.index]), abs=1e-5)
 
 
 def test_earlier_one_stays() -> None:

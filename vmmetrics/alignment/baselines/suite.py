@@ -122,7 +122,7 @@ class BaselineSettings(Settings):
     metrics: tuple[str, ...] = tuple(BASELINES)
     resources: tuple[tuple[str, Any], ...] = ()
 
-    def known(self) -> tuple[str, ...]:
+    def available_metrics(self) -> tuple[str, ...]:
         """Return the baselines there are."""
         return tuple(BASELINES)
 

@@ -15,7 +15,7 @@ from vmmetrics.alignment.perturbations.library import DEFECTS
 from vmmetrics.alignment.probe.results import ProbeReport, Specificity
 from vmmetrics.metrics.registry import METRICS, colour_of, label
 from vmmetrics.utils.display import canvas, style
-from vmmetrics.utils.display.canvas import FAINT, INK, MODEL_COLOURS, RULE, WIDTH, grid_of, hexadecimal
+from vmmetrics.utils.display.canvas import INK, MODEL_COLOURS, MUTED, RULE, WIDTH, grid_of, hexadecimal
 
 FULL_COLOUR = 10.0
 """Change with full colour, in multiples of the noise."""
@@ -76,7 +76,7 @@ def heatmap(report: ProbeReport) -> Figure:
     axes.set_xlabel(f"{len(report.clips)} clips, strength {at:g}. Framed: the metric that should respond. "
                     "Bold: detected,\n"
                     "at this or a lower strength. Grey: no score. In brackets: clips scored.",
-                    color=FAINT, loc="left")  # fmt: skip
+                    color=MUTED, loc="left")  # fmt: skip
     return figure
 
 
@@ -162,5 +162,5 @@ def minfps(report: ProbeReport) -> Figure:
     axes.tick_params(axis="y", length=0)
     caption = "minFPS in frames per second: a dot per clip, bar: median\nopen: no lower rate was possible; "
     caption += "red: already the next lower rate exceeds the tolerance"
-    axes.set_xlabel(caption, fontsize=8, color=FAINT, loc="left")
+    axes.set_xlabel(caption, fontsize=8, color=MUTED, loc="left")
     return figure

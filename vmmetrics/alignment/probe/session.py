@@ -23,7 +23,7 @@ from vmmetrics.metrics.registry import METRICS, in_order, load_plugins, register
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.task import Task, identify
 from vmmetrics.scoring.tasks import tasks_of_arrays, tasks_of_paths
-from vmmetrics.utils.storage.job_folder import SoleFolder
+from vmmetrics.utils.storage.job_folder import ExclusiveFolder
 from vmmetrics.utils.storage.journal import Journal
 from vmmetrics.utils.storage.provenance import decisive_versions
 from vmmetrics.video.reader import check_header
@@ -100,7 +100,7 @@ class _Case:
     fps: float | None = None
 
 
-class _Folder(SoleFolder):
+class _Folder(ExclusiveFolder):
     """Directory of a probe, locked while it is open."""
 
     HOLDS, RECORD, LOCK = "cases", "probe.json", "probe.lock"

@@ -20,7 +20,7 @@ from vmmetrics.alignment.results import Matrix, StudyReport
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.display import canvas
-from vmmetrics.utils.display.canvas import FAINT, INK, METRIC, label, save_charts, to_svg
+from vmmetrics.utils.display.canvas import INK, METRIC, MUTED, label, save_charts, to_svg
 from vmmetrics.utils.display.tables import MINUS, NONE, number
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
@@ -110,7 +110,7 @@ def _forest(
     axes.spines["left"].set_visible(False)
     axes.grid(axis="x")
     axes.set_xlim(*limits)
-    axes.axvline(chance, color=FAINT, linewidth=0.8, zorder=1)
+    axes.axvline(chance, color=MUTED, linewidth=0.8, zorder=1)
     for height, (estimate, name, colour, dashes) in enumerate(marks):
         if estimate.value is None:
             continue
@@ -126,7 +126,7 @@ def _forest(
     for row, estimate in enumerate(estimates):
         if estimate.value is None:
             why = label(estimate.note or "", _NOTE_LENGTH)
-            axes.text(0.02, row, f"{NONE}  {why}", transform=edge, va="center_baseline", fontsize=8, color=FAINT)
+            axes.text(0.02, row, f"{NONE}  {why}", transform=edge, va="center_baseline", fontsize=8, color=MUTED)
             continue
         if estimate.low is not None and estimate.high is not None:
             axes.plot([estimate.low, estimate.high], [row, row], color=METRIC, linewidth=2, zorder=3)

@@ -15,7 +15,7 @@ from vmmetrics.alignment.results import PairAlignment, StudyReport
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.display import canvas
-from vmmetrics.utils.display.canvas import FAINT, METRIC, label
+from vmmetrics.utils.display.canvas import METRIC, MUTED, label
 from vmmetrics.utils.display.tables import number
 
 _COLUMNS, _HEIGHT = 3, 2.35
@@ -70,7 +70,7 @@ def _panels(report: StudyReport, dimension: str) -> tuple[Figure, list[tuple[Axe
 
 def _cloud(axes: Axes, study: Study, pair: PairAlignment, looks: dict[str, tuple[str, str]]) -> None:
     score, rating = study.scores[pair.metric], study.mean_rating(pair.dimension)
-    both = canvas.both_known(score, rating)
+    both = canvas.both_finite(score, rating)
     if not both.any():
         canvas.nothing_to_draw(axes, "no clip has a score and a rating")
         return
@@ -79,7 +79,7 @@ def _cloud(axes: Axes, study: Study, pair: PairAlignment, looks: dict[str, tuple
         low, high = np.nanmin(ratings, axis=1), np.nanmax(ratings, axis=1)
         # one path for all, broken by NaN: a path each would make the page twice as large
         ends = np.stack([low, high, np.full(len(low), np.nan)], axis=1).ravel()
-        axes.plot(np.repeat(score[both], 3), ends, color=FAINT, linewidth=0.7, alpha=0.35, zorder=1)
+        axes.plot(np.repeat(score[both], 3), ends, color=MUTED, linewidth=0.7, alpha=0.35, zorder=1)
     models = np.array(study.models)
     if both.sum() > canvas.MANY_POINTS:
         _mist(axes, score[both], rating[both], models[both], looks)
@@ -101,7 +101,7 @@ def _mist(
     steps = np.diff(np.unique(rating))
     if 0 < len(steps) < _MOST_STEPS:
         rating = rating + rng.uniform(-0.5, 0.5, len(rating)) * _SPREAD * steps.min()
-        axes.set_title("jittered", loc="right", fontsize=7, color=FAINT)
+        axes.set_title("jittered", loc="right", fontsize=7, color=MUTED)
     order = rng.permutation(len(score))
     colours = np.array([looks[model][0] if model in looks else METRIC for model in models])
     size = float(np.clip(2e4 / len(score), 0.4, 4))
@@ -123,18 +123,18 @@ def calibration_chart(study: Study, report: StudyReport, dimension: str) -> Figu
         _calibration(axes, study.scores[pair.metric], rating, prompts)
     bins = Line2D([], [], color=METRIC, marker="o", linestyle="", label="clips of like score, 95 % over prompts")
     fit = Line2D([], [], color=canvas.PEOPLE, linewidth=1.5, label="best rising fit")
-    mean = Line2D([], [], color=FAINT, linewidth=0.8, linestyle="--", label="mean of all")
+    mean = Line2D([], [], color=MUTED, linewidth=0.8, linestyle="--", label="mean of all")
     figure.legend(handles=[bins, fit, mean], loc="outside lower center", ncols=3)
     return figure
 
 
 def _calibration(axes: Axes, score: FloatArray, rating: FloatArray, prompts: np.ndarray) -> None:
-    both = canvas.both_known(score, rating)
+    both = canvas.both_finite(score, rating)
     if not both.any():
         canvas.nothing_to_draw(axes, "no clip has a score and a rating")
         return
     bins = rating_bins(score[both], rating[both], prompts[both])
-    axes.axhline(float(rating[both].mean()), color=FAINT, linewidth=0.8, linestyle="--", zorder=1)
+    axes.axhline(float(rating[both].mean()), color=MUTED, linewidth=0.8, linestyle="--", zorder=1)
     levels, level_index = np.unique(score[both], return_inverse=True)
     counts = np.bincount(level_index)
     means = np.bincount(level_index, rating[both]) / counts

@@ -17,14 +17,14 @@ from vmmetrics.alignment.report.reading import column_tables
 from vmmetrics.alignment.results import Agreement, StudyReport
 from vmmetrics.alignment.study import Study
 from vmmetrics.utils.display import tables
-from vmmetrics.utils.display.canvas import FAINT, INK, NULL, RULE, to_svg
+from vmmetrics.utils.display.canvas import INK, MUTED, NULL, RULE, to_svg
 from vmmetrics.utils.display.markup import clean
 from vmmetrics.utils.display.tables import DisplayColumn, DisplayTable, Part, heads, html_list
 from vmmetrics.utils.display.tables import html_text as text
 
 # Pieces of the alignment page: tables, lists and charts as HTML, with everything a user wrote escaped.
 
-_THEMED = {INK: "ink", FAINT: "faint", RULE: "rule", NULL: "null"}
+_THEMED = {INK: "ink", MUTED: "faint", RULE: "rule", NULL: "null"}
 """Colours of charts that change between a light and a dark page."""
 
 CSS = """

@@ -19,7 +19,7 @@ from vmmetrics.cas.train.settings import Epoch
 from vmmetrics.errors import cannot
 from vmmetrics.functional.cas import LEVELS
 from vmmetrics.utils.display import tables
-from vmmetrics.utils.display.canvas import FAINT, MODEL_COLOURS, RULE, chart_style, grid_of, hexadecimal, save_charts
+from vmmetrics.utils.display.canvas import MODEL_COLOURS, MUTED, RULE, chart_style, grid_of, hexadecimal, save_charts
 from vmmetrics.utils.display.style import FAULT
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable
 from vmmetrics.utils.storage.provenance import now, version_of
@@ -43,7 +43,7 @@ def training_chart(history: Sequence[Epoch], best: int) -> Figure:
                 axes.plot(range(1, len(values) + 1), values, "o-", color=colour, markersize=3, label=name)
             axes.set_ylim(bottom=0)
             axes.legend(fontsize=8)
-        rows[-1].set_xlabel(f"epoch; the line marks the best one, {best}", color=FAINT, loc="left", fontsize=8)
+        rows[-1].set_xlabel(f"epoch; the line marks the best one, {best}", color=MUTED, loc="left", fontsize=8)
     return figure
 
 
@@ -55,7 +55,7 @@ def calibration_chart(bins: Sequence[Bin]) -> Figure:
         axes = figure.subplots()
         axes.set_title("accuracy against confidence (area: clips)")
         axes.grid(color=RULE)
-        axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1)
+        axes.plot([0, 1], [0, 1], color=MUTED, linewidth=1)
         axes.vlines(confidence, accuracy, confidence, color=hexadecimal(FAULT), linewidth=1)
         axes.scatter(confidence, accuracy, s=10 + 120 * clips / clips.max(), color=MODEL_COLOURS[0], zorder=2)
         axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")

@@ -240,11 +240,11 @@ class _Filter:
 
     def _repeat(self, match: TextMatch, rivals: Sequence[int]) -> Reason:
         before = len(self.against)
-        if match.place < before:
-            name, entry = self.against[match.place]
+        if match.index < before:
+            name, entry = self.against[match.index]
             other = f"{name}:{entry.index}"
         else:
-            entry = self.entries[rivals[match.place - before]]
+            entry = self.entries[rivals[match.index - before]]
             other = entry.index
         limit = self.settings.least_cosine if match.measure == EMBEDDING else self.settings.least_overlap
         return Reason(match.measure, f"repeats {entry.prompt!r}", round(match.likeness, 4), limit, other)

@@ -20,7 +20,7 @@ from vmmetrics.prompts.generate.rules import conform
 from vmmetrics.utils.endpoint.client import THREADS, AskedQuestion, Client
 from vmmetrics.utils.endpoint.messages import CostEstimate
 from vmmetrics.utils.schema import plain
-from vmmetrics.utils.storage.job_folder import SoleFolder
+from vmmetrics.utils.storage.job_folder import ExclusiveFolder
 from vmmetrics.utils.storage.journal import Journal
 from vmmetrics.utils.text.inflection import ing_form
 
@@ -64,7 +64,7 @@ class CombinationOutcome:
     rejected: Sequence[RejectedPrompt] = ()
 
 
-class Candidates(SoleFolder):
+class Candidates(ExclusiveFolder):
     """The folder of a generation, new or to resume.
 
     Args:
@@ -76,7 +76,7 @@ class Candidates(SoleFolder):
         lines: Their lines in ``combinations.jsonl``.
 
     Raises:
-        SetupError: See :class:`~vmmetrics.utils.storage.job_folder.SoleFolder`.
+        SetupError: See :class:`~vmmetrics.utils.storage.job_folder.ExclusiveFolder`.
     """
 
     HOLDS, RECORD, LOCK = "candidates", "generation.json", "generation.lock"

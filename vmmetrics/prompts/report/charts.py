@@ -17,12 +17,12 @@ from vmmetrics.prompts.statistics.diversity import NEAR_DUPLICATE
 from vmmetrics.prompts.statistics.measures import FIGURES, TAG_VALUES
 from vmmetrics.prompts.statistics.report import NEAREST_STEP, ListComparison, ListStatistics
 from vmmetrics.utils.display import style
-from vmmetrics.utils.display.canvas import FAINT, INK, RULE, WIDTH, chart_style, hexadecimal, label, nothing_to_draw
+from vmmetrics.utils.display.canvas import INK, MUTED, RULE, WIDTH, chart_style, hexadecimal, label, nothing_to_draw
 
 PATTERN_COLOURS: Mapping[str, str] = {
     **{pattern: hexadecimal(style.OBJECTS[index]) for index, pattern in enumerate(PATTERNS[:5])},
     PATTERNS[5]: "#a3770a",  # for the palette's sixth, a yellow too pale for a dot on white
-    "": FAINT,
+    "": MUTED,
 }
 COLOURS = hexadecimal(style.OBJECTS[0]), hexadecimal(style.OBJECTS[1])
 """Colours of two lists side by side."""
@@ -58,7 +58,7 @@ def _rows(axes: Axes, names: Sequence[str], **letters: Any) -> None:
 
 
 def _below(axes: Axes, text: str) -> None:
-    axes.set_xlabel(text, color=FAINT, loc="left", fontsize=8)
+    axes.set_xlabel(text, color=MUTED, loc="left", fontsize=8)
 
 
 def _patterns(axes: Axes, lists: Sequence[ListStatistics]) -> None:
@@ -75,7 +75,7 @@ def _patterns(axes: Axes, lists: Sequence[ListStatistics]) -> None:
         axes.barh(np.arange(len(names)) + shift, counts, color=colours, height=0.7 if alone else 0.36)
         for y, name in enumerate(names):
             text = f" {counts[y]:,}" if name in one.patterns else ""
-            axes.text(counts[y], y + shift, text, va="center", color=FAINT, fontsize=8 if alone else 7)
+            axes.text(counts[y], y + shift, text, va="center", color=MUTED, fontsize=8 if alone else 7)
     _rows(axes, [name or "(no pattern)" for name in names], fontsize=9 if alone else 8)
     axes.set_xlim(0, 1.15 * max(max(one.patterns.values()) for one in lists))
     axes.invert_yaxis()
@@ -245,7 +245,7 @@ def _variety(axes: Axes, comparison: ListComparison) -> None:
             axes.barh(y + shift, spread.mean / largest, color=colour, height=0.3)
             axes.plot([spread.low / largest, spread.high / largest], [y + shift] * 2, color="black", linewidth=1)
             x, text = max(spread.high / largest, 0) + 0.008, shown(figure, spread.mean)
-            axes.text(x, y + shift, text, va="center", fontsize=6.5, color=FAINT)
+            axes.text(x, y + shift, text, va="center", fontsize=6.5, color=MUTED)
     _rows(axes, [f"{f.title} {'↑' if f.more else '↓'}" for f in rows], fontsize=7)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(0, 1.08)

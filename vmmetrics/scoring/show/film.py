@@ -12,7 +12,7 @@ from vmmetrics.clip import Clip
 from vmmetrics.scoring.show.findings import Findings, Perceived
 from vmmetrics.scoring.show.plot import draw_plot, frame_x, strips_of
 from vmmetrics.scoring.show.sheet import draw_frame
-from vmmetrics.utils.display.style import FAINT, FAULT, INK, PAPER, write
+from vmmetrics.utils.display.style import FAULT, INK, MUTED, PAPER, write
 from vmmetrics.video.encoding import TICKS, write_h264
 
 LEAST_WIDTH = 960
@@ -54,8 +54,8 @@ def _page(
     moment = f"frame {frame}, {clip.timestamps[frame]:.2f} s"
     at_fault = any(frame in event.frames for event in findings.faults)
     write(draw, (16, 8), findings.title, 18, INK, width=size[0] - 220)
-    write(draw, (size[0] - 16, 8), moment, 16, FAULT if at_fault else FAINT, anchor="ra")
-    write(draw, (16, 34), f"{scores}   {findings.label}", 14, FAINT, width=size[0] - 32)
+    write(draw, (size[0] - 16, 8), moment, 16, FAULT if at_fault else MUTED, anchor="ra")
+    write(draw, (16, 34), f"{scores}   {findings.label}", 14, MUTED, width=size[0] - 32)
     page.paste(Image.fromarray(picture), ((size[0] - picture.shape[1]) // 2, _TITLE))
     top = _TITLE + picture.shape[0]
     page.paste(plot, (0, top))

@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw
 from vmmetrics.metrics.registry import colour_of
 from vmmetrics.scoring.show.findings import Findings
 from vmmetrics.types import Event, FloatArray
-from vmmetrics.utils.display.style import EXCUSED, FAINT, FAULT, INK, PAPER, RULE, Colour, write
+from vmmetrics.utils.display.style import EXCUSED, FAULT, INK, MUTED, PAPER, RULE, Colour, write
 
 STRIP_HEIGHT = 96
 GAP = 38
@@ -74,7 +74,7 @@ def draw_plot(strips: list[Strip], num_frames: int, fps: float, width: int, mark
         write(draw, (MARGIN, top - 22), f"{strip.metric.upper()} {strip.name}", 15, INK)
         low, high = _range(strip)
         for value, y in ((high, top), (low, top + STRIP_HEIGHT)):
-            write(draw, (MARGIN - 8, y), f"{value:.3g}", 12, FAINT, anchor="rm")
+            write(draw, (MARGIN - 8, y), f"{value:.3g}", 12, MUTED, anchor="rm")
     if strips:
         _axis(draw, num_frames, fps, width, plot.height - 22, marks)
     return plot
@@ -98,7 +98,7 @@ def _curve(strip: Strip, num_frames: int, width: int) -> Image.Image:
     low, high = _range(strip)
     if low < 0 < high:
         zero = size[1] * high / (high - low)
-        draw.line((left, zero, right, zero), fill=FAINT, width=_FINE)
+        draw.line((left, zero, right, zero), fill=MUTED, width=_FINE)
     room = size[1] - 4 * _FINE
     heights = room * (1 - (strip.values - low) / (high - low)) + 2 * _FINE
     xs = [frame_x(frame, num_frames, width) * _FINE for frame in range(num_frames)]
@@ -107,7 +107,7 @@ def _curve(strip: Strip, num_frames: int, width: int) -> Image.Image:
         limits = room * (1 - (strip.threshold - low) / (high - low)) + 2 * _FINE
         for x, y in zip(xs, limits, strict=True):
             if np.isfinite(y):
-                draw.line((x - half / 2, y, x + half / 2, y), fill=FAINT, width=_FINE)
+                draw.line((x - half / 2, y, x + half / 2, y), fill=MUTED, width=_FINE)
     _polyline(draw, xs, heights, colour)
     for frame in sorted({f for e in strip.events if e.excuse is None for f in e.frames if f < num_frames}):
         if np.isfinite(heights[frame]):
@@ -147,5 +147,5 @@ def _axis(draw: ImageDraw.ImageDraw, num_frames: int, fps: float, width: int, to
     step = next((step for step in steps if 12 * step >= num_frames), steps[-1])
     for frame in range(0, num_frames, step):
         x = frame_x(frame, num_frames, width)
-        write(draw, (x, top + 4), f"{frame}", 12, FAINT, anchor="ma")
-    write(draw, (width - MARGIN + 8, top + 4), f"{num_frames / fps:.1f} s", 12, FAINT)
+        write(draw, (x, top + 4), f"{frame}", 12, MUTED, anchor="ma")
+    write(draw, (width - MARGIN + 8, top + 4), f"{num_frames / fps:.1f} s", 12, MUTED)

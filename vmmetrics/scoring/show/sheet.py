@@ -16,7 +16,7 @@ from vmmetrics.scoring.show.findings import Findings, Perceived
 from vmmetrics.scoring.show.plot import draw_plot, strips_of
 from vmmetrics.types import Event
 from vmmetrics.utils.display import style
-from vmmetrics.utils.display.style import FAINT, FAULT, INK, OBJECTS, PAPER, RULE, Colour, write
+from vmmetrics.utils.display.style import FAULT, INK, MUTED, OBJECTS, PAPER, RULE, Colour, write
 
 # One frame with what the models saw in it, and what cost points there.
 
@@ -210,11 +210,11 @@ def draw_sheet(clip: Clip, findings: Findings, perceived: Perceived) -> Image.Im
         page.paste(Image.fromarray(draw_frame(clip, frame, findings, perceived, size)), (x, y))
         at_fault = any(frame in event.frames for event in findings.faults)
         text = f"frame {frame}, {clip.timestamps[frame]:.2f} s"
-        write(draw, (x, y + size[1] + 5), text, 14, FAULT if at_fault else FAINT, width=cell)
+        write(draw, (x, y + size[1] + 5), text, 14, FAULT if at_fault else MUTED, width=cell)
     top += rows * (size[1] + _CAPTION)
     page.paste(plot, (BORDER, top))
     _draw_events(draw, events, len(findings.events), top + plot.height + 10)
-    write(draw, (BORDER, height - BORDER), LEGEND, 13, FAINT, width=WIDTH - 2 * BORDER)
+    write(draw, (BORDER, height - BORDER), LEGEND, 13, MUTED, width=WIDTH - 2 * BORDER)
     return page
 
 
@@ -245,20 +245,20 @@ def _gravity(event: Event) -> float:
 def draw_header(draw: ImageDraw.ImageDraw, findings: Findings, left: int, width: int) -> None:
     """Write the clip's name, prompt and scores, and the comparability of the scores."""
     write(draw, (left, BORDER), findings.title, 26, INK, width=width)
-    write(draw, (left, BORDER + 36), findings.label, 15, FAINT, width=width)
+    write(draw, (left, BORDER + 36), findings.label, 15, MUTED, width=width)
     if findings.prompt is not None:
-        write(draw, (left, BORDER + 57), f'"{findings.prompt}"', 15, FAINT, width=width)
+        write(draw, (left, BORDER + 57), f'"{findings.prompt}"', 15, MUTED, width=width)
     chips = len(findings.results) + len(findings.errors)
     chip = (width - (max(1, chips) - 1) * 12) / max(1, chips)
     for index, (metric, value, reason) in enumerate(_chips(findings)):
         x, y = left + index * (chip + 12), BORDER + 84
         draw.rounded_rectangle((x, y, x + chip, y + 58), 6, outline=RULE, width=2)
         draw.rectangle((x + 2, y + 8, x + 6, y + 50), fill=colour_of(metric))
-        write(draw, (x + 16, y + 8), metric.upper(), 14, FAINT)
+        write(draw, (x + 16, y + 8), metric.upper(), 14, MUTED)
         if value is not None:
             write(draw, (x + 16, y + 27), value, 20, INK)
         for row, line in enumerate(style.wrapped(reason, 12, chip - 24, 2) if value is None else []):
-            write(draw, (x + 16, y + 24 + 15 * row), line, 12, FAINT)
+            write(draw, (x + 16, y + 24 + 15 * row), line, 12, MUTED)
 
 
 def _chips(findings: Findings) -> list[tuple[str, str | None, str]]:
@@ -286,10 +286,10 @@ def _draw_events(draw: ImageDraw.ImageDraw, events: list[Event], total: int, top
     write(draw, (BORDER, top), title, 15, INK)
     for row, event in enumerate(events, 1):
         y = top + row * _LINE + 4
-        colour = FAULT if event.excuse is None else FAINT
+        colour = FAULT if event.excuse is None else MUTED
         draw.ellipse((BORDER, y + 5, BORDER + 7, y + 12), fill=colour)
         write(draw, (BORDER + 16, y), event.metric.upper(), 14, INK)
         text = describe(event)
-        write(draw, (BORDER + 64, y), text, 14, INK if event.excuse is None else FAINT, width=WIDTH - 2 * BORDER - 64)
+        write(draw, (BORDER + 64, y), text, 14, INK if event.excuse is None else MUTED, width=WIDTH - 2 * BORDER - 64)
     if total > len(events):
-        write(draw, (BORDER + 16, top + (len(events) + 1) * _LINE + 4), f"and {total - len(events)} more", 14, FAINT)
+        write(draw, (BORDER + 16, top + (len(events) + 1) * _LINE + 4), f"and {total - len(events)} more", 14, MUTED)

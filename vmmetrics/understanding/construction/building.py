@@ -21,7 +21,7 @@ from vmmetrics.understanding.construction.units import UNREACHABLE, RejectedQues
 from vmmetrics.utils.endpoint.client import GIVE_UP
 from vmmetrics.utils.endpoint.messages import NoAnswerError
 from vmmetrics.utils.storage.atomic import write_atomically, write_json
-from vmmetrics.utils.storage.job_folder import SoleFolder
+from vmmetrics.utils.storage.job_folder import ExclusiveFolder
 from vmmetrics.utils.storage.journal import Journal, Line, encode
 from vmmetrics.utils.tables import read_rows
 
@@ -34,7 +34,7 @@ from vmmetrics.utils.tables import read_rows
 _UNITS, _REVIEW = "units.jsonl", "review.jsonl"
 
 
-class BuildFolder(SoleFolder):
+class BuildFolder(ExclusiveFolder):
     """The folder of a build, new or to resume.
 
     Args:
@@ -45,7 +45,7 @@ class BuildFolder(SoleFolder):
         outcomes: Outcomes by unit.
 
     Raises:
-        SetupError: See :class:`~vmmetrics.utils.storage.job_folder.SoleFolder`.
+        SetupError: See :class:`~vmmetrics.utils.storage.job_folder.ExclusiveFolder`.
     """
 
     HOLDS, RECORD, LOCK = "questions", "build.json", "build.lock"

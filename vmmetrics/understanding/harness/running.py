@@ -20,7 +20,7 @@ from vmmetrics.understanding.harness.benchmark import Benchmark, Scoring
 from vmmetrics.utils.endpoint.client import GIVE_UP
 from vmmetrics.utils.endpoint.messages import NoAnswerError, RejectedError, Turn
 from vmmetrics.utils.schema import check, read_json
-from vmmetrics.utils.storage.job_folder import SoleFolder
+from vmmetrics.utils.storage.job_folder import ExclusiveFolder
 from vmmetrics.utils.storage.journal import Journal
 from vmmetrics.utils.storage.provenance import now, version_of
 
@@ -34,7 +34,7 @@ _FORMAT = 1  # version of the layout, in ``run.json``
 _KIND = "understanding"  # what ``run.json`` calls the run; a run of scores has no kind
 
 
-class RunFolder(SoleFolder):
+class RunFolder(ExclusiveFolder):
     """The folder of a run, new or to resume.
 
     Args:
@@ -46,7 +46,7 @@ class RunFolder(SoleFolder):
         answers: The last answer to each question, by its key.
 
     Raises:
-        SetupError: See :class:`~vmmetrics.utils.storage.job_folder.SoleFolder`.
+        SetupError: See :class:`~vmmetrics.utils.storage.job_folder.ExclusiveFolder`.
     """
 
     HOLDS, RECORD, LOCK, FORMAT = "answers", "run.json", "run.lock", _FORMAT

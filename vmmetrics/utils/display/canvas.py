@@ -34,11 +34,11 @@ def hexadecimal(colour: style.Colour) -> str:
     return "#{:02x}{:02x}{:02x}".format(*colour)
 
 
-INK, FAINT, RULE = hexadecimal(style.INK), hexadecimal(style.FAINT), hexadecimal(style.RULE)
+INK, MUTED, RULE = hexadecimal(style.INK), hexadecimal(style.MUTED), hexadecimal(style.RULE)
 METRIC, PEOPLE, NAME = (hexadecimal(style.OBJECTS[index]) for index in (0, 2, 3))
 """Colours of a metric, of human agreement and of the model-name baseline: blue, green and pink of Okabe and Ito."""
 NULL = "#b9bfca"
-"""Colour of chance level: between FAINT and RULE."""
+"""Colour of chance level: between MUTED and RULE."""
 # their yellow is too pale for a dot on white
 MODEL_COLOURS = tuple(hexadecimal(colour) for colour in style.OBJECTS if colour != (240, 228, 66))
 
@@ -48,7 +48,7 @@ DIVERGING = _TWO_ENDS.with_extremes(bad="#eceef2")
 
 _STYLE: dict[str, Any] = {
     "axes.axisbelow": True,
-    "axes.edgecolor": FAINT,
+    "axes.edgecolor": MUTED,
     "axes.labelcolor": INK,
     "axes.spines.right": False,
     "axes.spines.top": False,
@@ -65,9 +65,9 @@ _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",  # letters stay letters: they can be searched, and take the page's colour
     "svg.hashsalt": "vmmetrics",
     "text.color": INK,
-    "xtick.color": FAINT,
+    "xtick.color": MUTED,
     "xtick.labelcolor": INK,
-    "ytick.color": FAINT,
+    "ytick.color": MUTED,
     "ytick.labelcolor": INK,
 }
 
@@ -108,7 +108,7 @@ def grid_of(panels: int, columns: int, height: float, *, share_y: bool) -> tuple
 def nothing_to_draw(axes: Axes, reason: str) -> None:
     """Write the reason into an empty panel."""
     axes.set_xticks([])
-    axes.text(0.5, 0.5, label(reason, 60), transform=axes.transAxes, ha="center", va="center", color=FAINT, wrap=True)
+    axes.text(0.5, 0.5, label(reason, 60), transform=axes.transAxes, ha="center", va="center", color=MUTED, wrap=True)
 
 
 def model_looks(models: Sequence[str]) -> dict[str, tuple[str, str]]:
@@ -120,7 +120,7 @@ def model_looks(models: Sequence[str]) -> dict[str, tuple[str, str]]:
     return looks
 
 
-def both_known(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+def both_finite(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Return an (N,) mask of the positions where both values are finite."""
     defined: np.ndarray = np.isfinite(first) & np.isfinite(second)
     return defined

@@ -11,7 +11,7 @@ Colour = tuple[int, int, int]
 
 PAPER: Colour = (255, 255, 255)
 INK: Colour = (24, 28, 36)
-FAINT: Colour = (118, 124, 136)
+MUTED: Colour = (118, 124, 136)
 RULE: Colour = (224, 227, 233)
 FAULT: Colour = (214, 40, 40)
 EXCUSED: Colour = (150, 156, 168)

@@ -19,7 +19,7 @@ from vmmetrics.utils.storage.provenance import differences
 T = TypeVar("T")
 
 
-class SoleFolder(Locked):
+class ExclusiveFolder(Locked):
     """An exclusive folder, opened to start a job or to resume one. Each kind of folder is a subclass.
 
     Args:

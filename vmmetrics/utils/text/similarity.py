@@ -42,12 +42,12 @@ class TextMatch:
 
     Attributes:
         measure: Name of the measure.
-        place: Index of that text.
+        index: Index of that text.
         likeness: Similarity to it.
     """
 
     measure: str
-    place: int
+    index: int
     likeness: float
 
 

@@ -18,7 +18,7 @@ from vmmetrics.perception.embedded.plausibility import evidence as measured
 from vmmetrics.perception.embedded.plausibility.evidence import MAPS, STILL, PlausibilityEvidence
 from vmmetrics.perception.embedded.plausibility.views import Backbone, pictures, subsequences_of
 from vmmetrics.perception.scene import Scene
-from vmmetrics.types import BoolArray, FloatArray, Look
+from vmmetrics.types import BoolArray, FloatArray, SaliencyMap
 from vmmetrics.utils.weights.manifest import weight_path
 
 # The classifier, trained on corruption levels: a sum of ramps, each of which can only count against a clip.
@@ -316,7 +316,7 @@ class OrdinalPlausibility:
         frames = sorted(unsteadiness_of)
         return np.interp(np.arange(len(scene.clip)), frames, [unsteadiness_of[f] for f in frames])
 
-    def looked(self, scene: Scene) -> tuple[Look, ...]:
+    def saliency(self, scene: Scene) -> tuple[SaliencyMap, ...]:
         """Return the saliency of the worst view: the decrease of its z with parts of the evidence masked.
 
         A part is masked by limiting its cells to the frame's best quarter, in the maps that contribute most.
@@ -340,7 +340,7 @@ class OrdinalPlausibility:
                 views.append(_View(subsequence.frames[first:stop], evidence, first, numbers))
         return sorted(views, key=lambda view: view.frames)
 
-    def _occlusion(self, view: _View) -> tuple[Look, ...]:
+    def _occlusion(self, view: _View) -> tuple[SaliencyMap, ...]:
         usual = np.full((1, len(NAMES)), np.nan)
         excess = self.model.shares(view.numbers[None])[0] - self.model.shares(usual)[0]
         by_map = excess[: len(view.evidence.maps) * len(SUMMARIES)].reshape(-1, len(SUMMARIES)).sum(1)
@@ -363,7 +363,7 @@ class OrdinalPlausibility:
         looks = []
         for moment, gains in enumerate(whole * alone / alone.sum(0)):
             index = round((moment + 0.5) / MOMENTS * (len(view.frames) - 1))
-            looks.append(Look(view.frames[index], tuple(map(tuple, gains.tolist())), reason))
+            looks.append(SaliencyMap(view.frames[index], tuple(map(tuple, gains.tolist())), reason))
         return tuple(looks)
 
 

@@ -27,7 +27,7 @@ from vmmetrics.perception.vmbench.runtime import (
     lower,
     on_device,
 )
-from vmmetrics.types import FloatArray, Look, UInt8Array
+from vmmetrics.types import FloatArray, SaliencyMap, UInt8Array
 
 PARTS = 5
 """Parts along each side of a frame that the answer is explained by."""
@@ -152,7 +152,7 @@ class VideoMAEPlausibility:
         by_view = dict(zip(distinct, softmax(logits, axis=1), strict=True))
         return np.stack([by_view[view] for view in views])
 
-    def looked(self, scene: Scene) -> tuple[Look, ...]:
+    def saliency(self, scene: Scene) -> tuple[SaliencyMap, ...]:
         """Return where the worst view's score comes from, moment by moment.
 
         The gain of a part is a first-order estimate: the slope of the log-odds of the view's score along the line from
@@ -170,7 +170,7 @@ class VideoMAEPlausibility:
             gain = np.zeros((PARTS, PARTS))
             np.add.at(gain, (row[:, None], column[None]), effect[moment].sum(0))
             frame = view.frames[int(moment[len(moment) // 2])]
-            looks.append(Look(frame, tuple(map(tuple, gain.tolist())), "looks implausible"))
+            looks.append(SaliencyMap(frame, tuple(map(tuple, gain.tolist())), "looks implausible"))
         return tuple(looks)
 
     def _slopes(self, pixels: FloatArray) -> FloatArray:
