@@ -76,7 +76,7 @@ def test_where_that_does_not_end_the_node_is_refused(workers: Any) -> None:
     for actor in list(workers.all):
         workers.drop(actor)
     workers.give_up(started(workers, "a"), "busy", "the disk is full")  # "b" is left
-    with pytest.raises(SetupError, match=r"(?s)No node of the cluster can do the work.*a: the disk is full"):
+    with pytest.raises(SetupError, match=r"(?s)No node of the cluster can run workers.*a: the disk is full"):
         for _ in range(5):
             workers.give_up(started(workers, "b"), "busy", "the disk is full")
 

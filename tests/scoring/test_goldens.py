@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import cv2
 import pytest
 
 from vmmetrics import Suite
@@ -33,6 +34,8 @@ def test_every_sample_has_goldens_under_both_protocols() -> None:
 
 @pytest.mark.parametrize(("protocol", "clip"), CLIPS)
 def test_scores_are_what_they_were(protocol: str, clip: str) -> None:
+    if clip.endswith(".gif") and int(cv2.__version__.partition(".")[0]) < 5:
+        pytest.skip("OpenCV 4 gives this clip another MSS (docs/measurements.md)")
     golden = GOLDENS[protocol][clip]
     found = Suite(protocol=protocol).score_clip(DATA / "samples" / clip)
     assert found.errors == {}

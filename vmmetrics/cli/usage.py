@@ -61,9 +61,9 @@ def no_such_option(name: str, available: list[str]) -> str:
     """Return what to say about an option that a command does not have.
 
     >>> no_such_option("--only", ["--out", "--metrics"])
-    'No such option: --only; it is --metrics now.'
+    'No such option: --only; use --metrics instead.'
     >>> no_such_option("--metric", ["--out", "--metrics"])
-    'No such option: --metric; it is --metrics now.'
+    'No such option: --metric; use --metrics instead.'
     >>> no_such_option("--prompt", ["--out", "--prompts"])
     'No such option: --prompt; did you mean --prompts?'
     >>> no_such_option("--output_dir", ["--out", "--metrics"])
