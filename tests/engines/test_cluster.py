@@ -199,7 +199,7 @@ def test_a_node_that_differs_is_refused_and_the_others_go_on(make_pool: Any, mac
 def test_where_every_node_differs_nothing_is_done(make_pool: Any) -> None:
     pool = make_pool(jobs=1, expected={"weights": "3"}, say=lambda _: None)
     with pytest.raises(
-        SetupError, match=r"(?s)No node of the cluster can do the work.*weights: 3 \(here\), 1 \(there\)"
+        SetupError, match=r"(?s)No node of the cluster can run workers.*weights: 3 \(here\), 1 \(there\)"
     ):
         work_off(pool, [("echo", 1)])
 

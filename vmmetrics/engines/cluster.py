@@ -97,7 +97,7 @@ class RayPool(Generic[Item, Answer]):
         """Return the configuration that all workers must state; where it is not known, that of a first worker.
 
         Raises:
-            SetupError: No node can do the work.
+            SetupError: No node can run workers.
             StoppedError: The head of the cluster is gone.
         """
         while self._actors.expected is None:
@@ -131,7 +131,7 @@ class RayPool(Generic[Item, Answer]):
         """Wait until something is done; empty where ``timeout`` seconds passed first.
 
         Raises:
-            SetupError: No node can do the work; the results that came with it are returned first.
+            SetupError: No node can run workers; the results that came with it are returned first.
             StoppedError: The head of the cluster does not answer; results that came with it are returned first.
         """
         until = None if timeout is None else time.monotonic() + timeout
