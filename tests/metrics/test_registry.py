@@ -82,7 +82,7 @@ def test_a_plugin_is_run_once_and_known_by_its_hash(tmp_path: Path) -> None:
     [
         ("x = (", "SyntaxError"),
         ("raise OSError('no such thing')", "OSError: no such thing"),
-        ("x = 1", "registers no metric; let it call vmmetrics.metrics.register"),
+        ("x = 1", "registers no metric; call vmmetrics.metrics.register in it"),
         (PLUGIN.format(key="cas"), "already a metric called 'cas'"),
     ],
 )
