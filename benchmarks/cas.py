@@ -142,9 +142,9 @@ def report_levels(table: Table) -> None:
     order = order_preserved(table, scores)
     low, high = order.interval()
     filmed = (np.char.find(order.sources, "render") < 0) & (np.char.find(order.sources, "fluid") < 0)
-    print(f"ladder: {len(table.rungs)} clips, {len(np.unique(table.sources))} sources, {len(order.preserved)} pairs")
+    print(f"corruption levels: {len(table.rungs)} clips, {len(np.unique(table.sources))} sources, {len(order.preserved)} pairs")
     print(
-        f"order kept, source unseen: {order.share:.3f} [{low:.3f}, {high:.3f}]; "
+        f"order preserved, source unseen: {order.share:.3f} [{low:.3f}, {high:.3f}]; "
         f"footage alone {order.preserved[filmed].mean():.3f}"
     )
     for better, worse in sorted(
@@ -157,7 +157,7 @@ def report_levels(table: Table) -> None:
     for kind in sorted(set(order.kinds), key=lambda k: order.preserved[order.kinds == k].mean()):
         print(f"  {kind:14s}{order.preserved[order.kinds == kind].mean():6.2f}")
     means = [f"{scores[table.rungs == severity].mean():.2f}" for severity in range(5)]
-    print(f"mean score, clean to rung 4: {', '.join(means)}")
+    print(f"mean score, clean to level 4: {', '.join(means)}")
 
 
 def report_ratings(model: OrdinalModel, formats: dict[str, Rated]) -> None:
