@@ -142,7 +142,8 @@ def report_levels(table: Table) -> None:
     order = order_preserved(table, scores)
     low, high = order.interval()
     filmed = (np.char.find(order.sources, "render") < 0) & (np.char.find(order.sources, "fluid") < 0)
-    print(f"corruption levels: {len(table.rungs)} clips, {len(np.unique(table.sources))} sources, {len(order.preserved)} pairs")
+    sources = len(np.unique(table.sources))
+    print(f"corruption levels: {len(table.rungs)} clips, {sources} sources, {len(order.preserved)} pairs")
     print(
         f"order preserved, source unseen: {order.share:.3f} [{low:.3f}, {high:.3f}]; "
         f"footage alone {order.preserved[filmed].mean():.3f}"
@@ -151,9 +152,8 @@ def report_levels(table: Table) -> None:
         set(zip(order.first_severities.tolist(), order.second_severities.tolist(), strict=True))
     ):
         here = (order.first_severities == better) & (order.second_severities == worse)
-        print(
-            f"  {'clean' if not better else f'rung {better}'} against rung {worse}: {order.preserved[here].mean():.3f}"
-        )
+        first = f"level {better}" if better else "clean"
+        print(f"  {first} against level {worse}: {order.preserved[here].mean():.3f}")
     for kind in sorted(set(order.kinds), key=lambda k: order.preserved[order.kinds == k].mean()):
         print(f"  {kind:14s}{order.preserved[order.kinds == kind].mean():6.2f}")
     means = [f"{scores[table.rungs == severity].mean():.2f}" for severity in range(5)]
