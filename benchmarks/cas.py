@@ -152,12 +152,12 @@ def report_levels(table: Table) -> None:
         set(zip(order.first_severities.tolist(), order.second_severities.tolist(), strict=True))
     ):
         here = (order.first_severities == better) & (order.second_severities == worse)
-        first = f"level {better}" if better else "clean"
-        print(f"  {first} against level {worse}: {order.preserved[here].mean():.3f}")
+        first = f"severity {better}" if better else "clean"
+        print(f"  {first} against severity {worse}: {order.preserved[here].mean():.3f}")
     for kind in sorted(set(order.kinds), key=lambda k: order.preserved[order.kinds == k].mean()):
         print(f"  {kind:14s}{order.preserved[order.kinds == kind].mean():6.2f}")
     means = [f"{scores[table.rungs == severity].mean():.2f}" for severity in range(5)]
-    print(f"mean score, clean to level 4: {', '.join(means)}")
+    print(f"mean score, clean to severity 4: {', '.join(means)}")
 
 
 def report_ratings(model: OrdinalModel, formats: dict[str, Rated]) -> None:
