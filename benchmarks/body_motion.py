@@ -198,7 +198,7 @@ def reversing(body: FloatArray, strength: float, _fps: float, _: np.random.Gener
 
 
 DEFECTS: dict[str, tuple[Breaker, str, tuple[float, ...], tuple[str, ...]]] = {
-    "trembling": (trembling, "trembles", (0.02, 0.04, 0.06, 0.1), ("standing", "walking", "running")),
+    "trembling": (trembling, "jitters", (0.02, 0.04, 0.06, 0.1), ("standing", "walking", "running")),
     "sliding, of the step": (sliding, "slides or floats", (0.2, 0.3, 0.5, 1.0), ("walking", "running")),
     "gliding, per second": (gliding, "slides or floats", (0.5, 0.8, 1.2, 2.0), ("standing",)),
     "hovering": (hovering, "slides or floats", (0.3, 0.6, 1.0, 2.0), ("standing", "strolling", "walking")),
@@ -301,7 +301,7 @@ def pixels() -> None:
                     ]
                 )
                 poses = Scene(cut(clip, 0, LENGTH, frames), models).poses
-                maps = body_motion(poses.keypoints, poses.scores, clip.fps)["trembles"]
+                maps = body_motion(poses.keypoints, poses.scores, clip.fps)["jitters"]
                 count += (maps[:, 0, list(PARTS).index(part)] > 1).any(), 1
         print(name, first, {a: f"{c[0]:.0f} of {c[1]:.0f}" for a, c in counts.items()}, flush=True)
 

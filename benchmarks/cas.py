@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy.stats import spearmanr
 
-from benchmarks.cas_recipe.folds import held_out_scores, order_kept, score
+from benchmarks.cas_recipe.folds import held_out_scores, order_preserved, score
 from benchmarks.cas_recipe.groups import Table, read_groups
 from benchmarks.cas_recipe.harmless import HARMLESS
 from benchmarks.cas_recipe.ladder import CLEAN
@@ -57,13 +57,13 @@ class Rated:
 
 def one_format(clip: Clip) -> Clip:
     """Bring a clip to 16 frames, 8 fps, 160 pixels and one palette (216 even colours, dithered)."""
-    places = np.linspace(0, len(clip) - 1, 16).round().astype(int)
+    indices = np.linspace(0, len(clip) - 1, 16).round().astype(int)
     factor = 160 / max(clip.width, clip.height)
     size = round(clip.width * factor), round(clip.height * factor)
     palette = Image.new("P", (1, 1))
     steps = range(0, 256, 51)
     palette.putpalette([v for r in steps for g in steps for b in steps for v in (r, g, b)])
-    frames = [Image.fromarray(cv2.resize(clip.frames[i], size, interpolation=cv2.INTER_AREA)) for i in places]
+    frames = [Image.fromarray(cv2.resize(clip.frames[i], size, interpolation=cv2.INTER_AREA)) for i in indices]
     dithered = [f.quantize(palette=palette, dither=Image.Dither.FLOYDSTEINBERG).convert("RGB") for f in frames]
     return Clip(np.stack([np.asarray(f) for f in dithered]), np.arange(16) / 8.0, 8.0)
 
@@ -122,56 +122,60 @@ def interval(scores: NDArray[np.float64], rated: Rated) -> NDArray[np.float64]:
 def null(scores: NDArray[np.float64], rated: Rated) -> NDArray[np.float64]:
     """Return (2, 4): mean and 95th percentile of :func:`agreement` with ratings shuffled within each generator."""
     rng = np.random.default_rng(1)
-    found = []
+    agreements = []
     for _ in range(ROUNDS):
         ratings = rated.ratings.copy()
         for name in np.unique(rated.sources):
             rows = np.flatnonzero(rated.sources == name)
             ratings[rows] = ratings[rng.permutation(rows)]
         shuffled = Rated(rated.numbers, rated.sources, rated.prompts, ratings)
-        found.append(agreement(scores, shuffled, np.arange(len(ratings))))
-    return np.stack([np.mean(found, axis=0), np.quantile(found, 0.95, axis=0)])
+        agreements.append(agreement(scores, shuffled, np.arange(len(ratings))))
+    return np.stack([np.mean(agreements, axis=0), np.quantile(agreements, 0.95, axis=0)])
 
 
 def clip_scores(model: OrdinalModel, rated: Rated) -> NDArray[np.float64]:
     return np.array([score(model, views).mean() for views in rated.numbers])
 
 
-def report_ladder(table: Table) -> None:
+def report_levels(table: Table) -> None:
     scores = held_out_scores(table)
-    order = order_kept(table, scores)
+    order = order_preserved(table, scores)
     low, high = order.interval()
     filmed = (np.char.find(order.sources, "render") < 0) & (np.char.find(order.sources, "fluid") < 0)
-    print(f"ladder: {len(table.rungs)} clips, {len(np.unique(table.sources))} sources, {len(order.kept)} pairs")
+    sources = len(np.unique(table.sources))
+    print(f"corruption levels: {len(table.rungs)} clips, {sources} sources, {len(order.preserved)} pairs")
     print(
-        f"order kept, source unseen: {order.share:.3f} [{low:.3f}, {high:.3f}]; "
-        f"footage alone {order.kept[filmed].mean():.3f}"
+        f"order preserved, source unseen: {order.share:.3f} [{low:.3f}, {high:.3f}]; "
+        f"footage alone {order.preserved[filmed].mean():.3f}"
     )
-    for better, worse in sorted(set(zip(order.first_rungs.tolist(), order.second_rungs.tolist(), strict=True))):
-        here = (order.first_rungs == better) & (order.second_rungs == worse)
-        print(f"  {'clean' if not better else f'rung {better}'} against rung {worse}: {order.kept[here].mean():.3f}")
-    for kind in sorted(set(order.kinds), key=lambda k: order.kept[order.kinds == k].mean()):
-        print(f"  {kind:14s}{order.kept[order.kinds == kind].mean():6.2f}")
-    means = [f"{scores[table.rungs == rung].mean():.2f}" for rung in range(5)]
-    print(f"mean score, clean to rung 4: {', '.join(means)}")
+    for better, worse in sorted(
+        set(zip(order.first_severities.tolist(), order.second_severities.tolist(), strict=True))
+    ):
+        here = (order.first_severities == better) & (order.second_severities == worse)
+        first = f"severity {better}" if better else "clean"
+        print(f"  {first} against severity {worse}: {order.preserved[here].mean():.3f}")
+    for kind in sorted(set(order.kinds), key=lambda k: order.preserved[order.kinds == k].mean()):
+        print(f"  {kind:14s}{order.preserved[order.kinds == kind].mean():6.2f}")
+    means = [f"{scores[table.rungs == severity].mean():.2f}" for severity in range(5)]
+    print(f"mean score, clean to severity 4: {', '.join(means)}")
 
 
 def report_ratings(model: OrdinalModel, formats: dict[str, Rated]) -> None:
     titles = ("pooled ρ", "within ρ", "ρ without lowest", "AUC real")
     for name, rated in formats.items():
         scores = clip_scores(model, rated)
-        found = agreement(scores, rated, np.arange(len(scores)))
+        agreed = agreement(scores, rated, np.arange(len(scores)))
         bounds, chance = interval(scores, rated), null(scores, rated)
         print(f"fetv-dev, {name}:")
         for i, title in enumerate(titles):
             shuffled = (
                 f"; shuffled within generator {chance[0, i]:+.2f}, 95 % below {chance[1, i]:+.2f}" if i < 3 else ""
             )
-            print(f"  {title:18s}{found[i]:+.2f} [{bounds[0, i]:+.2f}, {bounds[1, i]:+.2f}]{shuffled}")
+            print(f"  {title:18s}{agreed[i]:+.2f} [{bounds[0, i]:+.2f}, {bounds[1, i]:+.2f}]{shuffled}")
         log(
             f"benchmarks.cas, {name}",
             "weights that ship",
-            {"cas": dict(zip(titles, found.round(3).tolist(), strict=True))},
+            {"cas": dict(zip(titles, agreed.round(3).tolist(), strict=True))},
         )
         for source in sorted(set(rated.sources)):
             here = rated.sources == source
@@ -225,7 +229,7 @@ def report_ablation(table: Table, formats: dict[str, Rated]) -> None:
         kinds = [CLEAN, *(f"{CLEAN}: {n}" for n in variant.clean)]
         solid = np.char.find(table.sources, "fluid") < 0
         trained = table.take(((table.rungs > 0) | np.isin(table.kinds, kinds)) & (solid | variant.fluids))
-        order = order_kept(trained, held_out_scores(trained, variant.settings, variant.chosen)).share
+        order = order_preserved(trained, held_out_scores(trained, variant.settings, variant.chosen)).share
         model = fit(trained, variant.settings, variant.chosen)
         line = f"{name:44s}{order:7.3f}"
         for rated in formats.values():
@@ -244,7 +248,7 @@ def main() -> None:
     files = sorted(options.kept.glob("group-????.npz"))
     table = read_groups(files) if files else None
     if table is not None:
-        report_ladder(table)
+        report_levels(table)
     else:
         print(f"no measured ladder in {options.kept}; run python -m benchmarks.cas_recipe.recipe")
     if not (options.ratings / "ratings.csv").is_file():

@@ -92,37 +92,39 @@ def paraphrases() -> list[Pair]:
     return [(structure(s["camera"], s["subjects"]), structure(s["told_camera"], s["told"])) for s in scenes]
 
 
-def conditions(wanted: Sequence[Structure], seed: int) -> dict[str, list[Pair]]:
+def conditions(structures: Sequence[Structure], seed: int) -> dict[str, list[Pair]]:
     rng = random.Random(seed)
-    other = list(wanted)
-    while any(a is b for a, b in zip(wanted, other, strict=True)):
+    other = list(structures)
+    while any(a is b for a, b in zip(structures, other, strict=True)):
         rng.shuffle(other)
-    pool = [action for structure in wanted for action, _ in structure.chronology]
-    found = {
-        "identity": [(structure, structure) for structure in wanted],
+    pool = [action for structure in structures for action, _ in structure.chronology]
+    pairs_by_condition = {
+        "identity": [(structure, structure) for structure in structures],
         "paraphrase (hand-made)": paraphrases(),
-        "reversed": [(structure, reversed_lists(structure)) for structure in wanted],
-        "unrelated": list(zip(wanted, other, strict=True)),
-        "empty": [(structure, Structure()) for structure in wanted],
+        "reversed": [(structure, reversed_lists(structure)) for structure in structures],
+        "unrelated": list(zip(structures, other, strict=True)),
+        "empty": [(structure, Structure()) for structure in structures],
     }
     for how in ("dropped", "exchanged", "invented", "moved"):
         for share in SHARES:
-            pairs = [(s, changed(s, share, how, pool, f"{seed} {i}")) for i, s in enumerate(wanted)]
-            found[f"{how} {share:.0%}"] = pairs
-    return found
+            pairs = [(s, changed(s, share, how, pool, f"{seed} {i}")) for i, s in enumerate(structures)]
+            pairs_by_condition[f"{how} {share:.0%}"] = pairs
+    return pairs_by_condition
 
 
-def table(found: dict[str, list[Pair]], similarity: Similarity, released: ReleasedSimilarity) -> None:
-    def ours(wanted: Structure, said: Structure) -> dict[str, float]:
-        scores = score(similarity, wanted, said)
+def table(pairs_by_condition: dict[str, list[Pair]], similarity: Similarity, released: ReleasedSimilarity) -> None:
+    def ours(reference: Structure, answer: Structure) -> dict[str, float]:
+        scores = score(similarity, reference, answer)
         return scores.parts() | {"composite": scores.composite}
 
-    def theirs(wanted: Structure, said: Structure) -> dict[str, float]:
-        return released_scores(released, wanted.to_released(), said.to_released())
+    def theirs(reference: Structure, answer: Structure) -> dict[str, float]:
+        return released_scores(released, reference.to_released(), answer.to_released())
 
-    similarity.prepare(texts_of(structure for pairs in found.values() for pair in pairs for structure in pair))
+    similarity.prepare(
+        texts_of(structure for pairs in pairs_by_condition.values() for pair in pairs for structure in pair)
+    )
     print(f"{'':24}" + "".join(f"{name:>18}" for name in COLUMNS) + "    (ours / released)")
-    for name, pairs in found.items():
+    for name, pairs in pairs_by_condition.items():
         rows: list[list[dict[str, float]]] = [[by(*pair) for pair in pairs] for by in (ours, theirs)]
         cells = ["{:.3f} / {:.3f}".format(*(np.mean([row[c] for row in some]) for some in rows)) for c in COLUMNS]
         print(f"{name:24}" + "".join(f"{cell:>18}" for cell in cells), flush=True)
@@ -131,15 +133,15 @@ def table(found: dict[str, list[Pair]], similarity: Similarity, released: Releas
 def captions(annotations: dict[str, dict[str, str]], similarity: Similarity) -> None:
     """Human captions by our two steps against the human annotation of the same video, and of another."""
     began = time.perf_counter()
-    said = {name: extract(entry["caption"]) for name, entry in annotations.items()}
+    answers = {name: extract(entry["caption"]) for name, entry in annotations.items()}
     took = time.perf_counter() - began
-    wanted = {name: read_structure(entry) for name, entry in annotations.items()}
-    similarity.prepare(texts_of([*said.values(), *wanted.values()]))
-    names = list(wanted)
-    same = [score(similarity, wanted[name], said[name]) for name in names]
-    other = [score(similarity, wanted[name], said[names[i - 1]]) for i, name in enumerate(names)]
+    references = {name: read_structure(entry) for name, entry in annotations.items()}
+    similarity.prepare(texts_of([*answers.values(), *references.values()]))
+    names = list(references)
+    same = [score(similarity, references[name], answers[name]) for name in names]
+    other = [score(similarity, references[name], answers[names[i - 1]]) for i, name in enumerate(names)]
     whole = time.perf_counter() - began
-    print(f"human captions by our first step ({len(said)} in {took:.1f} s; with all scoring {whole:.1f} s)")
+    print(f"human captions by our first step ({len(answers)} in {took:.1f} s; with all scoring {whole:.1f} s)")
     for label, some in (("same video", same), ("another video", other)):
         rows = [entry.parts() | {"composite": entry.composite} for entry in some]
         print(f"  {label:14}" + "  ".join(f"{name} {np.mean([row[name] for row in rows]):.3f}" for name in COLUMNS))
@@ -147,21 +149,21 @@ def captions(annotations: dict[str, dict[str, str]], similarity: Similarity) -> 
 
 def released_captions(annotations: dict[str, dict[str, str]], released: ReleasedSimilarity) -> None:
     """The same by our first step and the released second one."""
-    said = {name: extract(entry["caption"]).to_released() for name, entry in annotations.items()}
+    answers = {name: extract(entry["caption"]).to_released() for name, entry in annotations.items()}
     print("by our first step and the released second one")
-    names = list(said)
+    names = list(answers)
     for label, shift in (("same video", 0), ("another video", 1)):
-        rows = [released_scores(released, annotations[name], said[names[i - shift]]) for i, name in enumerate(names)]
+        rows = [released_scores(released, annotations[name], answers[names[i - shift]]) for i, name in enumerate(names)]
         print(f"  {label:14}" + "  ".join(f"{name} {np.mean([row[name] for row in rows]):.3f}" for name in COLUMNS))
 
 
-def calibrate(wanted: Sequence[Structure], seed: int) -> None:
+def calibrate(structures: Sequence[Structure], seed: int) -> None:
     rng = random.Random(seed)
-    texts = sorted({action for structure in wanted for action, _ in structure.chronology})
+    texts = sorted({action for structure in structures for action, _ in structure.chronology})
     vectors = dict(zip(texts, embed(texts), strict=True))
     cosines = []
     for _ in range(3000):
-        first, second = rng.sample(list(wanted), 2)
+        first, second = rng.sample(list(structures), 2)
         rows, columns = ([vectors[action] for action, _ in s.chronology] for s in (first, second))
         if rows and columns:
             cosines += (np.stack(rows) @ np.stack(columns).T).ravel().tolist()
@@ -169,9 +171,9 @@ def calibrate(wanted: Sequence[Structure], seed: int) -> None:
     print("percentiles of cosines of two videos' actions:", apart)
     pairs = [
         pair
-        for wanted_scene, told in paraphrases()
-        for number, subject in wanted_scene.subjects.items()
-        for pair in zip(subject.actions, told.subjects[number].actions, strict=True)
+        for reference, paraphrase in paraphrases()
+        for number, subject in reference.subjects.items()
+        for pair in zip(subject.actions, paraphrase.subjects[number].actions, strict=True)
     ]
     alike = (embed([first for first, _ in pairs]) * embed([second for _, second in pairs])).sum(axis=1)
     print(
@@ -194,17 +196,17 @@ def main() -> None:
     names = sorted(annotations)
     if options.sample < len(names):
         names = sorted(random.Random(options.seed).sample(names, options.sample))
-    wanted = [consistent(read_structure(annotations[name])) for name in names]
+    references = [consistent(read_structure(annotations[name])) for name in names]
     if options.calibrate:
-        calibrate(wanted, options.seed)
+        calibrate(references, options.seed)
         return
     similarity = installed_similarity(options.similarity)
-    known: dict[str, np.ndarray] = {}
+    cache: dict[str, np.ndarray] = {}
 
     def embed_once(texts: Sequence[str]) -> np.ndarray:
-        missing = [text for text in dict.fromkeys(texts) if text not in known]
-        known.update(zip(missing, embed(missing), strict=True))
-        return np.stack([known[text] for text in texts])
+        missing = [text for text in dict.fromkeys(texts) if text not in cache]
+        cache.update(zip(missing, embed(missing), strict=True))
+        return np.stack([cache[text] for text in texts])
 
     embedding: Callable[[Sequence[str]], np.ndarray] | None = None if similarity.embed is None else embed_once
     similarity = Similarity(embedding, similarity.name)
@@ -218,7 +220,7 @@ def main() -> None:
         captions(some, similarity)
         released_captions(some, released)
     else:
-        table(conditions(wanted, options.seed), similarity, released)
+        table(conditions(references, options.seed), similarity, released)
 
 
 if __name__ == "__main__":

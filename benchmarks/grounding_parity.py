@@ -102,8 +102,8 @@ def checkpoint() -> dict[str, torch.Tensor]:
     shapes = json.loads(str(np.load(FIXTURE)["shapes"]))
     weights = random_weights(shapes)
     side = np.arange(SWIN["window_size"])
-    places = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
-    apart = places[:, None] - places[None] + len(side) - 1
+    positions = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
+    apart = positions[:, None] - positions[None] + len(side) - 1
     index = torch.from_numpy(apart[..., 0] * (2 * len(side) - 1) + apart[..., 1])
     tables = [name for name in weights if name.endswith("relative_position_bias_table")]
     weights |= {name.replace("bias_table", "index"): index for name in tables}
@@ -125,8 +125,8 @@ def network_input() -> torch.Tensor:
 
 def sampled(pixels: torch.Tensor) -> np.ndarray:
     """(SAMPLES,) of a prepared frame's values."""
-    places = np.random.default_rng(SEED).integers(0, pixels.numel(), SAMPLES)
-    return pixels.numpy().ravel()[places]
+    indices = np.random.default_rng(SEED).integers(0, pixels.numel(), SAMPLES)
+    return pixels.numpy().ravel()[indices]
 
 
 def stages(model: Any, tokenizer: Any) -> dict[str, np.ndarray]:
@@ -182,13 +182,13 @@ def _upstream(folder: Path) -> tuple[Any, dict[str, list[int]]]:
 
 
 def _upstream_stages(model: Any) -> dict[str, np.ndarray]:
-    kept: dict[str, Any] = {}
-    model.backbone[0].register_forward_hook(lambda _, __, out: kept.update(maps=out))
-    model.transformer.encoder.register_forward_hook(lambda _, __, out: kept.update(encoder=out))
+    outputs: dict[str, Any] = {}
+    model.backbone[0].register_forward_hook(lambda _, __, out: outputs.update(maps=out))
+    model.transformer.encoder.register_forward_hook(lambda _, __, out: outputs.update(encoder=out))
     with torch.inference_mode():
         answer = model(network_input()[None], captions=[caption(TEXT)])
-    vision, text = kept["encoder"]
-    maps = kept["maps"].values() if isinstance(kept["maps"], dict) else kept["maps"]
+    vision, text = outputs["encoder"]
+    maps = outputs["maps"].values() if isinstance(outputs["maps"], dict) else outputs["maps"]
     return {
         "backbone": np.concatenate([m.tensors[0].numpy().ravel() for m in maps]),
         "encoder": vision[0, ::STRIDE].numpy(),
@@ -233,14 +233,14 @@ def main() -> None:
     print(f"queries as a set: {as_set(got['logits'], got['boxes'], pairs):.1e}")
     best = torch.from_numpy(expected["logits"]).sigmoid().amax(dim=-1)
     print(f"queries above 0.25: {int((best > 0.25).sum())} of {len(best)}")
-    kept = {f"frame{i}": sampled(_upstream_prepared(random_picture(*size))) for i, size in enumerate(FRAMES)}
+    tensors = {f"frame{i}": sampled(_upstream_prepared(random_picture(*size))) for i, size in enumerate(FRAMES)}
     for size in FRAMES:
         frame = random_picture(*size)
         there, here = _upstream_prepared(frame), prepared(shrunk(frame)[None], torch.device("cpu"))[0]
         same = there.shape == here.shape
         print(f"{size} to {tuple(here.shape)}: " + (f"{(there - here).abs().max():.1e}" if same else f"{there.shape}"))
     if arguments.write:
-        np.savez_compressed(arguments.write, shapes=np.array(json.dumps(shapes)), **expected, **kept)
+        np.savez_compressed(arguments.write, shapes=np.array(json.dumps(shapes)), **expected, **tensors)
 
 
 if __name__ == "__main__":

@@ -43,16 +43,16 @@ def study_of(rows: list[dict[str, str]], sources: list[Path]) -> StudyReport:
 
 def figures(report: StudyReport) -> dict[str, Any]:
     """Per metric: clips, pooled, within model, lowest without a model."""
-    found = {}
+    values = {}
     for a in report.alignments:
         without = [e.value for e in a.without_model.values() if e.value is not None]
-        found[a.metric] = {
+        values[a.metric] = {
             "n": a.spearman.n,
             "pooled": _listed(a.spearman),
             "within model": _listed(a.within_model.mean),
             "least without a model": round(min(without), 3) if without else None,
         }
-    return found
+    return values
 
 
 def _listed(estimate: Estimate) -> list[float | None]:
@@ -72,8 +72,8 @@ def main() -> None:
     rows = rated_clips(options.ratings)
     opened, sealed = halves(row["prompt_id"] for row in rows)
     sources = score_all(options.ratings, rows, options.runs, options.jobs)
-    wanted = {"open": opened, "sealed": sealed, "all": [*opened, *sealed]}[options.half]
-    report = study_of([row for row in rows if row["prompt_id"] in wanted], sources)
+    clips_by_half = {"open": opened, "sealed": sealed, "all": [*opened, *sealed]}[options.half]
+    report = study_of([row for row in rows if row["prompt_id"] in clips_by_half], sources)
     if options.half != "open":
         code = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)  # noqa: S607
         log(f"{options.half}: {options.why}", code.stdout.strip() or "no checkout", figures(report))

@@ -29,8 +29,8 @@ def names(clips: int) -> list[str]:
 def compare(rng: np.random.Generator, model: str, beta: np.ndarray, pairs: np.ndarray) -> list[Comparison]:
     """Let people compare pairs (P, 2) of clips with true strengths."""
     chances = np.exp(TIE_MODELS[model].log_probabilities(beta[pairs[:, 0]] - beta[pairs[:, 1]], TAU[model]))
-    said = (rng.random(len(pairs))[:, None] > np.cumsum(chances, axis=1)).sum(axis=1)
-    return [Comparison(f"{i:03d}", f"{j:03d}", ("a", "tie", "b")[s]) for (i, j), s in zip(pairs, said, strict=True)]
+    answers = (rng.random(len(pairs))[:, None] > np.cumsum(chances, axis=1)).sum(axis=1)
+    return [Comparison(f"{i:03d}", f"{j:03d}", ("a", "tie", "b")[s]) for (i, j), s in zip(pairs, answers, strict=True)]
 
 
 def true_strengths(rng: np.random.Generator, clips: int) -> np.ndarray:
@@ -41,7 +41,7 @@ def true_strengths(rng: np.random.Generator, clips: int) -> np.ndarray:
 def intervals(model: str, clips: int, per_clip: int, fits: int) -> None:
     rng = np.random.default_rng(1)
     everything = np.array(list(combinations(range(clips), 2)))
-    held: list[bool] = []
+    covered: list[bool] = []
     truth_probability, expected = [], []
     priors = 0
     for _ in range(fits):
@@ -49,14 +49,14 @@ def intervals(model: str, clips: int, per_clip: int, fits: int) -> None:
         pairs = everything[rng.integers(len(everything), size=clips * per_clip // 2)]
         fit = fit_strengths(compare(rng, model, beta, pairs), names(clips), ties=model)
         priors += fit.prior_sd is not None
-        known = np.isfinite(fit.error)
-        held += (np.abs(fit.strength - beta) < 1.96 * fit.error)[known].tolist()
+        finite = np.isfinite(fit.error)
+        covered += (np.abs(fit.strength - beta) < 1.96 * fit.error)[finite].tolist()
         level = cut_levels(fit.strength, fit.error, np.zeros(clips, np.int64), "fixed", CUTS)
         true_level = np.searchsorted(CUTS, beta)
-        truth_probability += (level.level == true_level)[known].tolist()
-        expected += level.probabilities[np.arange(clips), level.level][known].tolist()
+        truth_probability += (level.level == true_level)[finite].tolist()
+        expected += level.probabilities[np.arange(clips), level.level][finite].tolist()
     print(
-        f"{model:10s} {clips:3d} clips, {per_clip:3d} comparisons each: interval holds {np.mean(held):.3f}; "
+        f"{model:10s} {clips:3d} clips, {per_clip:3d} comparisons each: interval holds {np.mean(covered):.3f}; "
         f"level right {np.mean(truth_probability):.3f}, said {np.mean(expected):.3f}; prior needed {priors}/{fits}"
     )
 
@@ -65,7 +65,7 @@ def asking(clips: int, rounds: int, per_round: int, seeds: int) -> None:
     everything = np.array(list(combinations(range(clips), 2)))
     errors: dict[str, list[float]] = {"chosen": [], "drawn": []}
     for seed in range(seeds):
-        for way, found in errors.items():
+        for way, error in errors.items():
             rng = np.random.default_rng(seed)
             beta = true_strengths(rng, clips)
             rows: list[Comparison] = []
@@ -78,7 +78,7 @@ def asking(clips: int, rounds: int, per_round: int, seeds: int) -> None:
                 rows += compare(rng, "davidson", beta, pairs)
                 fit = fit_strengths(rows, names(clips), prior_sd=SPREAD)
             if fit is not None:
-                found.append(float(np.sqrt(np.mean((np.nan_to_num(fit.strength) - beta) ** 2))))
+                error.append(float(np.sqrt(np.mean((np.nan_to_num(fit.strength) - beta) ** 2))))
     gap = np.array(errors["drawn"]) - np.array(errors["chosen"])
     print(
         f"{clips} clips, {rounds} rounds of {per_round}: error of strengths {np.mean(errors['chosen']):.3f} chosen, "

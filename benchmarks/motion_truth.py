@@ -32,9 +32,9 @@ def windows(clip: Clip, frames: int, count: int) -> list[Clip]:
     starts = np.unique(np.linspace(0, last, count).astype(int)) if count > 1 else [0]
     cut = []
     for start in starts:
-        kept = slice(start, start + frames)
-        times = clip.timestamps[kept] - clip.timestamps[start]
-        cut.append(Clip(clip.frames[kept], times, clip.fps, name=f"{clip.name}@{start}"))
+        window = slice(start, start + frames)
+        times = clip.timestamps[window] - clip.timestamps[start]
+        cut.append(Clip(clip.frames[window], times, clip.fps, name=f"{clip.name}@{start}"))
     return cut
 
 

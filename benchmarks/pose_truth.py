@@ -102,10 +102,10 @@ def views(
     """(keypoints, landmarks) of eight jittered crops, half of them blurred and noisy, and two mirrored ones."""
     noisy = np.clip(frame + rng.normal(0, 6, frame.shape), 0, 255).astype(np.uint8)
     sources = [Pyramid(frame), Pyramid(cv2.GaussianBlur(noisy, (0, 0), 1.0))]
-    found: list[tuple[FloatArray, Landmarks | None]] = []
+    poses: list[tuple[FloatArray, Landmarks | None]] = []
     for index in range(8):
         pose = networks.landmarks(sources[index % 2], jittered(base, rng))
-        found.append((pose.xy[list(COCO)], pose))
+        poses.append((pose.xy[list(COCO)], pose))
     width = frame.shape[1]
     flipped = Pyramid(np.ascontiguousarray(frame[:, ::-1]))
     for _ in range(2):
@@ -113,8 +113,8 @@ def views(
         pose = networks.landmarks(flipped, Region(width - 1 - region.x, region.y, region.side, -region.rotation))
         xy = pose.xy[list(COCO)][MIRROR]
         xy[:, 0] = width - 1 - xy[:, 0]
-        found.append((xy, None))
-    return found
+        poses.append((xy, None))
+    return poses
 
 
 def jittered(region: Region, rng: np.random.Generator) -> Region:
@@ -136,9 +136,9 @@ def sample_errors(step: int, windows_per_clip: int) -> list[Sample]:
             size = float(np.median([torso(p) for p in track.poses.values()]))
             for frame in sorted(track.poses)[::step]:
                 pose = track.poses[frame]
-                found = [(pose.xy[list(COCO)], pose), *views(networks, clip.frames[frame], pose.region, rng)]
-                consensus = np.median([xy for xy, _ in found], axis=0)
-                for xy, seen in found:
+                poses = [(pose.xy[list(COCO)], pose), *views(networks, clip.frames[frame], pose.region, rng)]
+                consensus = np.median([xy for xy, _ in poses], axis=0)
+                for xy, seen in poses:
                     if seen is not None:
                         samples.append(Sample(number, frame, seen is pose, (xy - consensus) / size, seen, size))
     return samples
@@ -195,11 +195,11 @@ def people() -> None:
     pose_model = BlazePose(2)
     models = load_preset("embedded", PresetOptions(threads=2)).models
     for name, first, clip in windows(PEOPLE + SMALL_PEOPLE + NOBODY, 49):
-        found = pose_model.people(scene_of(clip, models))
+        tracks = pose_model.people(scene_of(clip, models))
         with patch.multiple(tracking, PERSON_QUALITY=0.0, PERSON_FRAMES=5, PERSON_SECONDS=0.0):
             best = max((t.quality for t in pose_model.people(scene_of(clip, models))), default=0.0)
-        told = ", ".join(f"{len(t.poses)} frames at {t.quality:.2f}" for t in found) or "nobody"
-        print(f"{name} {first}: {told} (best quality of anything {best:.2f})", flush=True)
+        summary = ", ".join(f"{len(t.poses)} frames at {t.quality:.2f}" for t in tracks) or "nobody"
+        print(f"{name} {first}: {summary} (best quality of anything {best:.2f})", flush=True)
 
 
 # ---- integrity -------------------------------------------------------------------------------------------------------
@@ -277,8 +277,8 @@ def defects() -> None:
             truth[defect.first : defect.last + 1, list(PARTS).index(defect.part)] = True
             table[defect.kind, abs(defect.strength)] += matches(marked(result, LENGTH), truth)
         print(f"{name} {first} ({'thresholds chosen here' if tuned else 'unseen'}); of its kind so far:")
-        for (kind, strength), found in [*table.items(), (("all", 0.0), np.sum(list(table.values()), axis=0))]:
-            precision, recall = found[0] / max(found[1], 1), found[2] / max(found[3], 1)
+        for (kind, strength), counts in [*table.items(), (("all", 0.0), np.sum(list(table.values()), axis=0))]:
+            precision, recall = counts[0] / max(counts[1], 1), counts[2] / max(counts[3], 1)
             f1 = 2 * precision * recall / max(precision + recall, 1e-9)
             print(f"  {kind} {strength:g}: precision {precision:.2f}, recall {recall:.2f}, F1 {f1:.2f}", flush=True)
 

@@ -39,15 +39,15 @@ def measure_gold(lexicon: Lexicon) -> None:
     rows = [json.loads(line) for line in GOLD.read_text("utf-8").splitlines()]
     parser = CaptionParser(None, lexicon.nouns, lexicon.places, lexicon.verbs)
     counts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for row, found in zip(rows, parser.parse([row["text"] for row in rows]), strict=True):
+    for row, parsed in zip(rows, parser.parse([row["text"] for row in rows]), strict=True):
         names = {
-            "subjects": {item.noun for item in found.subjects},
-            "actions": {item.lemma for item in found.deeds},
-            "places": {item.name for item in found.spots},
+            "subjects": {item.noun for item in parsed.subjects},
+            "actions": {item.lemma for item in parsed.deeds},
+            "places": {item.name for item in parsed.spots},
         }
         for kind, here in names.items():
-            wanted = set(row[kind])
-            counts[row["part"], kind].update(right=len(here & wanted), found=len(here), wanted=len(wanted))
+            expected = set(row[kind])
+            counts[row["part"], kind].update(right=len(here & expected), found=len(here), wanted=len(expected))
     print(f"gold set of {len(rows)} captions, {parser.versions}")
     for (part, kind), n in sorted(counts.items()):
         precision, recall = n["right"] / n["found"], n["right"] / n["wanted"]
@@ -57,10 +57,10 @@ def measure_gold(lexicon: Lexicon) -> None:
 def measure_prompts(lexicon: Lexicon, entries: Sequence[PromptEntry]) -> None:
     parser = CaptionParser(None, lexicon.nouns, lexicon.places, lexicon.verbs)
     nouns = actions = 0
-    for entry, found in zip(entries, parser.parse([entry.prompt for entry in entries]), strict=True):
-        names = {" ".join(words[start:]) for words in map(_words, found.subjects) for start in range(len(words))}
+    for entry, parsed in zip(entries, parser.parse([entry.prompt for entry in entries]), strict=True):
+        names = {" ".join(words[start:]) for words in map(_words, parsed.subjects) for start in range(len(words))}
         nouns += entry.subject_noun.lower() in names
-        actions += entry.action_lemma in {deed.lemma for deed in found.deeds}
+        actions += entry.action_lemma in {deed.lemma for deed in parsed.deeds}
     total = len(entries)
     print(f"{total} prompts: subject found in {nouns / total:.2f}, action in {actions / total:.2f}")
 
@@ -71,11 +71,11 @@ def _words(phrase: NounPhrase) -> list[str]:
 
 def measure_nouns(lexicon: Lexicon, metadata: Metadata) -> None:
     nouns = sorted({item.noun for item in metadata.subjects if item.subject_class in lexicon.classes})
-    known = [lexicon.look_up(noun) for noun in nouns]
+    entries = [lexicon.look_up(noun) for noun in nouns]
     votes = lexicon.votes(nouns)
     print(f"\n{len(nouns)} nouns, each left out: share told, share of those right; attributes: precision, recall")
     for cosine in COSINES:
-        near = [pair for pair in zip(known, votes, strict=True) if pair[1].near[0][1] >= cosine]
+        near = [pair for pair in zip(entries, votes, strict=True) if pair[1].near[0][1] >= cosine]
         for share in SHARES:
             classes = _class_figures(near, share, len(nouns))
             print(
@@ -84,27 +84,27 @@ def measure_nouns(lexicon: Lexicon, metadata: Metadata) -> None:
 
 
 def _class_figures(pairs: Sequence[tuple[SubjectEntry, Vote]], share: float, total: int) -> str:
-    best = [(max(vote.classes.items(), key=lambda item: item[1]), known) for known, vote in pairs]
-    told = [(name, known) for (name, weight), known in best if weight >= share]
-    right = sum(name == known.subject_class for name, known in told)
-    return f"told {len(told) / total:.2f} right {right / max(1, len(told)):.2f}"
+    best = [(max(vote.classes.items(), key=lambda item: item[1]), entry) for entry, vote in pairs]
+    decided = [(name, entry) for (name, weight), entry in best if weight >= share]
+    right = sum(name == entry.subject_class for name, entry in decided)
+    return f"told {len(decided) / total:.2f} right {right / max(1, len(decided)):.2f}"
 
 
 def _attribute_figures(lexicon: Lexicon, pairs: Sequence[tuple[SubjectEntry, Vote]], share: float) -> str:
-    right = found = wanted = 0
-    for known, vote in pairs:
-        truth = lexicon.attributes_of(known)
+    right = extracted = expected = 0
+    for entry, vote in pairs:
+        truth = lexicon.attributes_of(entry)
         here = {name for name, weight in vote.attributes.items() if weight >= share}
-        right, found, wanted = right + len(here & truth), found + len(here), wanted + len(truth)
-    return f"attributes {right / max(1, found):.2f}, {right / max(1, wanted):.2f}"
+        right, extracted, expected = right + len(here & truth), extracted + len(here), expected + len(truth)
+    return f"attributes {right / max(1, extracted):.2f}, {right / max(1, expected):.2f}"
 
 
 def measure_patterns(metadata: Metadata) -> None:
     counts: defaultdict[str, Counter[bool]] = defaultdict(Counter)
-    for place, action in list(enumerate(metadata.actions))[::STEP]:
+    for index, action in list(enumerate(metadata.actions))[::STEP]:
         if not action.classes or not action.pattern:
             continue
-        rest = replace(metadata, actions=metadata.actions[:place] + metadata.actions[place + 1 :])
+        rest = replace(metadata, actions=metadata.actions[:index] + metadata.actions[index + 1 :])
         pattern, source = Lexicon(rest).pattern(SubjectEntry("", action.classes[0]))
         counts[source or "nothing"][pattern == action.pattern] += 1
     print("\nactions, every fifth left out: what told the pattern, how often, share right")

@@ -96,10 +96,10 @@ def recall(seeds: range) -> None:
                 result = mss.measure(Scene(Clip(frames, clip.timestamps, clip.fps), models), "vmmetrics", None)
                 flagged = [event.frames[0] for event in result.events]
                 hits = sum(any(abs(f - t) <= 1 for t in starts) for f in flagged)
-                found = sum(any(abs(f - t) <= 1 for f in flagged) for t in starts)
-                count += (hits, len(flagged), found, len(starts))
-    for (kind, strength), (hits, flagged, found, there) in counts.items():
-        precision, share = hits / max(1, flagged), found / there
+                detected = sum(any(abs(f - t) <= 1 for f in flagged) for t in starts)
+                count += (hits, len(flagged), detected, len(starts))
+    for (kind, strength), (hits, flagged, detected, there) in counts.items():
+        precision, share = hits / max(1, flagged), detected / there
         f1 = 2 * precision * share / max(1e-9, precision + share)
         print(f"{kind:10} {strength:7} precision {precision:.2f}  recall {share:.2f}  F1 {f1:.2f}  ({there} defects)")
 

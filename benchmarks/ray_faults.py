@@ -129,9 +129,11 @@ def lost_gcs(machines: Machines, folder: Path) -> None:
     machines.cluster.head_node.kill_gcs_server()
     _, errors = process.communicate()
     lasted, done = time.monotonic() - lost, len(lines(run))
-    said = errors.strip().splitlines()[-1]
+    last_line = errors.strip().splitlines()[-1]
     shown = verdict(run, clips, folder) if undisturbed(clips, run) else ""
-    print(f"control service killed: exit code {process.returncode} after {lasted:.1f} s, {done} lines kept ({said})")
+    print(
+        f"control service killed: exit code {process.returncode} after {lasted:.1f} s, {done} lines kept ({last_line})"
+    )
     print(f"  resumed: {shown}", flush=True)
 
 
@@ -148,16 +150,16 @@ def main() -> None:
     machines.add()
     print(f"load average before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
     try:
-        with tempfile.TemporaryDirectory() as found:
-            folders = (Path(found) / str(n) for n in range(4))
-            for part, wanted in (
+        with tempfile.TemporaryDirectory() as temporary:
+            folders = (Path(temporary) / str(n) for n in range(4))
+            for part, count in (
                 (lambda place: kills(machines, place, arguments.kills, rng), arguments.kills),
                 (lambda place: chaos(machines, place, arguments.clips, arguments.chaos, rng), arguments.chaos),
                 (lambda place: freeze(machines, place, arguments.freeze), arguments.freeze),
                 (lambda place: lost_gcs(machines, place), arguments.gcs),
             ):
                 place = next(folders)
-                if wanted:
+                if count:
                     place.mkdir()
                     part(place)
     finally:

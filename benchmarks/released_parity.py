@@ -61,10 +61,10 @@ def loop_body(path: Path, first: str, last: str) -> Any:
     """The statements of a script's last loop over clips, from one that holds ``first`` to before one with ``last``."""
     main = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.If)][-1]
     loop = [node for node in main.body if isinstance(node, ast.For)][-1]
-    said = [ast.unparse(node) for node in loop.body]
-    start = next(i for i, text in enumerate(said) if first in text)
-    stop = next(i for i, text in enumerate(said) if last in text)
-    text = "\n".join(said[start:stop]).replace("read_video_from_path(meta_info['filepath'])", "frames_of_clip")
+    statements = [ast.unparse(node) for node in loop.body]
+    start = next(i for i, text in enumerate(statements) if first in text)
+    stop = next(i for i, text in enumerate(statements) if last in text)
+    text = "\n".join(statements[start:stop]).replace("read_video_from_path(meta_info['filepath'])", "frames_of_clip")
     return compile(text, path.name, "exec")
 
 
@@ -97,7 +97,7 @@ class Released2:
     def __init__(self, fakes: FakeModels, clip: Clip) -> None:
         self.fakes, self.clip = fakes, clip
         self.image: Any = None
-        self.given: dict[int, np.ndarray] = {}
+        self.masks_by_id: dict[int, np.ndarray] = {}
 
     def set_image(self, image: np.ndarray) -> None:
         self.image = image
@@ -107,22 +107,22 @@ class Released2:
         return (masks[:, None] if len(masks) > 1 else masks), np.zeros(len(masks)), None
 
     def reset_state(self, _: Any) -> None:
-        self.given = {}
+        self.masks_by_id = {}
 
     def add_new_mask(self, _: Any, __: int, identity: int, mask: Any) -> Any:
-        self.given[identity] = np.asarray(mask).astype(bool)
+        self.masks_by_id[identity] = np.asarray(mask).astype(bool)
         return 0, [], []
 
     def propagate_in_video(self, _: Any, max_frame_num_to_track: int, start_frame_idx: int) -> Any:
         session = self.fakes.open(self.clip.frames)
-        for frame, masks in session.propagate(start_frame_idx, self.given, max_frame_num_to_track):
+        for frame, masks in session.propagate(start_frame_idx, self.masks_by_id, max_frame_num_to_track):
             yield frame, list(masks), [torch.from_numpy(np.where(mask, 1.0, -1.0))[None] for mask in masks.values()]
 
 
-def coherence(place: Path, fakes: FakeModels, clip: Clip) -> float:
-    script = place / "temporal_coherence_score.py"
-    names = {**functions(place / "bench_utils/tcs_utils.py"), **functions(script)}
-    names |= functions(place / "Grounded-SAM-2/utils/mask_dictionary_model.py")
+def coherence(folder: Path, fakes: FakeModels, clip: Clip) -> float:
+    script = folder / "temporal_coherence_score.py"
+    names = {**functions(folder / "bench_utils/tcs_utils.py"), **functions(script)}
+    names |= functions(folder / "Grounded-SAM-2/utils/mask_dictionary_model.py")
     sam2 = Released2(fakes, clip)
     names |= {
         "frames_of_clip": clip.frames, "frames": [Image.fromarray(through_jpeg(frame)) for frame in clip.frames],
@@ -136,9 +136,9 @@ def coherence(place: Path, fakes: FakeModels, clip: Clip) -> float:
     return float(names["vanish_score"] + names["emerge_score"]) / 2
 
 
-def amplitude(place: Path, fakes: FakeModels, clip: Clip) -> float:
-    script = place / "perceptible_amplitude_score.py"
-    (path,) = (place / "Grounded-Segment-Anything").rglob("segment_anything/utils/transforms.py")
+def amplitude(folder: Path, fakes: FakeModels, clip: Clip) -> float:
+    script = folder / "perceptible_amplitude_score.py"
+    (path,) = (folder / "Grounded-Segment-Anything").rglob("segment_anything/utils/transforms.py")
     transform = functions(path)["ResizeLongestSide"](1024)
     height, width = clip.frames.shape[1:3]
     rows, columns = transform.get_preprocess_shape(height, width, 1024)
@@ -166,8 +166,8 @@ def amplitude(place: Path, fakes: FakeModels, clip: Clip) -> float:
     return float(names["meta_info"]["perceptible_amplitude_score"])
 
 
-def integrity(place: Path, fakes: FakeModels, people: FakePeople, clip: Clip) -> float:
-    names = functions(place / "bench_utils/pose_utils.py")
+def integrity(folder: Path, fakes: FakeModels, people: FakePeople, clip: Clip) -> float:
+    names = functions(folder / "bench_utils/pose_utils.py")
     names["distance"] = types.SimpleNamespace(euclidean=lambda a, b: np.linalg.norm(a - b))
     whole = np.array([[0, 0, clip.width, clip.height]], np.float64)
     frames = []
@@ -178,8 +178,8 @@ def integrity(place: Path, fakes: FakeModels, people: FakePeople, clip: Clip) ->
     return float(0.5 * names["analyze_lengths_over_time"](frames)[1] + 0.5 * names["analyze_joint_angles"](frames)[1])
 
 
-def smoothness(place: Path, fakes: FakeModels, clip: Clip, of_clip: float) -> float:
-    names = functions(place / "motion_smoothness_score.py")
+def smoothness(folder: Path, fakes: FakeModels, clip: Clip, of_clip: float) -> float:
+    names = functions(folder / "motion_smoothness_score.py")
 
     class Reader(list[int]):
         def get_batch(self, indices: list[int]) -> Any:
@@ -223,8 +223,8 @@ def main() -> None:
         }
         for key, score in theirs.items():
             values[key].add(score)
-            found = ours[key].score
-            apart[key].append(np.inf if found is None else abs(found - score))
+            our_score = ours[key].score
+            apart[key].append(np.inf if our_score is None else abs(our_score - score))
     print(f"{options.clips} clips")
     for key in apart:
         print(f"{key}: largest difference {max(apart[key]):.2g}, over {len(values[key])} different scores")

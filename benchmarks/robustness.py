@@ -31,7 +31,7 @@ METRICS = ("mss", "ois", "pas", "tcs")
 MEAN_BOUND, MAX_BOUND = 0.03, 0.10  # of |Δ score|
 RATE_BOUND = 0.10  # of |Δ amplitude| / amplitude at half the frame rate
 SHORT_SIDE = 480  # only clips at least this high are halved
-WANTED_OF_REAL = 0.95  # what MSS, OIS and TCS should give unedited footage
+EXPECTED_OF_REAL = 0.95  # what MSS, OIS and TCS should give unedited footage
 
 
 def read(path: Path, limit: int) -> Clip:
@@ -118,8 +118,10 @@ def measure(suite: Suite, clip: Clip, changes: Changes) -> ClipScores:
     half = at_rate(clip, clip.fps / 2) if len(clip) >= 12 else None
     if half is not None and "pas" in suite.metrics and (scores.amplitude or 0.0) >= AMPLITUDE_OF_INTEREST:
         assert scores.amplitude is not None
-        found = Suite(metrics=("pas",)).score_clip(half).amplitude or 0.0
-        changes.rates.append((found / scores.amplitude - 1, f"{clip.name} {scores.amplitude:.3f} -> {found:.3f}"))
+        amplitude = Suite(metrics=("pas",)).score_clip(half).amplitude or 0.0
+        changes.rates.append(
+            (amplitude / scores.amplitude - 1, f"{clip.name} {scores.amplitude:.3f} -> {amplitude:.3f}")
+        )
     return scores
 
 
@@ -138,11 +140,11 @@ def print_changes(changes: Changes) -> None:
     """Print the tables of changes, with the clips that broke a bound."""
     print(f"\n|Δ score|: wanted mean < {MEAN_BOUND}, max <= {MAX_BOUND}")
     print(f"  {'':14}{'metric':>8}{'clips':>7}{'mean':>9}{'max':>9}")
-    for (variant, key), found in sorted(changes.scores.items()):
-        sizes = np.array([size for size, _ in found])
+    for (variant, key), deltas in sorted(changes.scores.items()):
+        sizes = np.array([size for size, _ in deltas])
         verdict = "" if sizes.mean() < MEAN_BOUND and sizes.max() <= MAX_BOUND else "   beyond"
         print(f"  {variant:14}{key:>8}{len(sizes):7d}{sizes.mean():9.4f}{sizes.max():9.4f}{verdict}")
-        for size, text in sorted(found, reverse=True)[:3]:
+        for size, text in sorted(deltas, reverse=True)[:3]:
             if size > MAX_BOUND / 2:
                 print(f"      {size:.3f}  {text}")
     if changes.rates:
@@ -157,14 +159,14 @@ def print_changes(changes: Changes) -> None:
     print(f"second scoring not identical: {len(changes.unequal)} {changes.unequal}")
 
 
-def print_footage(found: Sequence[ClipScores], metrics: Sequence[str]) -> None:
+def print_footage(results: Sequence[ClipScores], metrics: Sequence[str]) -> None:
     """Print what the files themselves scored, and every event that cost points where a score is low."""
-    print(f"\nFootage: MSS, OIS, TCS wanted >= {WANTED_OF_REAL} where not missing")
+    print(f"\nFootage: MSS, OIS, TCS wanted >= {EXPECTED_OF_REAL} where not missing")
     print(f"  {'':28}" + "".join(f"{key:>9}" for key in metrics))
-    for scores in found:
+    for scores in results:
         print(f"  {scores.name:28}" + "".join(f"{_text(scores, key):>9}" for key in metrics))
         for key in sorted({"mss", "ois", "tcs"} & scores.scores.keys()):
-            if scores.scores[key] < WANTED_OF_REAL:
+            if scores.scores[key] < EXPECTED_OF_REAL:
                 events = [e for e in scores.results[key].events if e.excuse is None]
                 for event in events[:4]:
                     print(
@@ -172,7 +174,7 @@ def print_footage(found: Sequence[ClipScores], metrics: Sequence[str]) -> None:
                     )
         for key, text in scores.errors.items():
             print(f"      {key} failed: {text}")
-    amplitudes = [scores.scores["pas"] for scores in found if "pas" in scores.scores]
+    amplitudes = [scores.scores["pas"] for scores in results if "pas" in scores.scores]
     if amplitudes:
         print(f"  median PAS {np.median(amplitudes):.3f} (wanted 0.2 to 0.8)")
 

@@ -110,45 +110,45 @@ def write(run: Path, clips: int) -> dict[str, Any]:
 
 def rebuild(run: Path, clips: int) -> dict[str, Any]:  # noqa: ARG001
     (run / FILE).unlink()
-    with timed("index rebuilt, s") as found:
+    with timed("index rebuilt, s") as figures:
         opened(run).close()
-    return found | {"index, MB": round((run / FILE).stat().st_size / 1e6)}
+    return figures | {"index, MB": round((run / FILE).stat().st_size / 1e6)}
 
 
 def settled(run: Path, clips: int) -> dict[str, Any]:
     tasks = tasks_of(clips)
-    found: dict[str, Any] = {"tasks alone, MB": round(peak())}
+    figures: dict[str, Any] = {"tasks alone, MB": round(peak())}
     with timed("session without work, s") as session, opened(run) as directory:
         assert len(Session(tasks, MadeUp(), directory).run()) == clips
-    return found | session
+    return figures | session
 
 
 def tables(run: Path, clips: int) -> dict[str, Any]:  # noqa: ARG001
     from vmmetrics.cli.results import print_results
     from vmmetrics.cli.terminal import open_consoles
 
-    with timed("tables on disk, s") as found:
+    with timed("tables on disk, s") as figures:
         table = export(run)
     with timed("tables on the screen, s") as shown, Path(os.devnull).open("w") as nowhere:
         output, messages = open_consoles()
         output.file = messages.file = nowhere
         print_results(table, output, messages)
-    return found | shown
+    return figures | shown
 
 
 def one(run: Path, clips: int) -> dict[str, Any]:
     record = record_of(tasks_of(min(clips, COMMITTED))[-1])
-    with timed("events of one clip, s") as found:
+    with timed("events of one clip, s") as figures:
         assert read_events(run, record).keys() == set(METRICS)
-    return found
+    return figures
 
 
 def join(run: Path, clips: int) -> dict[str, Any]:
     from vmmetrics.scoring.merge import merge
 
-    with timed("merge of one run, s") as found:
+    with timed("merge of one run, s") as figures:
         assert len(merge([run], run.parent / "merged").table) == clips
-    return found
+    return figures
 
 
 class timed(dict[str, Any]):  # noqa: N801
@@ -173,8 +173,8 @@ def peak() -> float:
 def main() -> None:
     clips = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     if len(sys.argv) > 3:
-        found = globals()[sys.argv[3]](Path(sys.argv[2]) / "run", clips)
-        print(json.dumps({**found, "peak, MB": round(peak())}))
+        figures = globals()[sys.argv[3]](Path(sys.argv[2]) / "run", clips)
+        print(json.dumps({**figures, "peak, MB": round(peak())}))
         return
     with tempfile.TemporaryDirectory(dir=sys.argv[2] if len(sys.argv) > 2 else None) as folder:
         for step in STEPS:

@@ -69,14 +69,14 @@ def measure_pas(seeds: range, bank: Bank) -> None:
     for clip in suite_of("pas", seeds, bank):
         if clip.amplitude < AMPLITUDE_OF_INTEREST:
             continue
-        found = score(suite, clip).amplitude
-        if found is None:
+        amplitude = score(suite, clip).amplitude
+        if amplitude is None:
             missing += 1
             continue
-        error = amplitude_error(clip, found)
+        error = amplitude_error(clip, amplitude)
         for group in ("all", *clip.name.split("/")):
             errors[group].append(error)
-        worst.append((abs(error), f"{clip.name}#{clip.seed}: {found:.4f} for {clip.amplitude:.4f}"))
+        worst.append((abs(error), f"{clip.name}#{clip.seed}: {amplitude:.4f} for {clip.amplitude:.4f}"))
     print(
         f"\nPAS: relative error of .amplitude, clips of {AMPLITUDE_OF_INTEREST} diagonals/s and more; {missing} missing"
     )
@@ -94,8 +94,8 @@ def measure_negatives(seeds: range, bank: Bank) -> None:
     scores: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     worst = []
     for clip in suite_of("negatives", seeds, bank):
-        found = score(suite, clip)
-        row = tuple(found.scores.get(key, float("nan")) for key in ("pas", "mss", "tcs"))
+        result = score(suite, clip)
+        row = tuple(result.scores.get(key, float("nan")) for key in ("pas", "mss", "tcs"))
         scores[clip.name].append((row[0], row[1], row[2]))
         worst.append((row[0], f"{clip.name}#{clip.seed}: PAS {row[0]:.4f}, MSS {row[1]:.3f}, TCS {row[2]:.3f}"))
     print("\nNegatives: PAS wanted < 0.02, MSS 1, TCS missing or 1 (nothing moves, nothing is wrong)")
@@ -121,15 +121,15 @@ def measure_tcs(seeds: range, bank: Bank) -> None:
     worst = []
     for clip in suite_of("tcs", seeds, bank):
         result = score(suite, clip).results["tcs"]
-        found = coherence_counts(clip, result.events)
+        matched = coherence_counts(clip, result.events)
         alarmed = excused_alarms(clip, result.events)
         for group in ("all", *clip.name.split("/")):
-            counts[group] += found
+            counts[group] += matched
             number[group] += 1
             excused[group] += alarmed
         seen = [(e.frames, e.reason) for e in result.events if e.excuse is None] or result.missing
         truth = [(e.kind, e.frames, e.cause) for e in clip.events]
-        worst.append((found.misses + found.false, f"{clip.name}#{clip.seed}: said {seen}, true {truth}"))
+        worst.append((matched.misses + matched.false, f"{clip.name}#{clip.seed}: said {seen}, true {truth}"))
     print("\nTCS: unexplained comings and goings (object, ±2 frames); 'excused' counts explained ones held against it")
     print_counts(counts, number, {"excused": excused})
     print_worst(worst, 16)
@@ -144,16 +144,16 @@ def measure_mss(seeds: range, bank: Bank) -> None:
     worst = []
     for clip in suite_of("mss", seeds, bank):
         result = score(suite, clip).results["mss"]
-        found, burst = smoothness_counts(clip, result.events), burst_counts(clip, result.events)
+        matched, burst = smoothness_counts(clip, result.events), burst_counts(clip, result.events)
         what = clip.name.split("/")[0]
         kind, _, detail = what.partition("-")
         family = {"stutter": "timing", "freeze": "timing", "clean": "clean"}.get(kind, "glitches")
         for group in {"all glitches and clean" if family != "timing" else "timing", family, kind, detail, what} - {""}:
-            counts[group] += found
+            counts[group] += matched
             bursts[group] += burst
             number[group] += 1
-        said, truth = [e.frames for e in result.events], (clip.glitch_frames, clip.repeated_frames)
-        worst.append((found.misses + found.false, f"{clip.name}#{clip.seed}: said {said}, true {truth}"))
+        flagged, truth = [e.frames for e in result.events], (clip.glitch_frames, clip.repeated_frames)
+        worst.append((matched.misses + matched.false, f"{clip.name}#{clip.seed}: said {flagged}, true {truth}"))
     run_f1 = {group: round(count.f1, 3) for group, count in bursts.items()}
     print("\nMSS: spoilt frames (±1 frame); 'runs F1' counts each run of spoilt frames once")
     print_counts(counts, number, {"runs F1": run_f1})

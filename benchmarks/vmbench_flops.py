@@ -103,8 +103,8 @@ class Meter:
             if key not in self._known:
                 with torch.inference_mode(False), torch.set_grad_enabled(gradients), Counter() as counter:
                     there = [x.to(META) if isinstance(x, Tensor) else x for x in leaves]
-                    given, chosen = tree_unflatten(there, layout)
-                    answer = network(*given, **chosen)
+                    arguments, chosen = tree_unflatten(there, layout)
+                    answer = network(*arguments, **chosen)
                 self._known[key] = counter.flops, answer
             flops, answer = self._known[key]
             self.add(name, flops)
@@ -185,10 +185,10 @@ def sam(meter: Meter) -> Any:
     net: Any = on_meta(
         lambda: getattr(transformers, kind)(getattr(transformers, kind).config_class(**publishers.SAM.options))
     )
-    decode = meter.metered("SAM, boxes", lambda **given: net(**given, multimask_output=False).pred_masks)
+    decode = meter.metered("SAM, boxes", lambda **arguments: net(**arguments, multimask_output=False).pred_masks)
 
-    def masks(*, multimask_output: bool, **given: Any) -> Any:  # noqa: ARG001 - never more than one, as asked
-        return SimpleNamespace(pred_masks=decode(**given))
+    def masks(*, multimask_output: bool, **arguments: Any) -> Any:  # noqa: ARG001 - never more than one, as asked
+        return SimpleNamespace(pred_masks=decode(**arguments))
 
     masks.config = net.config  # type: ignore[attr-defined]
     masks.get_image_embeddings = meter.metered("SAM, frame", net.get_image_embeddings)  # type: ignore[attr-defined]
@@ -205,17 +205,17 @@ def sam2(meter: Meter) -> tuple[Any, dict[str, Callable[..., Any]]]:
         lambda: getattr(transformers, kind)(getattr(transformers, kind).config_class(**publishers.SAM2.options))
     )
     small = ("no_object_pointer", "memory_temporal_positional_encoding")
-    held = {name: torch.zeros(getattr(net, name).shape) for name in small}
+    tensors = {name: torch.zeros(getattr(net, name).shape) for name in small}
     layers = ("mask_downsample", "temporal_positional_encoding_projection_layer")
-    held |= {name: meter.metered("SAM 2, memory", getattr(net, name)) for name in layers}
+    tensors |= {name: meter.metered("SAM 2, memory", getattr(net, name)) for name in layers}
 
     def part(name: str) -> Callable[..., Any]:
         real = getattr(sam2_net, name)
         label = {"encode": "frames", "recall": "memory", "remember": "memory"}.get(name, "masks")
-        counted = meter.metered(f"SAM 2, {label}", lambda _, *given, **options: real(net, *given, **options))
-        return lambda _, *given, **options: counted(name, *given, **options)
+        counted = meter.metered(f"SAM 2, {label}", lambda _, *arguments, **options: real(net, *arguments, **options))
+        return lambda _, *arguments, **options: counted(name, *arguments, **options)
 
-    return SimpleNamespace(config=net.config, **held), {name: part(name) for name in SAM2_PARTS}
+    return SimpleNamespace(config=net.config, **tensors), {name: part(name) for name in SAM2_PARTS}
 
 
 @dataclass
@@ -274,7 +274,7 @@ def count(metrics: list[str], protocol: Protocol, subjects: int, *, vanish: bool
     if vanish:
         clip.frames[len(clip) // 2 :, : speed.MARK, : speed.MARK] = 255
     models, parts = counted_models(meter)
-    wanted = speed.measures(protocol)
+    measures = speed.measures(protocol)
     with (
         patch.object(speed, "BOXES", BOXES[:subjects]),
         patch.multiple(sam2_net, **parts),
@@ -282,7 +282,7 @@ def count(metrics: list[str], protocol: Protocol, subjects: int, *, vanish: bool
     ):
         scene = Scene(clip, models)
         for meter.metric in metrics:
-            result = wanted[meter.metric](scene)
+            result = measures[meter.metric](scene)
             assert result.score is not None, (meter.metric, result.missing)
     return meter
 

@@ -201,8 +201,8 @@ class PlainPoints:
         loaded = self.model._model.get()
         net, loaded.predictor.model.fnet = loaded.predictor.model.fnet, loaded.shared.net
         video = torch.from_numpy(frames).permute(0, 3, 1, 2)[None].float().to(loaded.device)
-        wanted = torch.from_numpy(mask)[None, None].to(loaded.device)
-        asked = {"grid_size": side, "grid_query_frame": frame, "segm_mask": wanted, "backward_tracking": True}
+        inside = torch.from_numpy(mask)[None, None].to(loaded.device)
+        asked = {"grid_size": side, "grid_query_frame": frame, "segm_mask": inside, "backward_tracking": True}
         with torch.autocast(loaded.device.type, torch.bfloat16, enabled=half):
             xy, visible = loaded.predictor(video, **asked)
         loaded.predictor.model.fnet = net
@@ -245,12 +245,12 @@ class PlainQuality:
 
 def steered(models: Models, *, small: bool) -> Models:
     """Our way."""
-    given: Any = models.released
-    grounder, sam2 = SteeredGrounder(given.grounder), Steered(given.sam2)
-    points = SteeredPoints(given.points, SMALL_GRID if small else None)
-    people, keypoints = SteeredPeople(given.people), Steered(given.keypoints)
+    flow: Any = models.released
+    grounder, sam2 = SteeredGrounder(flow.grounder), Steered(flow.sam2)
+    points = SteeredPoints(flow.points, SMALL_GRID if small else None)
+    people, keypoints = SteeredPeople(flow.people), Steered(flow.keypoints)
     released = replace(
-        given, grounder=grounder, sam=Steered(given.sam), sam2=sam2, points=points, people=people, keypoints=keypoints
+        flow, grounder=grounder, sam=Steered(flow.sam), sam2=sam2, points=points, people=people, keypoints=keypoints
     )
     segmenter = replace(models.segmenter, grounder=grounder, sam2=sam2)  # type: ignore[type-var]
     pose = type(models.pose)(people, keypoints)  # type: ignore[call-arg]
@@ -312,7 +312,7 @@ def timed(work: Callable[[], Any], device: str) -> tuple[Cost, Any]:
     return Cost(seconds, torch.cuda.max_memory_allocated() if device == "cuda" else 0), answer
 
 
-def score(path: Path, models: Models, wanted: Mapping[str, Measure], device: str, *, anew: bool) -> dict[str, Cost]:
+def score(path: Path, models: Models, measures: Mapping[str, Measure], device: str, *, anew: bool) -> dict[str, Cost]:
     """Cost of every metric on a clip, and of decoding; ``anew``: each decodes and looks for itself."""
     costs: dict[str, Cost] = {}
 
@@ -321,10 +321,10 @@ def score(path: Path, models: Models, wanted: Mapping[str, Measure], device: str
 
     costs["decode"], clip = timed(read, device)
     scene = Scene(clip, models)
-    for name, measure in wanted.items():
+    for name, measure in measures.items():
         if anew:
             cost, clip = timed(read, device)
-            costs["decode"].seconds += cost.seconds if name != next(iter(wanted)) else 0
+            costs["decode"].seconds += cost.seconds if name != next(iter(measures)) else 0
             scene = Scene(clip, models)
         costs[name], result = timed(lambda scene=scene, measure=measure: measure(scene), device)  # type: ignore[misc]
         assert result.score is not None, (name, result.missing)
@@ -333,9 +333,9 @@ def score(path: Path, models: Models, wanted: Mapping[str, Measure], device: str
 
 def best(runs: list[dict[str, Cost]]) -> dict[str, Cost]:
     """Least time and most memory per metric over the clips that follow the first, which warms up."""
-    kept = runs[1:] or runs
+    timed = runs[1:] or runs
     return {
-        name: Cost(min(run[name].seconds for run in kept), max(run[name].memory for run in kept)) for name in kept[0]
+        name: Cost(min(run[name].seconds for run in timed), max(run[name].memory for run in timed)) for name in timed[0]
     }
 
 
@@ -366,7 +366,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--metrics", nargs="+", default=list(measures("vmbench")))
     options = parser.parse_args()
-    clips_wanted = options.clips or (1 if options.device == "cpu" else 3)
+    clip_count = options.clips or (1 if options.device == "cpu" else 3)
     name = torch.cuda.get_device_name() if options.device == "cuda" else f"CPU {platform.machine()}"
     shape = SMALL if options.small else FULL
     if options.small:
@@ -381,16 +381,16 @@ def main() -> None:
         "protocol vmbench": (steered(models, small=options.small), measures("vmbench"), False),
         "protocol vmmetrics": (steered(models, small=options.small), measures("vmmetrics"), False),
     }
-    found: dict[str, dict[str, Cost]] = {}
+    costs: dict[str, dict[str, Cost]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        clips = [Path(folder) / f"{number}.mp4" for number in range(clips_wanted)]
+        clips = [Path(folder) / f"{number}.mp4" for number in range(clip_count)]
         for number, path in enumerate(clips):
             write_clip(path, shape, number)
-        for title, (chosen, wanted, anew) in ways.items():
-            asked = {metric: measure for metric, measure in wanted.items() if metric in options.metrics}
-            found[title] = best([score(path, chosen, asked, options.device, anew=anew) for path in clips])
+        for title, (chosen, chosen_measures, anew) in ways.items():
+            asked = {metric: measure for metric, measure in chosen_measures.items() if metric in options.metrics}
+            costs[title] = best([score(path, chosen, asked, options.device, anew=anew) for path in clips])
     for title in ("protocol vmbench", "protocol vmmetrics"):
-        show(title, found[title], found["released way"], full=not options.small)
+        show(title, costs[title], costs["released way"], full=not options.small)
     for note in models.notes:
         print("note:", note)
 

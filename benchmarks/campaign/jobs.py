@@ -144,7 +144,7 @@ def jobs(material: Material) -> list[Job]:
 
     asking = ["--url", m.url, "--model", "m", "--yes", "--threads", "2"]
     made = f"'{sys.executable}' -I -S '{m.maker}' '{m.clips}/c0.mp4' {{out}} {{prompt}}"
-    found = [
+    all_jobs = [
         Job("score, real metric", score(), "parent", SCORES),
         Job("score", scored_slowly(), "parent", SCORES, fake=True, share=2),
         Job("score, process group", scored_slowly(), "group", SCORES, fake=True, share=2),
@@ -176,12 +176,12 @@ def jobs(material: Material) -> list[Job]:
         ),
     ]
     if find_spec("spacy") and find_spec("en_core_web_sm"):
-        found.append(
+        all_jobs.append(
             Job(
                 "prompts extract", lambda out: ["prompts", "extract", m.captions, "--out", out, "--no-infer"], share=0.5
             )
         )
-    return found
+    return all_jobs
 
 
 def prepare_suite(material: Material, folder: Path) -> None:

@@ -55,12 +55,12 @@ class Cycle:
     faults: list[str] = field(default_factory=list)
     finished: dict[str, set[str]] = field(default_factory=dict)
 
-    def go(self, wanted: int) -> None:
-        """Kill ``wanted`` times at most, then let it end, and compare."""
+    def go(self, kills: int) -> None:
+        """Kill ``kills`` times at most, then let it end, and compare."""
         self.out.mkdir(parents=True)
         with (self.out.parent / "log").open("wb") as log:
             spawn = self.rng.random() < 0.1
-            while self.figures["kills"] < wanted and self._kill_once(log.fileno(), spawn):
+            while self.figures["kills"] < kills and self._kill_once(log.fileno(), spawn):
                 self.check("after a kill")
             for _ in range(2):  # a worker's clip is tried again at the next start
                 code = _wait(self.job.start(self.out, log.fileno(), spawn=spawn))
@@ -201,13 +201,13 @@ def with_material(campaign: Campaign, work: Any) -> None:
             time.sleep(0.05)
         material = Material.make(campaign.scratch / "material", url.read_text())
         watched(lambda: prepare_suite(material, campaign.scratch))
-        found = jobs(material)
-        for job in found:
+        all_jobs = jobs(material)
+        for job in all_jobs:
             first = campaign.scratch / "first" / job.name.replace(" ", "-")
             first.mkdir(parents=True)
             import_what(lambda job=job, first=first: (job.prepare(), command(job.arguments(first))))
         build_commands_once()
-        work(campaign, found)
+        work(campaign, all_jobs)
     finally:
         _kill(server, group=True)
         os.waitpid(server, 0)
@@ -230,13 +230,13 @@ def measure(job: Job, out: Path) -> Reference:
     return Reference(contents(out), len(ended.value), time.monotonic() - begun)
 
 
-def _kill_all(campaign: Campaign, found: list[Job]) -> None:
-    shares = sum(job.share for job in found)
-    for job in found:
-        wanted = round(campaign.kills * job.share / shares) + 1
+def _kill_all(campaign: Campaign, all_jobs: list[Job]) -> None:
+    shares = sum(job.share for job in all_jobs)
+    for job in all_jobs:
+        kills = round(campaign.kills * job.share / shares) + 1
         reference = measure(job, campaign.scratch / "reference" / job.name.replace(" ", "-"))
         number = 0
-        while (left := wanted - _kills(campaign, job)) > 0:
+        while (left := kills - _kills(campaign, job)) > 0:
             number += 1
             key = f"{job.name} {number}"
             if campaign.done(key):

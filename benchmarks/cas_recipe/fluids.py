@@ -34,12 +34,12 @@ def render_fluid(seed: int) -> tuple[Frames, float]:
     rng = np.random.default_rng([seed, 57])
     name = list(KINDS)[seed % len(KINDS)]
     pictures = KINDS[name](rng, round(SECONDS * FPS))
-    moved = _held_by_hand(pictures, rng) if rng.random() < 0.5 else pictures
+    moved = _handheld(pictures, rng) if rng.random() < 0.5 else pictures
     grain = rng.normal(0, 1.2, moved.shape).astype(np.float32)
     return np.clip(moved + grain + 0.5, 0, 255).astype(np.uint8), FPS
 
 
-def _held_by_hand(pictures: Picture, rng: Rng) -> Picture:
+def _handheld(pictures: Picture, rng: Rng) -> Picture:
     """Return the pictures through a camera that drifts, sways and nears a little."""
     width, height = SIZE
     drift, sway, zoom = rng.uniform(-0.04, 0.04, 2) * SIZE, float(rng.uniform(0.3, 1.5)), float(rng.uniform(1.0, 1.12))
@@ -112,11 +112,11 @@ def _fire(rng: Rng, count: int) -> Picture:
     heat = _plume(rng, count, buoyancy=0.10, fade=float(rng.uniform(0.90, 0.95)), swirl=1.2)
     behind = _scenery(rng, float(rng.uniform(0.05, 0.5)))
     tones = np.array([[0, 0, 0], [120, 20, 5], [230, 90, 10], [255, 190, 60], [255, 245, 200]], np.float32)
-    places = np.array([0.0, 0.15, 0.45, 0.9, 1.6])
+    stops = np.array([0.0, 0.15, 0.45, 0.9, 1.6])
     frames = []
     for plane in heat:
         large = cv2.resize(plane, SIZE, interpolation=cv2.INTER_CUBIC)
-        light = np.stack([np.interp(large, places, tones[:, c]) for c in range(3)], -1)
+        light = np.stack([np.interp(large, stops, tones[:, c]) for c in range(3)], -1)
         frames.append(behind * (1 - np.clip(large, 0, 1))[..., None] + light)
     return np.asarray(np.stack(frames), np.float32)
 
@@ -211,9 +211,9 @@ class _Burst:
         if not 0 < age < self.life:
             return
         drag = (1 - np.exp(-1.6 * age)) / 1.6
-        places = self.centre + self.velocity * drag + np.array([0, 18 * age**2])
+        positions = self.centre + self.velocity * drag + np.array([0, 18 * age**2])
         light = (self.tone * (1 - age / self.life)).tolist()
-        for x, y in np.round(places * 8).astype(int).tolist():
+        for x, y in np.round(positions * 8).astype(int).tolist():
             cv2.circle(canvas, (x, y), 9, light, -1, cv2.LINE_AA, shift=3)
 
 
@@ -272,8 +272,8 @@ def _bubbles(rng: Rng, count: int) -> Picture:
         frame = np.asarray(tone * shade[..., None] * (1 + 0.05 * np.sin(1.3 * t)), np.float32)
         x, y = at[:, 0] + 3 * np.sin(4 * t + phase), (at[:, 1] - speed * t) % height
         for i in range(number):
-            place = (round(x[i] * 8), round(y[i] * 8))
-            cv2.circle(frame, place, round(radius[i] * 8), (tone * 1.25).tolist(), 1, cv2.LINE_AA, shift=3)
+            centre = (round(x[i] * 8), round(y[i] * 8))
+            cv2.circle(frame, centre, round(radius[i] * 8), (tone * 1.25).tolist(), 1, cv2.LINE_AA, shift=3)
         slid = 20 * np.sin(0.7 * t) + 40
         surface = foam + (3 * np.sin(0.05 * np.arange(width) + 3 * t)).astype(int)
         matrix = np.array([[1, 0, -slid], [0, 1, 0]], np.float64)

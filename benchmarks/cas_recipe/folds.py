@@ -19,32 +19,32 @@ _APART = 2  # rungs: neighbours are not asked for, clean is held against every r
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Pairs of which one is known to be better, and whether the scores say so.
+    """Pairs of clips with a known order, and whether the scores preserve it.
 
     Attributes:
-        kept: (P,) 1 where the better one scored higher, 1/2 for equal scores, else 0.
+        preserved: (P,) 1 where the better one scored higher, 1/2 for equal scores, else 0.
         sources: (P,) source of the pair.
         kinds: (P,) defect.
-        first_rungs: (P,) rung of the better one, 0 for clean.
-        second_rungs: (P,) rung of the worse one.
+        first_severities: (P,) severity level of the better one, 0 for clean.
+        second_severities: (P,) severity level of the worse one.
     """
 
-    kept: FloatArray
+    preserved: FloatArray
     sources: NDArray[np.str_]
     kinds: NDArray[np.str_]
-    first_rungs: NDArray[np.int64]
-    second_rungs: NDArray[np.int64]
+    first_severities: NDArray[np.int64]
+    second_severities: NDArray[np.int64]
 
     @property
     def share(self) -> float:
         """Share of the pairs kept in order."""
-        return float(self.kept.mean())
+        return float(self.preserved.mean())
 
     def interval(self, rounds: int = 2000, seed: int = 0) -> tuple[float, float]:
         """Return the 95 % interval of :attr:`share`, by drawing sources anew."""
         names = np.unique(self.sources)
-        kept = [self.kept[self.sources == name] for name in names]
-        sums, counts = np.array([k.sum() for k in kept]), np.array([len(k) for k in kept])
+        preserved = [self.preserved[self.sources == name] for name in names]
+        sums, counts = np.array([k.sum() for k in preserved]), np.array([len(k) for k in preserved])
         drawn = np.random.default_rng(seed).integers(len(names), size=(rounds, len(names)))
         shares = sums[drawn].sum(1) / counts[drawn].sum(1)
         low, high = np.quantile(shares, (0.025, 0.975))
@@ -68,18 +68,20 @@ def held_out_scores(
     return scores
 
 
-def order_kept(table: Table, scores: FloatArray) -> Order:
+def order_preserved(table: Table, scores: FloatArray) -> Order:
     """Hold clean clips against every rung, and rungs two apart against each other, within source, group and defect."""
     rows: list[tuple[float, str, str, int, int]] = []
     for group in np.unique(table.groups):
         inside = table.groups == group
         clean = int(np.flatnonzero(inside & (table.kinds == CLEAN))[0])
         for kind in np.unique(table.kinds[inside & (table.rungs > 0)]):
-            rungs = {int(table.rungs[i]): int(i) for i in np.flatnonzero(inside & (table.kinds == kind))}
-            pairs = [(0, rung, clean, i) for rung, i in rungs.items()]
-            pairs += [(r, r + _APART, i, rungs[r + _APART]) for r, i in rungs.items() if r + _APART in rungs]
+            by_severity = {int(table.rungs[i]): int(i) for i in np.flatnonzero(inside & (table.kinds == kind))}
+            pairs = [(0, severity, clean, i) for severity, i in by_severity.items()]
+            pairs += [
+                (r, r + _APART, i, by_severity[r + _APART]) for r, i in by_severity.items() if r + _APART in by_severity
+            ]
             for better, worse, i, j in pairs:
-                kept = 0.5 * (1 + np.sign(scores[i] - scores[j]))
-                rows.append((float(kept), str(table.sources[i]), str(kind), better, worse))
+                preserved = 0.5 * (1 + np.sign(scores[i] - scores[j]))
+                rows.append((float(preserved), str(table.sources[i]), str(kind), better, worse))
     columns = [np.array(column) for column in zip(*rows, strict=True)]
     return Order(*columns)

@@ -24,11 +24,11 @@ from vmmetrics.types import FloatArray
 SEED = 7
 SAMPLES_FROM = 10
 """Number, within its source, that the first sampled group comes after."""
-RUNGS_DRAWN = 9
+LEVELS_DRAWN = 9
 """Rungs in a sampled group, beside the clean clips."""
 FLUID_DEFECTS = ("interleave", "flicker", "freeze_jump", "shuffle")
 """What is a defect even of fire and water: what is done to all of the picture, or to its order."""
-FLUID_RUNGS_DRAWN = 4
+FLUID_LEVELS_DRAWN = 4
 """Rungs in the one group that a fluid has: it is there for its clean clips."""
 QUICKER = (2.0, 6.0)
 """How many times as fast the quick clip of a group is, at least and at most: half a minute in a few seconds."""
@@ -91,27 +91,27 @@ def plan(sources: Sequence[Source], samples: int) -> list[Group]:
     """
     groups = []
     for window in range(samples + 1):
-        for place, source in enumerate(sources):
-            number = 100 * place + (window + SAMPLES_FROM if window else 0)
+        for index, source in enumerate(sources):
+            number = 100 * index + (window + SAMPLES_FROM if window else 0)
             rng = np.random.default_rng([SEED, number])
             jitter = float(rng.uniform(0, 0.2))
-            look = draw_look(rng) if window else LOOKS[_STEP_OF_LOOKS * place % len(LOOKS)]
+            look = draw_look(rng) if window else LOOKS[_STEP_OF_LOOKS * index % len(LOOKS)]
             start = 0.8 * (_STEP_OF_STARTS * window % 1) + jitter
             if not source.fluid:
-                groups.append(Group(number, source, look, start, RUNGS_DRAWN if window else None))
+                groups.append(Group(number, source, look, start, LEVELS_DRAWN if window else None))
             elif not window:
-                groups.append(Group(number, source, look, start, FLUID_RUNGS_DRAWN))
+                groups.append(Group(number, source, look, start, FLUID_LEVELS_DRAWN))
     return groups
 
 
-def measure_groups(groups: Sequence[Group], backbone: Path | None, kept: Path, processes: int) -> Table:
-    """Measure every group that is not in the folder ``kept`` yet, and return all of them."""
-    kept.mkdir(parents=True, exist_ok=True)
-    missing = [group for group in groups if not (kept / group.file).is_file()]
+def measure_groups(groups: Sequence[Group], backbone: Path | None, folder: Path, processes: int) -> Table:
+    """Measure every group that is not in the folder ``folder`` yet, and return all of them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    missing = [group for group in groups if not (folder / group.file).is_file()]
     with ProcessPoolExecutor(max_workers=processes) as pool:
-        for done in [pool.submit(measure_group, group, backbone, kept) for group in missing]:
+        for done in [pool.submit(measure_group, group, backbone, folder) for group in missing]:
             done.result()
-    return read_groups([kept / group.file for group in groups])
+    return read_groups([folder / group.file for group in groups])
 
 
 def read_groups(files: Sequence[Path]) -> Table:
@@ -123,7 +123,7 @@ def read_groups(files: Sequence[Path]) -> Table:
     return Table(*(np.concatenate([part[name] for part in parts]) for name in Table.__slots__))
 
 
-def measure_group(group: Group, backbone: Path | None, kept: Path) -> None:
+def measure_group(group: Group, backbone: Path | None, folder: Path) -> None:
     """Make a group of the ladder and write its numbers."""
     network = _network(backbone)
     frames, fps = _loaded(group.source)
@@ -132,18 +132,18 @@ def measure_group(group: Group, backbone: Path | None, kept: Path) -> None:
     beside = _beside(group, frames, fps)
     defects = FLUID_DEFECTS if group.source.fluid else DEFECTS
     made = members(group.number, group.source.name, clean, look, beside, group.number, group.drawn, defects)
-    rows = [(measure_clip(member.frames, member.fps, network), member.kind, member.rung) for member in made]
-    numbers, kinds, rungs = zip(*rows, strict=True)
+    rows = [(measure_clip(member.frames, member.fps, network), member.kind, member.severity) for member in made]
+    numbers, kinds, severities = zip(*rows, strict=True)
     table = Table(
         np.stack(numbers),
         np.full(len(rows), group.number),
         np.full(len(rows), group.source.name),
         np.array(kinds),
-        np.array(rungs),
+        np.array(severities),
     )
-    partial = kept / f"{group.file}.part.npz"
+    partial = folder / f"{group.file}.part.npz"
     np.savez_compressed(partial, **{name: getattr(table, name) for name in Table.__slots__})
-    partial.replace(kept / group.file)
+    partial.replace(folder / group.file)
 
 
 def _beside(group: Group, frames: Frames, fps: float) -> Beside:

@@ -141,8 +141,8 @@ def _passer(frames: Frames, beside: Beside, rng: Rng) -> Frames:
 def _pace(frames: Frames, beside: Beside, rng: Rng) -> Frames:
     """What moves hurries and lingers; it never stands still."""
     speeds = FINER * np.exp(0.8 * smooth_walk(rng, len(frames), len(frames) / 4))
-    places = np.concatenate([[0], np.cumsum(np.clip(np.round(speeds), 1, FINER**2))]).astype(int)
-    return np.asarray(beside.fine[places[places < len(beside.fine)][: len(frames)]])
+    indices = np.concatenate([[0], np.cumsum(np.clip(np.round(speeds), 1, FINER**2))]).astype(int)
+    return np.asarray(beside.fine[indices[indices < len(beside.fine)][: len(frames)]])
 
 
 def _flames(frames: Frames, _beside: Beside, rng: Rng) -> Frames:
@@ -152,8 +152,8 @@ def _flames(frames: Frames, _beside: Beside, rng: Rng) -> Frames:
     tints = np.array([[255, 150, 40], [200, 200, 205], [190, 215, 235]])
     tint = tints[rng.integers(len(tints))]
     speed, angle = rng.uniform(0.1, 0.5) * size / count, rng.choice([-np.pi / 2, 0.0, np.pi])
-    place = (rng.uniform(0.2, 0.8) * width, rng.uniform(0.3, 0.9) * height)
-    where = bump(frames, np.array(place), rng.uniform(0.45, 0.9) * size)
+    centre = (rng.uniform(0.2, 0.8) * width, rng.uniform(0.3, 0.9) * height)
+    where = bump(frames, np.array(centre), rng.uniform(0.45, 0.9) * size)
     density = np.zeros((count, height, width), np.float32)
     for share in (0.3, 0.15, 0.075):  # eddies, the smaller the shorter their life
         life = max(2.0, share * 2.5 * count)

@@ -84,7 +84,7 @@ class Member:
         group: Number of the group.
         source: Name of the source, by which folds are held out.
         kind: Defect, ``"clean"``, or ``"clean: "`` and the harmless change.
-        rung: 0 for clean, else 1..:data:`SEVERITY_LEVELS`.
+        severity: 0 for clean, else 1..:data:`SEVERITY_LEVELS`.
         frames: The clip.
         fps: Frames per second.
     """
@@ -92,14 +92,14 @@ class Member:
     group: int
     source: str
     kind: str
-    rung: int
+    severity: int
     frames: Frames
     fps: float
 
     @property
     def level(self) -> int:
         """0 (Bad) to 4 (Perfect)."""
-        return PERFECT - self.rung
+        return PERFECT - self.severity
 
 
 def cut_window(frames: Frames, fps: float, look: Look, start: float) -> Frames:
@@ -142,24 +142,24 @@ def members(
     """
     motion = float(np.abs(np.diff(clean.astype(np.int16), axis=0)).mean()) if len(clean) > 1 else 0.0
 
-    def member(kind: str, rung: int, frames: Frames) -> Member:
-        return Member(group, source, kind, rung, _store(frames, look), look.fps)
+    def member(kind: str, severity: int, frames: Frames) -> Member:
+        return Member(group, source, kind, severity, _store(frames, look), look.fps)
 
     yield member(CLEAN, 0, clean)
     for number, (name, change) in enumerate(HARMLESS.items()):
         yield member(f"{CLEAN}: {name}", 0, change(clean, beside, np.random.default_rng([seed, 1000 + number])))
     visible = [n for n in defects if n not in TIMINGS or motion >= LEAST_MOTION]
-    rungs = [(name, rung) for name in visible for rung in range(1, SEVERITY_LEVELS + 1)]
+    severities = [(name, severity) for name in visible for severity in range(1, SEVERITY_LEVELS + 1)]
     if drawn is not None:
-        rungs = [rungs[i] for i in np.random.default_rng([seed, 2000]).permutation(len(rungs))[:drawn]]
-    for name, rung in rungs:
+        severities = [severities[i] for i in np.random.default_rng([seed, 2000]).permutation(len(severities))[:drawn]]
+    for name, severity in severities:
         rng = np.random.default_rng([seed, DEFECTS.index(name)])
-        yield member(name, rung, inject(name, clean, rung, look.fps, rng))
+        yield member(name, severity, inject(name, clean, severity, look.fps, rng))
 
 
-def inject(name: str, frames: Frames, rung: int, fps: float, rng: np.random.Generator) -> Frames:
-    """Return ``frames`` with the defect ``name`` at ``rung`` (1..:data:`SEVERITY_LEVELS`)."""
-    strength = rung / SEVERITY_LEVELS
+def inject(name: str, frames: Frames, severity: int, fps: float, rng: np.random.Generator) -> Frames:
+    """Return ``frames`` with the defect ``name`` at ``severity`` (1..:data:`SEVERITY_LEVELS`)."""
+    strength = severity / SEVERITY_LEVELS
     if name in TIMINGS:
         return np.asarray(frames[TIMINGS[name](len(frames), strength, fps, rng)])
     return MOTIONS[name](frames, strength, fps, rng)

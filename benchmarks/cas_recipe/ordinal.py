@@ -81,10 +81,10 @@ def fit(table: Table, settings: Settings | None = None, chosen: NDArray[np.bool_
     loss = _Loss(design, table.rungs, pairs_of(table), settings)
     start = np.concatenate([np.full(design.shape[1], _FIRST_WEIGHT), np.zeros(LEVEL_COUNT - 1)])
     bounds = [(0.0, None)] * design.shape[1] + [(None, None)] * (LEVEL_COUNT - 1)
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": ROUNDS})
+    solution = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": ROUNDS})
     weights = np.zeros((len(ramps), len(centre)))
-    weights[:, used] = found.x[: design.shape[1]].reshape(len(ramps), -1)
-    return OrdinalModel(centre, slope, scale, weights, _thresholds(found.x[design.shape[1] :]))
+    weights[:, used] = solution.x[: design.shape[1]].reshape(len(ramps), -1)
+    return OrdinalModel(centre, slope, scale, weights, _thresholds(solution.x[design.shape[1] :]))
 
 
 def _usual(clean: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -104,10 +104,12 @@ def pairs_of(table: Table) -> _Pairs:
         rows: list[int] = np.flatnonzero(table.groups == group).tolist()
         clean = [i for i in rows if table.rungs[i] == 0]
         for kind in np.unique(table.kinds[rows]):
-            rungs = sorted((i for i in rows if table.kinds[i] == kind and table.rungs[i]), key=lambda i: table.rungs[i])
-            for i in rungs:
+            severities = sorted(
+                (i for i in rows if table.kinds[i] == kind and table.rungs[i]), key=lambda i: table.rungs[i]
+            )
+            for i in severities:
                 pairs += [(i, c, 1.0 if table.kinds[c] == CLEAN else _HARMLESS_WEIGHT) for c in clean]
-            for better, lower in combinations(rungs, 2):
+            for better, lower in combinations(severities, 2):
                 near = table.rungs[lower] - table.rungs[better] == 1
                 pairs.append((lower, better, _NEIGHBOUR_WEIGHT if near else 1.0))
     columns = [np.array(column) for column in zip(*pairs, strict=True)]
@@ -118,10 +120,10 @@ def pairs_of(table: Table) -> _Pairs:
 class _Loss:
     """The loss and its gradient."""
 
-    def __init__(self, design: FloatArray, rungs: NDArray[np.int64], pairs: _Pairs, settings: Settings) -> None:
-        self.design, self.rungs, self.pairs, self.settings = design, rungs, pairs, settings
-        share = np.bincount(rungs, minlength=LEVEL_COUNT) / len(rungs)
-        self.level_weights = 1 / np.maximum(share, 1e-9)[rungs]
+    def __init__(self, design: FloatArray, severities: NDArray[np.int64], pairs: _Pairs, settings: Settings) -> None:
+        self.design, self.rungs, self.pairs, self.settings = design, severities, pairs, settings
+        share = np.bincount(severities, minlength=LEVEL_COUNT) / len(severities)
+        self.level_weights = 1 / np.maximum(share, 1e-9)[severities]
         self.level_weights /= self.level_weights.sum()
 
     def __call__(self, values: FloatArray) -> tuple[float, FloatArray]:

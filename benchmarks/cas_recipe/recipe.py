@@ -14,7 +14,7 @@ from pathlib import Path
 
 import cv2
 
-from benchmarks.cas_recipe.folds import held_out_scores, order_kept
+from benchmarks.cas_recipe.folds import held_out_scores, order_preserved
 from benchmarks.cas_recipe.groups import Table, measure_groups, plan
 from benchmarks.cas_recipe.ordinal import fit
 from benchmarks.cas_recipe.sources import listed_sources
@@ -24,25 +24,25 @@ RENDERS = 6
 FLUIDS = 24
 SAMPLES = 2
 FOOTAGE = Path(__file__).resolve().parents[3] / "shared" / "real-clips"
-KEPT = Path("cas-ladder")
+FOLDER = Path("cas-ladder")
 
 
-def measured_ladder(footage: Path, kept: Path, processes: int) -> Table:
-    """Return the whole ladder, measured; what lies in ``kept`` is not measured again."""
-    return measure_groups(plan(listed_sources(footage, RENDERS, FLUIDS), SAMPLES), None, kept, processes)
+def measured_levels(footage: Path, folder: Path, processes: int) -> Table:
+    """Return the whole ladder, measured; what lies in ``folder`` is not measured again."""
+    return measure_groups(plan(listed_sources(footage, RENDERS, FLUIDS), SAMPLES), None, folder, processes)
 
 
 def main() -> None:
     """Run the recipe and say how well it went."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--footage", type=Path, default=FOOTAGE, help="folder with the listed files")
-    parser.add_argument("--kept", type=Path, default=KEPT, help="folder for measured groups; found again on a rerun")
+    parser.add_argument("--kept", type=Path, default=FOLDER, help="folder for measured groups; found again on a rerun")
     parser.add_argument("--output", type=Path, default=weights_folder() / "embedded" / "cas_ladder.npz")
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
     cv2.setNumThreads(1)  # one process per core is faster than threads within each; workers inherit it
-    table = measured_ladder(options.footage, options.kept, options.processes)
-    order = order_kept(table, held_out_scores(table))
+    table = measured_levels(options.footage, options.kept, options.processes)
+    order = order_preserved(table, held_out_scores(table))
     low, high = order.interval()
     sys.stdout.write(f"{len(table.rungs)} clips; order kept on {order.share:.3f} [{low:.3f}, {high:.3f}] of pairs of ")
     sys.stdout.write(f"unseen sources\nwriting {options.output}\n")

@@ -56,11 +56,11 @@ class Rule:
     reason: str = ""
     used: int = 0
 
-    def allows(self, found: Difference) -> bool:
+    def allows(self, difference: Difference) -> bool:
         """Say whether a difference is one of these."""
-        if not fnmatchcase(found.case, self.case) or not re.search(self.path, found.path):
+        if not fnmatchcase(difference.case, self.case) or not re.search(self.path, difference.path):
             return False
-        return re.search(self.text, f"{found.before} => {found.after}") is not None
+        return re.search(self.text, f"{difference.before} => {difference.after}") is not None
 
 
 def compare_folders(before: Path, after: Path, allow: Path | None, most: int) -> int:
@@ -74,17 +74,17 @@ def compare_folders(before: Path, after: Path, allow: Path | None, most: int) ->
         case, family = name.with_suffix("").as_posix(), name.parts[0]
         compared[family] += 1
         left: list[Difference] = []
-        for found in differences(case, _read(before / name), _read(after / name)):
-            rule = next((rule for rule in rules if rule.allows(found)), None)
+        for difference in differences(case, _read(before / name), _read(after / name)):
+            rule = next((rule for rule in rules if rule.allows(difference)), None)
             if rule is None:
-                left.append(found)
+                left.append(difference)
             else:
                 rule.used += 1
                 allowed[family] += 1
         open_[family] += len(left)
         _show(case, left, most)
-    known = {case.key for case in chosen([])}
-    gone = sorted(known - {name.with_suffix("").as_posix() for name in names})
+    expected = {case.key for case in chosen([])}
+    gone = sorted(expected - {name.with_suffix("").as_posix() for name in names})
     print("\nfamily        cases  differences  allowed")
     for family, count in compared.items():
         print(f"{family:12}  {count:5}  {open_[family]:11}  {allowed[family]:7}")
@@ -110,14 +110,14 @@ def _read(file: Path) -> Any:
     return AGAIN.value(json.loads(file.read_text())) if file.exists() else ABSENT
 
 
-def _show(case: str, found: list[Difference], most: int) -> None:
-    if not found:
+def _show(case: str, differences: list[Difference], most: int) -> None:
+    if not differences:
         return
-    print(f"\n{case}: {len(found)} differences")
-    for one in found[:most]:
+    print(f"\n{case}: {len(differences)} differences")
+    for one in differences[:most]:
         print(f"  {one.path}\n    - {one.before[:400]}\n    + {one.after[:400]}")
-    if len(found) > most:
-        print(f"  ... and {len(found) - most} more")
+    if len(differences) > most:
+        print(f"  ... and {len(differences) - most} more")
 
 
 def differences(case: str, before: Any, after: Any, path: str = "") -> Iterator[Difference]:

@@ -20,8 +20,8 @@ FRAMES, SHORT_SIDE = 32, 240
 
 def spread(paths: Iterable[Path], count: int) -> list[Path]:
     """Choose paths that lie evenly in their sorted order."""
-    found = sorted(paths)
-    return [found[(2 * n + 1) * len(found) // (2 * count)] for n in range(count)] if found else []
+    paths_sorted = sorted(paths)
+    return [paths_sorted[(2 * n + 1) * len(paths_sorted) // (2 * count)] for n in range(count)] if paths_sorted else []
 
 
 def samples(only: str = "") -> Input:

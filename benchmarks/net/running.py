@@ -61,12 +61,12 @@ def _check_tree(tree: Path) -> None:
     """Make sure that the tree's own package answers, and build matplotlib's list of fonts once."""
     code = "import vmmetrics, matplotlib.font_manager; print(vmmetrics.__file__)"
     there = tempfile.gettempdir()  # not the current folder, which would go first
-    found = subprocess.run(
+    status = subprocess.run(
         [sys.executable, "-c", code], cwd=there, env=_environment(tree, Path.home()), capture_output=True,
         text=True, check=True,
     ).stdout.strip()  # fmt: skip
-    if not Path(found).resolve().is_relative_to(tree):
-        raise SystemExit(f"{found} would answer, not {tree}")
+    if not Path(status).resolve().is_relative_to(tree):
+        raise SystemExit(f"{status} would answer, not {tree}")
 
 
 def _file(out: Path, case: Case) -> Path:
@@ -90,8 +90,8 @@ def _record(case: Case, tree: Path, out: Path, scratch: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     for part in ("in", "out", "home"):
         (folder / part).mkdir(parents=True)
-    for place in case.inputs:
-        place(folder / "in")
+    for source in case.inputs:
+        source(folder / "in")
     normaliser = Normaliser({folder: "<WORK>", tree: "<TREE>", ROOT: "<NET>", Path(sys.prefix): "<VENV>"})
     with ExitStack() as stack:
         if case.endpoint:
@@ -128,9 +128,9 @@ def _environment(tree: Path, home: Path, columns: int = 160) -> dict[str, str]:
 
 def _run(command: str, case: Case, tree: Path, folder: Path, normaliser: Normaliser) -> dict[str, Any]:
     words = shlex.split(command.replace("{url}", f"http://127.0.0.1:{case.port}/v1"))
-    said = b""
+    output = b""
     if len(words) > 2 and words[-2] == "<":
-        said, words = (folder / words[-1]).read_bytes(), words[:-2]
+        output, words = (folder / words[-1]).read_bytes(), words[:-2]
     program = [str(PROBES / f"{words[0][1:]}.py"), *words[1:]] if words[0][0] == "@" else ["-m", "vmmetrics", *words]
     environment = _environment(tree, folder / "home", case.columns)
     child = subprocess.Popen(
@@ -139,7 +139,7 @@ def _run(command: str, case: Case, tree: Path, folder: Path, normaliser: Normali
     )  # fmt: skip
     UNDER_WAY.add(child)
     try:
-        shown = child.communicate(said, LIMIT)
+        shown = child.communicate(output, LIMIT)
     except subprocess.TimeoutExpired:
         child.kill()
         child.communicate()

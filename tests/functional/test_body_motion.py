@@ -40,7 +40,7 @@ def test_a_still_person_scores_one() -> None:
     pixels = standing()
     maps = evidence(pixels)
     assert set(maps) == set(MOTION_REASONS)
-    for reason in ("trembles", "slides or floats", "jolted"):
+    for reason in ("jitters", "slides or floats", "jolted"):
         judged = np.isfinite(maps[reason])
         assert judged.any()
         np.testing.assert_allclose(maps[reason][judged], 0, atol=1e-9)
@@ -54,11 +54,11 @@ def test_a_forearm_that_alternates_reads_its_amplitude() -> None:
     pixels[::2, 9, 1] += amplitude * 100
     pixels[1::2, 9, 1] -= amplitude * 100
     maps = evidence(pixels)
-    forearm = maps["trembles"][:, list(PARTS).index("left forearm")]
+    forearm = maps["jitters"][:, list(PARTS).index("left forearm")]
     fine, coarse = 8 * amplitude / np.sqrt(20), 2 * amplitude
     allowed = 0.02 + 0.6 / 100 + 2500 / FPS**4 + 0.3 * coarse
     np.testing.assert_allclose(forearm, fine / allowed, rtol=0.1)  # 0.1: the torso length is itself estimated
-    others = np.delete(maps["trembles"], list(PARTS).index("left forearm"), axis=1)
+    others = np.delete(maps["jitters"], list(PARTS).index("left forearm"), axis=1)
     assert not (others > 1).any()
 
 
@@ -152,8 +152,8 @@ def test_neither_position_nor_size_matter(name: str, seed: int, scale: float, sh
         np.testing.assert_allclose(moved[reason], maps[reason], rtol=1e-6, atol=1e-9)
     for reason in MOTION_REASONS[1:]:
         np.testing.assert_allclose(larger[reason], maps[reason], rtol=1e-6, atol=1e-9)
-    judged = np.isfinite(maps["trembles"])  # of which more pixels show more
-    assert ((larger["trembles"] >= maps["trembles"])[judged] == (scale >= 1)).all()
+    judged = np.isfinite(maps["jitters"])  # of which more pixels show more
+    assert ((larger["jitters"] >= maps["jitters"])[judged] == (scale >= 1)).all()
 
 
 @pytest.mark.parametrize("name", sorted(DEFECTS))
@@ -190,4 +190,4 @@ def test_what_is_not_seen_is_not_judged() -> None:
     pixels[..., 0] += 10.0 * np.arange(FRAMES)[:, None, None]
     maps = body_motion(pixels, scores, FPS)
     assert np.isnan(maps["slides or floats"]).all()
-    assert np.isnan(maps["trembles"][:, 0, list(PARTS).index("left calf")]).all()
+    assert np.isnan(maps["jitters"][:, 0, list(PARTS).index("left calf")]).all()

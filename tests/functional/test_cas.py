@@ -26,7 +26,7 @@ def test_worked_by_hand():
     # 0.2 * 0.25 + 0.8 * 0.75 = 0.65
     result = commonsense_adherence_score([0, 0.2, 0, 0.8, 0])
     assert result.score == pytest.approx(0.65, abs=1e-12)
-    assert result.events[0].reason == "motion judged Good"
+    assert result.events[0].reason == "motion classified as Good"
     assert commonsense_adherence_score([0, 0, 0, 0, 1]).events == ()
 
 

@@ -118,13 +118,13 @@ def test_pop_in():
         (_object(scale=np.maximum(1 - FRAMES / 25, 0.02), seen=FRAMES < 23), "became too small to see"),
         (_object(scale=np.clip(FRAMES / 25, 0.02, 1), seen=FRAMES > 5), "grew from too small to see"),
         (_object(seen=FRAMES < 15, visible=np.ones(T, bool)), "detection error: still visible"),
-        (_object(seen=FRAMES > 15, visible=np.ones(T, bool)), "detection error: visible before"),
-        (_object(seen=(FRAMES < 15) | (FRAMES > 16)), "detection error: for a moment only"),
+        (_object(seen=FRAMES > 15, visible=np.ones(T, bool)), "detection error: visible earlier"),
+        (_object(seen=(FRAMES < 15) | (FRAMES > 16)), "detection error: under 3 frames"),
         (
             _object(seen=(FRAMES < 15) | (FRAMES > 25), occluded=(FRAMES >= 15) & (FRAMES <= 25)),
-            "hidden behind something",
+            "occluded",
         ),
-        (_object(seen=FRAMES < 15, occluded=FRAMES >= 15), "hidden behind something"),
+        (_object(seen=FRAMES < 15, occluded=FRAMES >= 15), "occluded"),
     ],
 )
 def test_explained_changes_cost_nothing(item, excuse):
@@ -137,7 +137,7 @@ def test_gone_when_the_occluder_has_passed():
     result = _score(_object(seen=FRAMES < 10, occluded=(FRAMES >= 10) & (FRAMES < 20)))
     assert result.score == 0.0
     assert [(event.reason, event.frames, event.excuse) for event in result.events] == [
-        ("vanished", (10,), "hidden behind something"),
+        ("vanished", (10,), "occluded"),
         ("vanished without cause", (20,), None),
     ]
 

@@ -50,4 +50,4 @@ def test_the_record_keeps_it():
 
 
 def test_without_a_classifier_it_is_missing():
-    assert cas.measure(scene(None)).missing == "this preset has no commonsense classifier yet"
+    assert cas.measure(scene(None)).missing == "this preset has no commonsense classifier"

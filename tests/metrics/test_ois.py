@@ -106,7 +106,7 @@ def test_a_stretched_limb_is_found_though_landmarks_shrink_it(limb: int, factor:
     assert [event.target for event in result.events] == [OUTER_PARTS[limb]]
     assert abs(result.events[0].frames[0] - 10) <= 2
     assert abs(result.events[0].frames[-1] - 19) <= 2
-    assert result.events[0].reason == "reaches farther than it can"
+    assert result.events[0].reason == "silhouette too long"
 
 
 @pytest.mark.parametrize("limb", range(4))
@@ -115,9 +115,9 @@ def test_a_limb_gone_is_found_though_landmarks_are_unsure(limb: int) -> None:
     silhouettes = cast(np.ndarray, poses.silhouettes)
     silhouettes[8:21, 0, limb] = (5.0, 8.0, 0.1)
     poses.scores[8:21, 0, ENDS[limb]] = 0.1
-    found = deviations(poses)["gone"][:, list(PARTS).index(OUTER_PARTS[limb])]
+    found = deviations(poses)["missing"][:, list(PARTS).index(OUTER_PARTS[limb])]
     np.testing.assert_array_equal(np.flatnonzero(found > 1), np.arange(8, 21))
-    assert ois.measure(scene_with(poses), "vmmetrics").events[0].reason == "gone"
+    assert ois.measure(scene_with(poses), "vmmetrics").events[0].reason == "missing"
 
 
 def test_a_limb_hidden_before_the_body_is_not_gone() -> None:

@@ -25,7 +25,7 @@ def test_ours_can_be_computed_and_are_described() -> None:
     known = registered()
     assert tuple(sorted(known)) == METRICS == ("cas", "mss", "ois", "pas", "tcs")
     for metric in known.values():
-        assert callable(registry._named(str(metric.measure)))
+        assert callable(registry._resolve(str(metric.measure)))
         assert metric.title
         assert metric.question
         assert metric.column == metric.key
@@ -53,7 +53,7 @@ def test_nobody_replaces_another_metric() -> None:
 
 
 def test_it_reads_only_results_that_there_will_be() -> None:
-    with pytest.raises(ValueError, match="reads the result of 'yours', which is no metric"):
+    with pytest.raises(ValueError, match="reads the result of 'yours', which is not registered"):
         register(Metric("mine", "of mine", half, after=("yours",)))
     register(Metric("mine", "of mine", half, after=("pas",)))
 
@@ -82,7 +82,7 @@ def test_a_plugin_is_run_once_and_known_by_its_hash(tmp_path: Path) -> None:
     [
         ("x = (", "SyntaxError"),
         ("raise OSError('no such thing')", "OSError: no such thing"),
-        ("x = 1", "registers no metric; let it call vmmetrics.metrics.register"),
+        ("x = 1", "registers no metric; call vmmetrics.metrics.register in it"),
         (PLUGIN.format(key="cas"), "already a metric called 'cas'"),
     ],
 )

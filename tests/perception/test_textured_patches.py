@@ -93,6 +93,6 @@ def test_a_cut_between_two_shots_is_no_vanishing_and_one_in_every_frame_is() -> 
 def test_noise_and_plain_frames_are_missing_with_a_reason() -> None:
     rng = np.random.default_rng(0)
     noise = rng.integers(0, 256, (9, 15, 20, 3)).astype(np.uint8).repeat(16, 1).repeat(16, 2)
-    assert "hardly a point" in (judged(noise).missing or "")
+    assert "too few points can be tracked" in (judged(noise).missing or "")
     plain = np.full((9, 240, 320, 3), 90, np.uint8) + rng.integers(0, 3, (9, 240, 320, 3)).astype(np.uint8)
     assert "too little texture" in (judged(plain).missing or "")

@@ -126,7 +126,7 @@ class FakeSuite:
         errors: dict[str, str] = {}
         for metric in self.metrics:
             if metric == "cas" and not os.environ.get("FAKE_SUITE_CAS"):
-                results[metric] = MetricResult(None, "this preset has no commonsense classifier yet")
+                results[metric] = MetricResult(None, "this preset has no commonsense classifier")
             elif metric == "ois" and "noone" in name:
                 results[metric] = MetricResult(None, "no person")
             elif metric == "mss" and "badmss" in name and not os.environ.get("FAKE_SUITE_MENDED"):

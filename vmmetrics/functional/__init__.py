@@ -1,9 +1,8 @@
 """The five metrics as pure functions: arrays in, numbers and events out.
 
-Every function takes numpy arrays, touches no model and no file, and knows two definitions under one switch:
-``protocol="vmmetrics"`` (the default: the paper's formula with the quirks of its released code mended) and
-``protocol="vmbench"`` (what that released code computes, decision for decision). ``docs/protocols.md`` lists
-every difference with its reason.
+Every function takes numpy arrays, uses no model and no file, and implements two definitions:
+``protocol="vmmetrics"`` (the default: the paper's formula without the quirks of its released code) and
+``protocol="vmbench"`` (exactly the released code). ``docs/protocols.md`` lists every difference with its reason.
 """
 
 from vmmetrics.functional.cas import commonsense_adherence_score

@@ -1,4 +1,4 @@
-"""What every scoring function asks of its arguments, said in one voice: "Expected ... but got ..."."""
+"""Argument checks shared by the scoring functions, with messages of the form "Expected ... but got ..."."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How a whole body moves as no body can: what OIS sees beyond the shape of its parts.
+"""Implausible motion of a whole body, the part of OIS beyond the shape of single parts.
 
-Lengths are torso lengths of the person at that moment (about half a metre, so that gravity is about 20 of them per
-second squared); where the camera's motion is given it is taken out first.
+Lengths are torso lengths of the person in that frame (about half a metre, so that gravity is about 20 of them per
+second squared); the camera's motion is compensated where it is known.
 """
 
 from __future__ import annotations
@@ -25,90 +25,95 @@ from vmmetrics.functional.limbs import (
 )
 from vmmetrics.types import BoolArray, FloatArray
 
-MOTION_REASONS = ("trembles", "slides or floats", "jolted", "bends backwards")
+MOTION_REASONS = ("jitters", "slides or floats", "jolted", "bends backwards")
+"""Event reasons."""
 
 EARS, SHOULDERS, HIPS, FEET = (3, 4), (5, 6), (11, 12), (15, 16)
 FEWEST = 8
-"""Frames, at :data:`FASTEST_FPS` or fewer a second, below which nothing is said."""
+"""Least number of frames, at :data:`FASTEST_FPS` or less, for a measurement."""
 FASTEST_FPS = 30.0
-"""Frames per second above which frames are compared at the distance of this rate."""
+"""Frame rate, frames per second, above which frames are compared at the distance of this rate."""
 
-# Trembling
+# Jitter
 TREMBLE_SECONDS = 0.5
-"""Window of the running medians."""
+"""Window of the running medians, seconds."""
 TREMBLE_NOISE = 0.02
-"""Torso lengths: high-frequency movement of a part from frame to frame that landmark noise has on clean footage."""
+"""High-frequency movement of a part by landmark noise on clean footage, torso lengths per frame."""
 TREMBLE_PIXELS = 0.6
-"""The same in pixels, which counts where people are small."""
+"""The same in pixels, for small people."""
 TREMBLE_SHARE = 0.3
-"""Of the movement from frame to frame, what may be of high frequency: fast motion sampled slowly."""
+"""Allowed high-frequency share of the movement between frames: fast motion sampled slowly."""
 TREMBLE_SNAP = 2500.0
-"""Times a frame's duration to the fourth: torso lengths that rendered runners reach where frames are few."""
+"""Allowed high-frequency movement at low frame rates, torso lengths per frame duration to the fourth power, from
+rendered runners."""
 TREMBLE_BODY = 0.75
-"""Of what one part may, what the median of all parts may: noise strikes single parts, a body trembles as a whole."""
+"""Limit for the median of all parts, relative to that of one part: noise affects single parts, jitter the body."""
 WHOLE = 6
-"""Parts in view from which their median says something of the body."""
+"""Least number of parts in view for their median."""
 
 # Sliding and floating
 STANDING = (0.7, 1.1)
-"""Torso lengths from hips up to shoulders, and from the lower ankle up to the hips, from which a person stands."""
+"""Height of the shoulders above the hips, and of the hips above the lower ankle, from which a person stands, torso
+lengths."""
 STEP_SECONDS = 0.17
-"""Window over which a foot's speed is taken: short against the stance of a runner (0.2 s)."""
+"""Window of a foot's speed, seconds: shorter than the stance of a runner (0.2 s)."""
 SLIDE_SPEED = 0.6
-"""Torso lengths per second of the slower foot."""
+"""Allowed speed of the slower foot, torso lengths per second."""
 SLIDE_CAMERA = 0.3
-"""Of the camera's own speed at the foot, what its estimate and parallax may leave."""
+"""Allowance for parallax and errors of the camera motion, as a share of the camera's speed at the foot."""
 SLIDE_SECONDS = 0.4
-"""Shortest time without a resting foot; a runner is in the air for 0.15 s."""
+"""Shortest time without a resting foot, seconds; a runner is in the air for 0.15 s."""
 FALL_SECONDS = 0.25
-"""Window over which the hips' acceleration is taken."""
+"""Window of the hips' acceleration, seconds."""
 GRAVITY = (12.0, 55.0)
-"""Torso lengths per second squared within which grown-ups (20) and children (35) fall; a walker's hips reach 6."""
+"""Range of acceleration of falling adults (20) and children (35), torso lengths per second squared; a walker's hips
+reach 6."""
 
 # Jolts
 JOLT = 150.0
-"""Torso lengths per second squared that shoulders and hips may be accelerated by: a small child landing on a bed."""
+"""Allowed acceleration of shoulders and hips, torso lengths per second squared: a small child landing on a bed."""
 JOLT_NOISE = 0.22
-"""Torso lengths that they may depart from an even path in one frame."""
+"""Allowed deviation from an even path in one frame, torso lengths."""
 JOLT_SHARE = 0.5
-"""Of their usual movement from frame to frame, what they may depart from it, for the noise of fast motion."""
+"""Allowed deviation as a share of the usual movement between frames, for the noise of fast motion."""
 JOLT_SECONDS = 1.0
-"""Window of the running median of that movement."""
+"""Window of the running median of that movement, seconds."""
 JOLT_FRAMES = 5
-"""Window of the running median of their path: one that is back after two frames was seen wrongly, or the frames are."""
+"""Window of the running median of the path, frames: deviations of up to two frames are landmark errors."""
 JOLT_CAMERA = 0.3
-"""Of the camera's own acceleration, what its estimate may leave."""
+"""Allowance for errors of the camera motion, as a share of the camera's acceleration."""
 
 # Joints past straight
 BACKWARDS = {"knee": 25.0, "elbow": 50.0}
-"""Degrees past straight."""
+"""Allowed angle past straight, degrees."""
 BACKWARDS_SECONDS = 0.3
-"""Shortest time."""
+"""Window of the running median of the angle, seconds."""
 SIDE_VIEW = 0.4
-"""Torso lengths between the shoulders, and between the hips, up to which a person is seen from the side."""
+"""Largest distance between the shoulders, and between the hips, of a person in side view, torso lengths."""
 NOSE_AHEAD = 0.12
-"""Torso lengths that the nose is ahead of the ears in a person seen from the side."""
+"""Least distance of the nose ahead of the ears in side view, torso lengths."""
 IN_VIEW = 0.75
-"""Of their full length, what both bones of the joint show where their angle is judged."""
+"""Least visible share of the full length of both bones of a judged joint."""
 BONES = {"knee": ("thigh", "calf"), "elbow": ("upper arm", "forearm")}
+"""The two bones of each joint."""
 
 
 def body_motion(
     keypoints: FloatArray, scores: FloatArray, fps: float, homographies: FloatArray | None = None
 ) -> dict[str, FloatArray]:
-    """Measure what is implausible in the motion of people.
+    """Measure the implausibility of the motion of people.
 
     Args:
-        keypoints: (T, P, 17, 2) float64 pixels in COCO order, anything where the score is not above
+        keypoints: (T, P, 17, 2) float64 pixels in COCO order, any value where the score is not above
             :data:`~vmmetrics.functional.limbs.CONFIDENT`.
         scores: (T, P, 17) float64.
         fps: Frames per second.
         homographies: (T-1, 3, 3) camera motion, pixels of frame t to pixels of frame t+1, NaN where unknown; None for
-            a camera that stands still.
+            a static camera.
 
     Returns:
-        Entries of :data:`MOTION_REASONS` to (T, P, 12) float64, measured over allowed, above 1 where that part is at
-        fault, NaN where nothing is known; the ``evidence`` of
+        Entries of :data:`MOTION_REASONS` to (T, P, 12) float64, measured over allowed value, above 1 where that part
+        is at fault, NaN where unknown; the ``evidence`` of
         :func:`~vmmetrics.functional.object_integrity_score`.
     """
     camera = np.tile(np.eye(3), (max(len(keypoints) - 1, 0), 1, 1)) if homographies is None else homographies
@@ -118,7 +123,7 @@ def body_motion(
 
 
 def _person(keypoints: FloatArray, scores: FloatArray, fps: float, camera: FloatArray) -> dict[str, FloatArray]:
-    """(T, 17, 2) and (T, 17) of one person to a (T, 12) map per reason."""
+    """Return a (T, 12) map per reason from keypoints (T, 17, 2) and scores (T, 17) of one person."""
     out = {reason: np.full((len(keypoints), len(PARTS)), np.nan) for reason in MOTION_REASONS}
     points, lengths = usable_keypoints(keypoints, scores)
     if not np.isfinite(lengths).any() or len(points) < FEWEST * _stride(fps):
@@ -126,7 +131,7 @@ def _person(keypoints: FloatArray, scores: FloatArray, fps: float, camera: Float
     scale = person_scale(lengths)
     seen = np.isfinite(lengths)
     moves, drifts = ground_moves(points, scale, camera)
-    out["trembles"] = trembling(part_vectors(points) / scale[:, None, None], scale, fps)
+    out["jitters"] = trembling(part_vectors(points) / scale[:, None, None], scale, fps)
     legs = [part for part, name in enumerate(PARTS) if name.endswith(("thigh", "calf"))]
     out["slides or floats"][:, legs] = sliding(points / scale[:, None, None], moves, drifts, fps)[:, None]
     out["jolted"] = np.where(seen, jolts(moves, drifts, fps)[:, None], np.nan)
@@ -137,7 +142,7 @@ def _person(keypoints: FloatArray, scores: FloatArray, fps: float, camera: Float
 
 
 def ground_moves(points: FloatArray, scale: FloatArray, camera: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Split the movement of keypoints from frame to frame into their own and the camera's.
+    """Split the movement of keypoints between frames into their own and the camera's.
 
     Args:
         points: (T, 17, 2) pixels, NaN where not judged.
@@ -145,7 +150,7 @@ def ground_moves(points: FloatArray, scale: FloatArray, camera: FloatArray) -> t
         camera: (T-1, 3, 3) pixels of frame t to pixels of frame t+1, NaN where unknown.
 
     Returns:
-        Their own and the camera's, each (T-1, 17, 2) torso lengths.
+        Own movement and the camera's, each (T-1, 17, 2) torso lengths.
     """
     ones = np.ones((*points[:-1].shape[:2], 1))
     carried = np.einsum("tij,tkj->tki", camera, np.concatenate([points[:-1], ones], axis=-1))
@@ -154,9 +159,9 @@ def ground_moves(points: FloatArray, scale: FloatArray, camera: FloatArray) -> t
 
 
 def trembling(parts: FloatArray, scale: FloatArray, fps: float) -> FloatArray:
-    """Compare the high-frequency movement of each part with what noise and fast motion explain.
+    """Measure the jitter of each part relative to that of noise and fast motion.
 
-    The third difference over time leaves what alternates from frame to frame; its median over a window, what lasts.
+    The third difference over time is the movement that alternates between frames; its median over a window lasts.
 
     Args:
         parts: (T, 12, 2) torso lengths from one end of each part to the other, NaN where not judged.
@@ -164,7 +169,7 @@ def trembling(parts: FloatArray, scale: FloatArray, fps: float) -> FloatArray:
         fps: Frames per second.
 
     Returns:
-        (T, 12) measured over allowed.
+        (T, 12) measured over allowed value.
     """
     stride = _stride(fps)
     third = (
@@ -181,9 +186,9 @@ def trembling(parts: FloatArray, scale: FloatArray, fps: float) -> FloatArray:
 
 
 def sliding(positions: FloatArray, moves: FloatArray, drifts: FloatArray, fps: float) -> FloatArray:
-    """Compare the speed of the slower foot of one who stands with that of a foot at rest.
+    """Measure foot sliding: the speed of the slower foot of a standing person.
 
-    A body that stands is carried by a foot that rests, or it is in the air and falls as things do.
+    A standing body is supported by a resting foot, or it is in the air and falls.
 
     Args:
         positions: (T, 17, 2) torso lengths, NaN where not judged.
@@ -192,7 +197,7 @@ def sliding(positions: FloatArray, moves: FloatArray, drifts: FloatArray, fps: f
         fps: Frames per second.
 
     Returns:
-        (T,) measured over allowed; NaN where nobody stands with both feet in view.
+        (T,) measured over allowed value; NaN where the person does not stand with both feet in view.
     """
     out = np.full(len(positions), np.nan)
     steps = max(1, int(STEP_SECONDS * fps))
@@ -215,7 +220,7 @@ def sliding(positions: FloatArray, moves: FloatArray, drifts: FloatArray, fps: f
 
 
 def falling(moves: FloatArray, fps: float) -> BoolArray:
-    """(T-1,) movement of the hips downwards, torso lengths a frame, to (T,): in free fall or flight."""
+    """Return (T,) bool, True in free fall or flight; ``moves`` (T-1,) downwards movement of the hips, torso lengths."""
     count = max(3, 2 * round(FALL_SECONDS * fps / 2) + 1)
     time = (np.arange(count) - count // 2) / fps
     padded = np.pad(moves * fps, (count // 2, count // 2 + 1), constant_values=np.nan)
@@ -224,7 +229,7 @@ def falling(moves: FloatArray, fps: float) -> BoolArray:
 
 
 def jolts(moves: FloatArray, drifts: FloatArray, fps: float) -> FloatArray:
-    """Compare the acceleration of shoulders and hips with what legs and ground can give.
+    """Measure the acceleration of shoulders and hips relative to the largest plausible one.
 
     Args:
         moves: (T-1, 17, 2) torso lengths, movement over the ground.
@@ -232,7 +237,7 @@ def jolts(moves: FloatArray, drifts: FloatArray, fps: float) -> FloatArray:
         fps: Frames per second.
 
     Returns:
-        (T,) measured over allowed; NaN where fewer than two of the four keypoints are in view.
+        (T,) measured over allowed value; NaN where fewer than two of the four keypoints are in view.
     """
     stride = _stride(fps)
     own, camera = (median_of(m[:, list(TRUNK)]) for m in (moves, drifts))
@@ -248,14 +253,14 @@ def jolts(moves: FloatArray, drifts: FloatArray, fps: float) -> FloatArray:
 
 
 def reversed_joints(positions: FloatArray, fps: float) -> dict[tuple[str, str], FloatArray]:
-    """Compare how far knees and elbows bend past straight with what noise explains, of one seen from the side.
+    """Measure the bending of knees and elbows past straight, of a person in side view.
 
     Args:
         positions: (T, 17, 2) torso lengths, NaN where not judged.
         fps: Frames per second.
 
     Returns:
-        (side, kind) of the joint to (T,) measured over allowed, NaN where the view does not tell.
+        (side, kind) of the joint to (T,) measured over allowed value, NaN outside side views.
     """
     up = positions[:, list(SHOULDERS)].mean(axis=1) - positions[:, list(HIPS)].mean(axis=1)
     up = up / np.maximum(np.linalg.norm(up, axis=-1, keepdims=True), SMALLEST)
@@ -283,23 +288,23 @@ def reversed_joints(positions: FloatArray, fps: float) -> dict[tuple[str, str], 
 
 
 def _stride(fps: float) -> int:
-    """Frames between those that are compared."""
+    """Return the distance, frames, between compared frames."""
     return max(1, round(fps / FASTEST_FPS))
 
 
 def _window(seconds: float, fps: float) -> int:
-    """Odd number of frames, 5 at least."""
+    """Return ``seconds`` as an odd number of frames, at least 5."""
     return max(5, 2 * round(seconds * fps / 2) + 1)
 
 
 def running_median(values: FloatArray, width: int) -> FloatArray:
-    """(T, N) to their medians over ``width`` frames along T; NaN where fewer than half of them are finite."""
+    """Return the running medians of ``values`` (T, N) over ``width`` frames; NaN where fewer than half are finite."""
     padded = np.pad(values, ((width // 2, width // 2), (0, 0)), constant_values=np.nan)
     return median_of(np.moveaxis(sliding_window_view(padded, width, axis=0), -1, 1), fewest=width // 2)
 
 
 def median_of(values: FloatArray, fewest: int = 2) -> FloatArray:
-    """(T, K, ...) to the median along K of what is finite; NaN where that is fewer than ``fewest``."""
+    """Return the median of the finite ``values`` (T, K, ...) along K; NaN with fewer than ``fewest``."""
     enough = np.isfinite(values).sum(axis=1) >= fewest
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # nothing finite
@@ -307,5 +312,5 @@ def median_of(values: FloatArray, fewest: int = 2) -> FloatArray:
 
 
 def _running_mean(moves: FloatArray, count: int) -> FloatArray:
-    """(N, ...) to (N - count + 1, ...) means of ``count`` consecutive ones."""
+    """Return (N - count + 1, ...), the means of ``count`` consecutive ``moves`` (N, ...)."""
     return np.asarray(sliding_window_view(moves, count, axis=0).mean(axis=-1))

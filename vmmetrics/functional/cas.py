@@ -1,4 +1,4 @@
-"""CAS: how far the motion obeys common sense, from the probabilities of five levels."""
+"""CAS, commonsense adherence: the expected level under the probabilities of five levels."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from vmmetrics.functional._checks import as_floats
 from vmmetrics.types import Event, PlausibilityResult
 
 LEVELS = ("Bad", "Poor", "Fair", "Good", "Perfect")
+"""The five levels, ascending."""
 LEVEL_VALUES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+"""Score of each level."""
 NEARLY_PERFECT = 0.95
-"""Score from which nothing is said to have cost points."""
+"""Score from which there is no event."""
 ROW_SUM_TOLERANCE = 1e-4
-"""How far a row may sum from 1: room for a float32 softmax, none for logits or percentages."""
+"""Deviation of a row's sum from 1 allowed for a float32 softmax."""
 
 
 def commonsense_adherence_score(probs: ArrayLike) -> PlausibilityResult:
-    """Commonsense adherence score: the expected level under the classifier's probabilities.
+    """Score commonsense adherence: the expected level under the classifier's probabilities.
 
     CAS = Σ_i p_i · v_i with p the mean over views and v = (0, 0.25, 0.5, 0.75, 1). Both protocols agree here.
 
@@ -26,8 +28,8 @@ def commonsense_adherence_score(probs: ArrayLike) -> PlausibilityResult:
             columns Bad, Poor, Fair, Good, Perfect; entries in 0..1, rows sum to 1.
 
     Returns:
-        Score in 0..1, 1 best, with the mean probabilities and the score of each view; below 0.95 one event naming the
-        likeliest level, and where that is Perfect the likeliest of the others. The event has no frames: the classifier
+        Score in 0..1, 1 best, with the mean probabilities and the score of each view; below 0.95 one event with the
+        most likely level, and where that is Perfect the second most likely. The event has no frames: the classifier
         judges the clip as a whole.
 
     Raises:
@@ -54,9 +56,10 @@ def commonsense_adherence_score(probs: ArrayLike) -> PlausibilityResult:
     mean = rows.mean(axis=0)
     score = min(float(mean @ LEVEL_VALUES), 1.0)  # a float32 row may sum to a hair above 1
     level, other = int(np.argmax(mean)), int(np.argmax(mean[:-1]))
-    judged = Event("cas", (), f"motion judged {LEVELS[level]}", magnitude=float(mean[level]))
+    judged = Event("cas", (), f"motion classified as {LEVELS[level]}", magnitude=float(mean[level]))
     if LEVELS[level] == "Perfect":
-        judged = Event("cas", (), f"motion not surely Perfect, else {LEVELS[other]}", magnitude=float(mean[level]))
+        reason = f"motion classified as Perfect, or else {LEVELS[other]}"
+        judged = Event("cas", (), reason, magnitude=float(mean[level]))
     return PlausibilityResult(
         score=score,
         events=() if score >= NEARLY_PERFECT else (judged,),

@@ -1,8 +1,8 @@
-"""Six reasons why an object may vanish or appear without fault, read off its point tracks.
+"""Six tests of the released code that excuse an object's vanishing or appearance, computed from its point tracks.
 
-Each test looks at the frames strictly after (vanish) or before (emerge) the query frame, and answers yes as soon as
-one frame shows the reason; the two detection-error tests answer yes where *no* frame shows the object gone. They are
-the released code's, decision for decision; ``docs/protocols.md`` says where the default protocol departs from them.
+Each test examines the frames strictly after (vanish) or before (emerge) the query frame, and is True if any frame shows
+the cause; the two detection-error tests are True if *no* frame shows the object absent. ``docs/protocols.md`` lists
+where the default protocol differs.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ SIZE_QUANTILES = (0.1, 0.9)
 
 
 def is_edge_vanish(tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: FrameSize) -> bool:
-    """Whether the object left through the edge of the frame.
+    """Return True if the object left through the edge of the frame.
 
     Args:
         tracks: (T, N, 2) float, x and y in pixels, an estimate also where invisible.
         visibility: (T, N) bool.
-        query_frame: Only frames after this one are looked at.
+        query_frame: Only frames after this one are examined.
         frame_size: (width, height) in pixels.
 
     Returns:
@@ -50,12 +50,12 @@ def is_edge_vanish(tracks: ArrayLike, visibility: ArrayLike, query_frame: int, f
 
 
 def is_edge_emerge(tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: FrameSize) -> bool:
-    """Whether the object came in through the edge: :func:`is_edge_vanish` before the query frame, at 85 % invisible.
+    """Return True if the object entered through the edge: :func:`is_edge_vanish` before the query frame, with 85 %.
 
     Args:
         tracks: (T, N, 2) float, x and y in pixels.
         visibility: (T, N) bool.
-        query_frame: Only frames before this one are looked at.
+        query_frame: Only frames before this one are examined.
         frame_size: (width, height) in pixels.
 
     Returns:
@@ -73,12 +73,12 @@ def is_edge_emerge(tracks: ArrayLike, visibility: ArrayLike, query_frame: int, f
 
 
 def is_small_vanish(tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: FrameSize) -> bool:
-    """Whether the object became too small to see.
+    """Return True if the object became too small to see.
 
     Args:
         tracks: (T, N, 2) float, x and y in pixels.
-        visibility: (T, N) bool; checked, and not used: a point too small to see has a position all the same.
-        query_frame: Only frames after this one are looked at.
+        visibility: (T, N) bool; checked, not used.
+        query_frame: Only frames after this one are examined.
         frame_size: (width, height) in pixels.
 
     Returns:
@@ -98,12 +98,12 @@ def is_small_vanish(tracks: ArrayLike, visibility: ArrayLike, query_frame: int, 
 
 
 def is_small_emerge(tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: FrameSize) -> bool:
-    """Whether the object grew from too small to see: :func:`is_small_vanish` before the query frame, at 0.03.
+    """Return True if the object grew from too small to see: :func:`is_small_vanish` before the query frame, with 0.03.
 
     Args:
         tracks: (T, N, 2) float, x and y in pixels.
-        visibility: (T, N) bool; checked, and not used.
-        query_frame: Only frames before this one are looked at.
+        visibility: (T, N) bool; checked, not used.
+        query_frame: Only frames before this one are examined.
         frame_size: (width, height) in pixels.
 
     Returns:
@@ -124,16 +124,16 @@ def is_small_emerge(tracks: ArrayLike, visibility: ArrayLike, query_frame: int, 
 def is_vanish_detection_error(
     tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: FrameSize
 ) -> bool:
-    """Whether the object was lost by the detector alone: it is never wholly invisible after the query frame.
+    """Return True if only the detector lost the object: it is never wholly invisible after the query frame.
 
     Args:
-        tracks: (T, N, 2) float, x and y in pixels; checked, and not used.
+        tracks: (T, N, 2) float, x and y in pixels; checked, not used.
         visibility: (T, N) bool.
-        query_frame: Only frames after this one are looked at.
-        frame_size: (width, height) in pixels; checked, and not used.
+        query_frame: Only frames after this one are examined.
+        frame_size: (width, height) in pixels; checked, not used.
 
     Returns:
-        True if no frame has all points invisible; also where there are no points or no frames to look at.
+        True if no frame has all points invisible; also without points or frames.
 
     Raises:
         ValueError: As :func:`is_edge_vanish`.
@@ -150,16 +150,16 @@ def is_vanish_detection_error(
 def is_emerge_detection_error(
     tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: FrameSize
 ) -> bool:
-    """Whether the object was there before the detector saw it: no earlier frame has 80 % of its points invisible.
+    """Return True if the detector missed the object before: no earlier frame has 80 % of its points invisible.
 
     Args:
-        tracks: (T, N, 2) float, x and y in pixels; checked, and not used.
+        tracks: (T, N, 2) float, x and y in pixels; checked, not used.
         visibility: (T, N) bool.
-        query_frame: Only frames before this one are looked at.
-        frame_size: (width, height) in pixels; checked, and not used.
+        query_frame: Only frames before this one are examined.
+        frame_size: (width, height) in pixels; checked, not used.
 
     Returns:
-        True if no frame has at least 80 % of the points invisible; also where there are no points or no frames.
+        True if no frame has at least 80 % of the points invisible; also without points or frames.
 
     Raises:
         ValueError: As :func:`is_edge_vanish`.
@@ -174,12 +174,12 @@ def is_emerge_detection_error(
 
 
 def is_outside(xy: FloatArray, frame_size: FrameSize) -> BoolArray:
-    """(..., 2) positions to (...) bool: beyond an edge of the frame."""
+    """Return (...) bool, True where positions ``xy`` (..., 2) lie beyond an edge of the frame."""
     return np.asarray(np.any((xy < 0) | (xy > np.asarray(frame_size)), axis=-1))
 
 
 def relative_extent(xy: FloatArray, frame_size: FrameSize) -> float:
-    """Larger side of the 10 % to 90 % quantile box of (N, 2) points, N ≥ 1, relative to the frame's."""
+    """Return the larger side, relative to the frame's, of the 10 % to 90 % quantile box of points (N, 2), N ≥ 1."""
     low, high = np.quantile(xy, SIZE_QUANTILES, axis=0)
     return float(((high - low) / np.asarray(frame_size)).max())
 
@@ -187,7 +187,7 @@ def relative_extent(xy: FloatArray, frame_size: FrameSize) -> float:
 def _frames(
     side: str, tracks: ArrayLike, visibility: ArrayLike, query: int, frame_size: FrameSize
 ) -> tuple[FloatArray, BoolArray, FrameSize]:
-    """Tracks and visibility in the frames before or after the query frame, and the size of the frame; checked."""
+    """Check the arguments; return tracks and visibility on one ``side`` of the query frame, and the frame size."""
     xy = as_floats("tracks", tracks, "T, N, 2")
     visible = as_bools("visibility", visibility, f"{xy.shape[0]}, {xy.shape[1]}")
     as_integer("query_frame", query)
@@ -197,7 +197,7 @@ def _frames(
 
 
 def _invisible_share(visible: BoolArray) -> FloatArray:
-    """(T, N) to (T,); −1, which no test accepts, where there are no points."""
+    """Return (T,), the share of invisible points of ``visible`` (T, N); −1, which no test accepts, without points."""
     if visible.shape[1] == 0:
         return np.full(len(visible), -1.0)
     return np.asarray(np.mean(~visible, axis=1))

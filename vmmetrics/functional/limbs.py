@@ -1,11 +1,10 @@
-"""Which body parts are at fault in which frames: the reasoning of OIS under ``protocol="vmmetrics"``.
+"""Deviations of body parts per frame: the rules of OIS under ``protocol="vmmetrics"``.
 
-Two things a body cannot do. A part cannot be *longer* than it is: projection only shortens, so a length beyond the
-part's own usual one is a stretch (a shorter one is a turn, and no fault). And a part cannot *jump* aside and back:
-going through a part's positions from frame to frame, the cheapest explanation leaves out the frames that break the
-path, which finds snapped and left-right swapped limbs with all the frames they last.
+A part cannot be *longer* than its usual length: projection only shortens, so a larger length is a stretch (a smaller
+one is a rotation, and no fault). And a part cannot *jump* aside and back: the cheapest path through its positions
+leaves out the frames off the path, which detects snapped and left-right swapped limbs with their whole duration.
 
-Everything is measured in torso lengths of the person at that moment, so that neither distance nor zoom matters.
+Lengths are in torso lengths of the person in that frame, so that neither distance nor zoom matters.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from scipy.ndimage import median_filter
 
 from vmmetrics.types import BoolArray, FloatArray
 
-# The body as OIS sees it: COCO-17 keypoints, the 12 parts between them and the 8 joints where parts meet.
+# The body model: COCO-17 keypoints, the 12 parts between them and the 8 joints where parts meet.
 
 NOSE = 0
 LEFT_SHOULDER, RIGHT_SHOULDER = 5, 6
@@ -60,56 +59,56 @@ JOINTS: dict[str, tuple[int, int, int]] = {
 
 
 CONFIDENT = 0.5
-"""Keypoint score up to which a keypoint is not judged: more likely wrong than right, where scores are probabilities. On
-real footage the false faults are fewest from here on; the released code takes 0.3."""
+"""Keypoint score up to which a keypoint is ignored: more likely wrong than right, where scores are probabilities. On
+real footage the fewest false faults occur from here on; the released code uses 0.3."""
 
 USUAL_QUANTILE = 0.75
-"""Of a part's lengths over the clip: near its full length, and not moved by a stretch of a quarter of the frames."""
+"""Quantile of a part's lengths over the clip: near its full length, and robust to a stretch in a quarter of frames."""
 TOO_LONG = 1.35
-"""Times its usual length a part may measure: landmark noise of 5 % of a torso moves a forearm, half a torso long, by
-14 %, a third of that once smoothed; and stretches are seen from about 1.4 on."""
+"""Largest length of a part, relative to its usual one: landmark noise of 5 % of a torso changes a forearm, half a torso
+long, by 14 %, a third of that once smoothed; stretches are visible from about 1.4."""
 LENGTH_WINDOW = 5
-"""Frames of the running median over lengths, for the noise."""
+"""Frames of the running median over lengths, against noise."""
 SCALE_WINDOW = 15
 """Frames of the running median over a person's scale, which changes slowly."""
 
 FULL_LENGTHS = np.array([1.0, 0.62, 0.52, 0.62, 0.52, 0.88, 0.85, 0.88, 0.85, 0.72, 0.5, 0.65])
 """Usual length of each part in torso lengths (shoulder to hip), from adult body proportions at the landmarks; children
-and drawn figures depart from it, hence the wide :data:`PROPORTIONS`."""
+and drawn figures differ, hence the wide :data:`PROPORTIONS`."""
 PROPORTIONS = (0.8, 1.4)
-"""The range, times :data:`FULL_LENGTHS`, within which a part's own usual length is believed."""
+"""Range, relative to :data:`FULL_LENGTHS`, to which a part's own usual length is clipped."""
 LIMB_PAIRS = ((7, 8), (9, 10), (13, 14), (15, 16))
 """Elbows, wrists, knees, ankles: keypoints whose left and right may be exchanged."""
 TRUNK = (5, 6, 11, 12)
-"""Shoulders and hips: limbs are followed relative to their mean."""
+"""Shoulders and hips: limbs are tracked relative to their mean."""
 SMALLEST = 1e-6
-"""Pixels: no length is divided by less."""
+"""Least divisor, pixels."""
 TWINS = np.array([0, 3, 4, 1, 2, 7, 8, 5, 6, 9, 10, 11])
 """Index of each part's mirror twin."""
 
 LEAP = 0.10
-"""Torso lengths a part may move between frames on top of its usual movement before the path counts as broken."""
+"""Movement of a part between frames, torso lengths beyond its usual one, from which it leaves its path."""
 USUAL_MOVEMENTS = 2.0
-"""How many times its median movement from frame to frame a part may move, for noise and for fast motion."""
+"""Allowed movement between frames, in medians of the part's movement, for noise and fast motion."""
 SKIP_COST = 0.03
-"""Torso lengths of broken path that leaving out one frame must save: longer absences need larger leaps."""
+"""Cost, torso lengths, of leaving one frame out of the path: longer absences need larger leaps."""
 LONGEST_SKIP = 24
-"""Frames that may be left out in a row."""
+"""Longest run of frames left out."""
 
 SWAP_COST = 0.2
-"""Torso lengths of movement that exchanging left and right must save, each time it happens."""
+"""Cost, torso lengths of movement, of each exchange of left and right."""
 SWAP_STAY_COST = 0.03
-"""The same per frame spent exchanged, so that of two labellings the one held longer is the right one."""
+"""The same per exchanged frame: of two labellings the longer one is the right one."""
 SWAP_VISIBLE = 0.3
-"""Torso lengths by which an exchange must move a part to put it at fault."""
+"""Least displacement, torso lengths, of a part by an exchange for a fault."""
 
 
-REASONS = ("longer than it can be", "left and right exchanged", "leaps out of place")
-"""What can be wrong with a part, in the order of the maps of :func:`part_deviations`."""
+REASONS = ("stretched", "left and right swapped", "jumps off its path")
+"""Event reasons, in the order of the maps of :func:`part_deviations`."""
 
 
 def part_deviations(keypoints: FloatArray, scores: FloatArray) -> FloatArray:
-    """How far each part of one person is out of shape, frame by frame.
+    """Measure the deviation of each part of one person, per frame.
 
     Args:
         keypoints: (T, 17, 2) float64 pixels, anything where the score is not above :data:`CONFIDENT`.
@@ -117,7 +116,7 @@ def part_deviations(keypoints: FloatArray, scores: FloatArray) -> FloatArray:
 
     Returns:
         (3, T, 12) float64, one (T, 12) map per entry of :data:`REASONS`, above 1 where the part is at fault for that
-        reason: measured over allowed. NaN where the part is not judged.
+        reason: measured over allowed value. NaN where the part is not judged.
     """
     points, lengths = usable_keypoints(keypoints, scores)
     if not np.isfinite(lengths).any():
@@ -129,33 +128,33 @@ def part_deviations(keypoints: FloatArray, scores: FloatArray) -> FloatArray:
 
 
 def usable_keypoints(keypoints: FloatArray, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(T, 17, 2) keypoints that can be judged, and (T, 12) lengths between them; NaN where not."""
+    """Return (T, 17, 2) keypoints above :data:`CONFIDENT`, and (T, 12) part lengths in pixels; NaN elsewhere."""
     usable = (scores > CONFIDENT) & np.isfinite(keypoints).all(axis=-1)
     points = np.where(usable[..., None], keypoints, np.nan)
     return points, np.linalg.norm(part_vectors(points), axis=-1)
 
 
 def part_vectors(points: FloatArray) -> FloatArray:
-    """(T, 17, 2) keypoints to (T, 12, 2) parts."""
+    """Return (T, 12, 2), the vectors of the parts between keypoints (T, 17, 2)."""
     return np.asarray(points[:, ENDS[:, 1]] - points[:, ENDS[:, 0]])
 
 
 def person_scale(lengths: FloatArray) -> FloatArray:
-    """(T, 12) part lengths in pixels, NaN where not judged, to (T,) pixels per torso length, smooth over time."""
+    """Return (T,) pixels per torso length, smoothed, from part ``lengths`` (T, 12) in pixels, NaN where not judged."""
     scale: FloatArray = np.ones(len(lengths))
-    for _ in range(3):  # usual lengths and scale depend on each other; three rounds settle it
+    for _ in range(3):  # usual lengths and scale depend on each other; converges in three rounds
         usual = _quantile(lengths / scale[:, None], 0.5, axis=0)
         median = _quantile(lengths / np.maximum(usual, SMALLEST), 0.5, axis=1)
         measured = np.flatnonzero(np.isfinite(median))
         scale = np.maximum(np.interp(np.arange(len(median)), measured, median[measured]), SMALLEST)
     full = _quantile(lengths / scale[:, None], USUAL_QUANTILE, axis=0)
-    # turned or bent away a part reads short, so the size of the body is told by those that read long
+    # foreshortened parts measure short, so the longest ones give the size of the body
     torso = np.nanquantile(full / FULL_LENGTHS, USUAL_QUANTILE)
     return np.asarray(np.maximum(median_filter(scale, size=SCALE_WINDOW, mode="nearest") * torso, SMALLEST))
 
 
 def _stretches(lengths: FloatArray) -> FloatArray:
-    """(T, 12) lengths in torso lengths to (T, 12), above 1 where a part is longer than it can be."""
+    """Return (T, 12), above 1 where a part is stretched, from ``lengths`` (T, 12) in torso lengths."""
     own = _quantile(lengths, USUAL_QUANTILE, axis=0)
     usual = np.clip(np.fmax(own, own[TWINS]), PROPORTIONS[0] * FULL_LENGTHS, PROPORTIONS[1] * FULL_LENGTHS)
     smooth = np.full_like(lengths, np.nan)
@@ -166,7 +165,7 @@ def _stretches(lengths: FloatArray) -> FloatArray:
 
 
 def _leaps(vectors: FloatArray) -> FloatArray:
-    """(T, 2) positions of one part, NaN where not judged, to (T,), above 1 where it has left its path."""
+    """Return (T,), above 1 where a part leaves its path, from its positions (T, 2), NaN where not judged."""
     deviations = np.full(len(vectors), np.nan)
     frames = np.flatnonzero(np.isfinite(vectors[:, 0]))
     if len(frames) < 2:
@@ -182,14 +181,14 @@ def _leaps(vectors: FloatArray) -> FloatArray:
 
 
 def _cheapest_path(path: FloatArray, frames: NDArray[np.intp], usual: float) -> BoolArray:
-    """Which of (V, 2) positions to keep so that leaps along the kept ones, plus the cost of leaving out, are least.
+    """Return (V,) bool, the positions of ``path`` (V, 2) on the path with the least cost of leaps and left-out frames.
 
-    Dynamic programming over the last kept position. A leap costs by how much it exceeds what is allowed over its gap:
-    over frames left out as much as noise and unsteady motion spread (a random walk, with the square root of the
-    number), over frames not judged, where motion may have gone on, the usual movement for each.
+    Dynamic programming over the last position on the path. A leap costs its excess over the movement allowed: for
+    frames left out the spread of noise and unsteady motion (a random walk, with the square root of their number), for
+    frames not judged, in which motion may have continued, the usual movement each.
     """
     count = len(path)
-    best = SKIP_COST * np.arange(count, dtype=np.float64)  # everything before left out
+    best = SKIP_COST * np.arange(count, dtype=np.float64)  # all earlier frames left out
     came_from = np.full(count, -1)
     for j in range(1, count):
         i = np.arange(max(0, j - LONGEST_SKIP - 1), j)
@@ -197,7 +196,7 @@ def _cheapest_path(path: FloatArray, frames: NDArray[np.intp], usual: float) -> 
         absent = frames[j] - frames[i] - (j - i)
         excess = np.maximum(leap - LEAP - usual * (np.sqrt(j - i) + absent), 0)
         cost = best[i] + excess + SKIP_COST * (j - i - 1)
-        cheapest = int(np.argmin(cost[::-1]))  # of equal ones the latest, which leaves out least
+        cheapest = int(np.argmin(cost[::-1]))  # the latest of equal ones leaves out the fewest frames
         if cost[::-1][cheapest] <= best[j]:
             best[j], came_from[j] = cost[::-1][cheapest], i[::-1][cheapest]
     last = int(np.argmin(best + SKIP_COST * np.arange(count)[::-1]))
@@ -209,7 +208,7 @@ def _cheapest_path(path: FloatArray, frames: NDArray[np.intp], usual: float) -> 
 
 
 def _swaps(points: FloatArray, vectors: FloatArray) -> FloatArray:
-    """(T, 12), above 1 where left and right are exchanged at an end of the part and it shows; NaN where not judged."""
+    """Return (T, 12), above 1 where left and right are visibly exchanged at an end of the part; NaN if not judged."""
     usable: BoolArray = np.all(np.isfinite(points[:, TRUNK]), axis=-1)
     count = usable.sum(axis=1)[:, None]
     total = np.where(usable[..., None], points[:, TRUNK], 0.0).sum(axis=1)
@@ -223,12 +222,12 @@ def _swaps(points: FloatArray, vectors: FloatArray) -> FloatArray:
 
 
 def _swapped_frames(pair: FloatArray) -> NDArray[np.intp]:
-    """Frames in which (T, 2, 2) left and right positions move least when read exchanged (two-state Viterbi)."""
+    """Return the frames in which left and right positions ``pair`` (T, 2, 2) are exchanged (two-state Viterbi)."""
     frames = np.flatnonzero(np.isfinite(pair).all(axis=(1, 2)))
     if len(frames) < 2:
         return frames[:0]
     before, after = pair[frames[:-1]], pair[frames[1:]]
-    elapsed = np.diff(frames)  # what happened over a gap says less
+    elapsed = np.diff(frames)  # movement over a gap counts less
     straight = np.linalg.norm(after - before, axis=-1).sum(axis=-1) / elapsed
     crossed = np.linalg.norm(after[:, ::-1] - before, axis=-1).sum(axis=-1) / elapsed
     crossed += SWAP_COST + USUAL_MOVEMENTS * float(np.median(straight))
@@ -237,11 +236,11 @@ def _swapped_frames(pair: FloatArray) -> NDArray[np.intp]:
 
 
 def exchanged(steps: FloatArray, stay: float) -> BoolArray:
-    """Return the states, straight or exchanged, of N frames that cost least (Viterbi).
+    """Return the cheapest sequence of states, straight or exchanged, of N frames (Viterbi).
 
     Args:
-        steps: (N - 1, 2, 2) cost of going from one state to another, between frames.
-        stay: Cost of each frame spent exchanged.
+        steps: (N - 1, 2, 2) cost of each transition between states, from frame to frame.
+        stay: Cost of each exchanged frame.
 
     Returns:
         (N,) bool, True where exchanged.
@@ -259,64 +258,65 @@ def exchanged(steps: FloatArray, stay: float) -> BoolArray:
 
 
 def _quantile(values: FloatArray, quantile: float, axis: int) -> FloatArray:
-    """Quantile of the finite values of a matrix along ``axis``; NaN where there is none."""
+    """Return the quantile of the finite values of a matrix along ``axis``; NaN without any."""
     out = np.full(np.delete(values.shape, axis), np.nan)
     some: BoolArray = np.any(np.isfinite(values), axis=axis)
     out[some] = np.nanquantile(values.compress(some, axis=1 - axis), quantile, axis=axis)
     return out
 
 
-# Outer limbs too long or gone, from the person's silhouette: what landmarks, drawn to a regular body, do not show.
+# Outer limbs too long or missing, from the person's silhouette, since landmark networks always return a regular body.
 #
-# A landmark network puts the wrist of a doubled forearm at 1.2 to 1.4 times its length, and that of a missing one
-# somewhere; the mask of the person ends where the hand really ends.
+# A landmark network puts the wrist of a doubled forearm at 1.2 to 1.4 times its length, and that of a missing one at an
+# arbitrary position; the person mask ends where the hand really ends.
 
-OUTLINE_REASONS = ("reaches farther than it can", "gone")
+OUTLINE_REASONS = ("silhouette too long", "missing")
 OUTER_PARTS = ("left forearm", "right forearm", "left calf", "right calf")
 """Order of the limbs in the arrays below."""
 OUTER_TWINS = (1, 0, 3, 2)
+"""Index of each limb's mirror twin."""
 FULL_LENGTH = (0.47, 0.47, 0.74, 0.74)
 FULL_REACH = (0.72, 0.72, 1.0, 1.0)
 """Length between landmarks, and from the joint to the tip of hand or foot, in torso lengths: medians of real people."""
 LIKE_TWIN = 0.95
-"""A limb is at least this share of its twin."""
+"""Least length of a limb relative to its twin."""
 OUTLINE_TOO_LONG = 1.17
-"""Limit of the geometric mean of length and reach over the usual ones. A limb stretched by half reads 1.2 to 1.4."""
+"""Limit of the geometric mean of relative length and reach. A limb stretched by half measures 1.2 to 1.4."""
 WINDOW = 5
 """Frames of the running median."""
 WELL_COVERED = 0.8
 """Share of the bone on the mask from which the reach is that of the limb."""
 FEWEST = 5
-"""Frames in which a limb must be seen before anything is usual for it."""
+"""Least number of frames of a limb for its usual length."""
 SHORTEST_STRETCH, SHORTEST_LOSS = 3, 4
-"""Frames a stretch and a loss must last."""
+"""Least duration of a stretch and of a loss, frames."""
 LONGEST_GAP = 2
-"""Frames without evidence that do not end either."""
+"""Longest gap, frames, within either."""
 USUALLY_SEEN = 0.6
-"""Median score of the limb's end from which its absence is remarkable."""
+"""Least median score of the limb's end for its absence to count."""
 LOST_SCORE = 0.4
-"""Score of the limb's end below which it may be gone."""
+"""Score of the limb's end below which it may be missing."""
 LOST_COVER = 0.5
-"""Share of the bone on the mask below which the limb may be gone."""
+"""Share of the bone on the mask below which the limb may be missing."""
 STUMP = 0.4
-"""Share of the usual reach below which what is left around the joint is a stump."""
+"""Share of the usual reach below which the silhouette around the joint is a stump."""
 LEAST_PROOF = 0.3
-"""Share of a loss's frames with a stump or an uncovered bone, and with a low score: the rest may be guesses."""
+"""Least share of a loss's frames with a stump or an uncovered bone, and with a low score."""
 JOINT_SCORE = 0.2
-"""Score of the joint below which its surroundings say nothing about the limb."""
+"""Score of the joint below which its surroundings are no evidence."""
 
 
 def silhouette_deviations(
     keypoints: FloatArray, scores: FloatArray, along: FloatArray, around: FloatArray, covered: FloatArray
 ) -> dict[str, FloatArray]:
-    """How far the outer limbs of one person are out of shape by their silhouette.
+    """Measure the deviations of the outer limbs of one person from their silhouette.
 
     Args:
         keypoints: (T, 17, 2) float64 pixels.
         scores: (T, 17) float64.
-        along: (T, 4) pixels from elbow or knee along the bone to the end of the silhouette, NaN where not known;
-            limbs in the order of :data:`OUTER_PARTS`.
-        around: (T, 4) pixels, the farthest the silhouette goes from there in any direction away from the body.
+        along: (T, 4) pixels from elbow or knee along the bone to the end of the silhouette, NaN where unknown; limbs
+            in the order of :data:`OUTER_PARTS`.
+        around: (T, 4) pixels, the silhouette's largest extent from there in any direction away from the body.
         covered: (T, 4) share of the bone on the silhouette.
 
     Returns:
@@ -345,12 +345,12 @@ def silhouette_deviations(
 
 
 def _medians(values: FloatArray, measured: BoolArray) -> FloatArray:
-    """(4,) median of the known values of each limb, 0 where too few."""
+    """Return (4,), the median of the measured values of each limb, 0 where too few."""
     return np.array([np.median(v[k]) if k.sum() >= FEWEST else 0.0 for v, k in zip(values.T, measured.T, strict=True)])
 
 
 def _stretch(excess: FloatArray) -> FloatArray:
-    """(T,) length over the usual one, NaN where not known, to deviations: above 1 where it lasts, else NaN."""
+    """Return (T,) deviations, above 1 during a lasting stretch, else NaN; ``excess`` (T,) is the relative length."""
     measured = np.flatnonzero(np.isfinite(excess))
     smooth = np.zeros(len(excess))
     smooth[measured] = median_filter(excess[measured], size=WINDOW, mode="nearest") / OUTLINE_TOO_LONG
@@ -362,7 +362,7 @@ def _stretch(excess: FloatArray) -> FloatArray:
 
 
 def _loss(joint: FloatArray, end: FloatArray, bare: BoolArray) -> FloatArray:
-    """(T,) deviations of a limb that is not seen where it usually is: above 1 while it is gone, else NaN."""
+    """Return (T,) deviations of a limb, above 1 while it is missing, else NaN."""
     out = np.full(len(end), np.nan)
     if np.median(end) < USUALLY_SEEN:
         return out
@@ -376,7 +376,7 @@ def _loss(joint: FloatArray, end: FloatArray, bare: BoolArray) -> FloatArray:
 
 
 def spells(flags: BoolArray) -> list[tuple[int, int]]:
-    """(first, one past last) of the runs of true frames, runs with short gaps joined."""
+    """Return (first, last + 1) of the runs of true frames, joined across short gaps."""
     frames = np.flatnonzero(flags).tolist()
     if not frames:
         return []

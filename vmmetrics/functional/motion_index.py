@@ -1,4 +1,4 @@
-"""One number from the five: their mean, and the index (how plausible and smooth, less what is plainly wrong)."""
+"""Averages of the five scores: their mean, and the motion index (plausibility and smoothness, minus defects)."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from collections.abc import Mapping, Sequence
 from vmmetrics.types import MetricResult
 
 VERSION = "1"
-"""Of the formula and its constants; goes with every index that is stored."""
+"""Version of the formula and its constants; stored with every index."""
 SMOOTHNESS_SHARE = 1 / 3
-"""Weight of MSS beside CAS in the geometric mean: CAS weighs many kinds of evidence, MSS two."""
+"""Weight of MSS in the geometric mean with CAS: CAS combines many kinds of evidence, MSS two."""
 LEAST_SMOOTHNESS = 0.7
-"""MSS of the least smooth clips (the 5 % quantile of generated clips): the scale that CAS uses in full starts here."""
+"""MSS that counts as 0 smoothness: the 5 % quantile of generated clips."""
 DEDUCTIONS: Mapping[str, float] = {"ois": 0.2, "tcs": 0.2, "pas": 0.05}
-"""What a score of 0 takes off, as a share. Few objects and people are found in most clips, and one false loss decides
-their score, so they may not outweigh what every clip has; that a clip hardly moves is no fault of how it moves."""
+"""Largest deduction per metric, as a share of the index, at a score of 0. Most clips have few objects and people, and
+one false loss decides their score; little motion is no defect."""
 PARTS = tuple(sorted(("cas", "mss", *DEDUCTIONS)))
-"""Keys of the scores that the index is made of."""
+"""Keys of the scores in the index."""
 PLAIN_MOTION = 0.1
-"""PAS from which motion is plain and costs nothing; more is not better motion."""
+"""PAS from which nothing is deducted: more motion is not better motion."""
 
 
 def average(scores: Mapping[str, MetricResult | float | None], *, over: Sequence[str] = PARTS) -> MetricResult:
-    """Mean of the five scores of a clip or of a model.
+    """Average the five scores of a clip or of a model.
 
-    An average over fewer metrics is another quantity, so a missing score is never skipped in silence: the result
-    is missing and says which, unless ``over`` names the metrics that are to be averaged.
+    An average over fewer metrics is another quantity, so a missing score is never skipped silently: the result is
+    missing and names it, unless ``over`` selects the metrics to average.
 
     Args:
         scores: By metric key (``cas``, ``mss``, ``ois``, ``pas``, ``tcs``): a result, a number, or None where
@@ -76,14 +76,14 @@ def _value(key: str, score: MetricResult | float | None) -> float | None:
 
 
 def motion_index(scores: Mapping[str, float]) -> MetricResult:
-    """Overall index of motion quality, version 1.
+    """Compute the overall index of motion quality, version 1.
 
-    index = CAS^(2/3) · m^(1/3) · Π_k (1 − d_k (1 − s_k)), with m = (MSS − 0.7) / 0.3 held within 0..1 and a floor, over
-    the k of OIS, TCS and min(PAS / 0.1, 1) that have a score: what cannot be judged takes nothing off. It never falls
-    when any score rises. Weights are round numbers; docs/alignment.md has what the index is worth.
+    index = CAS^(2/3) · m^(1/3) · Π_k (1 − d_k (1 − s_k)), with m = (MSS − 0.7) / 0.3 clipped to 0..1 with a floor, over
+    the k of OIS, TCS and min(PAS / 0.1, 1) that have a score: a missing one deducts nothing. It never falls when any
+    score rises. Weights are round numbers; docs/alignment.md evaluates the index.
 
     Args:
-        scores: The scores there are, by metric key, each in 0..1.
+        scores: Available scores by metric key, each in 0..1.
 
     Returns:
         Index in 0..1, 1 best; missing without CAS or MSS.
@@ -115,4 +115,4 @@ def motion_index(scores: Mapping[str, float]) -> MetricResult:
     return MetricResult(index * math.prod(1 - DEDUCTIONS[key] * (1 - score) for key, score in parts.items()))
 
 
-_FLOOR = 0.01  # of the smoothness in the mean: one bad score must not hide all the others
+_FLOOR = 0.01  # least smoothness in the mean: one bad score must not outweigh all the others

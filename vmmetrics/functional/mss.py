@@ -1,4 +1,4 @@
-"""MSS: the share of frames whose quality does not break off from their neighbour's."""
+"""MSS, motion smoothness: the share of frames without a drop of quality."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from vmmetrics.types import BoolArray, Event, FloatArray, MetricResult, Protocol
 
 @dataclass(frozen=True, slots=True)
 class SmoothnessThresholds:
-    """How large a change of quality is allowed at a given amplitude of motion: fast motion blurs by right.
+    """Allowed change of quality by amplitude of motion, since fast motion blurs.
 
-    A table belongs to a pair of protocol and quality model: amplitudes are in the protocol's unit, thresholds in the
+    A table is specific to a protocol and a quality model: amplitudes are in the protocol's unit, thresholds in the
     model's.
 
     Attributes:
@@ -68,12 +68,12 @@ def motion_smoothness_score(
     unsteadiness: ArrayLike | None = None,
     protocol: Protocol = "vmmetrics",
 ) -> MetricResult:
-    """Motion smoothness score: one minus the share of frames whose quality breaks off.
+    """Score motion smoothness: one minus the share of frames with a drop of quality.
 
     ``vmmetrics`` (the paper): MSS = 1 − (1/T) Σ_{t≥1} 1(Q(t−1) − Q(t) > τ). A drop flags the frame it leads to.
-    With ``unsteadiness`` u, which the paper has not: MSS = 1 − (1/T) Σ_t max(1(drop at t), u(t)²). A clip that is
-    unsteady throughout never drops, and would be called smooth; the square keeps cheap what footage has too (0.1 to
-    0.3).
+    With ``unsteadiness`` u, an extension of the paper: MSS = 1 − (1/T) Σ_t max(1(drop at t), u(t)²). A clip that is
+    unsteady throughout never drops, and would count as smooth; the square discounts the unsteadiness of real footage
+    (0.1 to 0.3).
     ``vmbench`` (the released code): a change in either direction flags both frames of the pair.
 
     Args:
@@ -82,13 +82,13 @@ def motion_smoothness_score(
             second under ``vmmetrics``, per clip under ``vmbench``); None where it is missing.
         threshold: τ, in the unit of ``quality``; None takes it from :data:`SMOOTHNESS_THRESHOLDS` at ``amplitude``.
             Another quality model than Q-Align needs its own.
-        unsteadiness: (T,) float in 0..1, by how far what each frame shows is something else in both neighbours; None
-            where that is not known. ``vmmetrics`` alone has it.
+        unsteadiness: (T,) float in 0..1, deviation of each frame's content from both neighbours; None where unknown.
+            Only under ``vmmetrics``.
         protocol: ``"vmmetrics"`` or ``"vmbench"``.
 
     Returns:
         Score in 0..1, 1 best; missing for one frame under ``vmmetrics`` (``vmbench`` gives 1). One event per flagged
-        frame that quality drops in. Series: ``quality``, ``change`` (Q(t) − Q(t−1), NaN at frame 0), and
+        frame with a drop of quality. Series: ``quality``, ``change`` (Q(t) − Q(t−1), NaN at frame 0), and
         ``unsteadiness`` where it is given.
 
     Raises:
@@ -140,7 +140,7 @@ def motion_smoothness_score(
 
 def _checked_unsteadiness(unsteadiness: ArrayLike, frames: int, protocol: Protocol) -> FloatArray:
     if protocol == "vmbench":
-        raise ValueError("Expected no unsteadiness under protocol 'vmbench': the released code knows none")
+        raise ValueError("Expected no unsteadiness under protocol 'vmbench': the released code has none")
     values = as_floats("unsteadiness", unsteadiness, "T")
     if len(values) != frames or values.min() < 0 or values.max() > 1:
         raise ValueError(
@@ -154,7 +154,7 @@ def _events(flagged: BoolArray, change: FloatArray, allowed: float) -> tuple[Eve
     for frame in np.flatnonzero(flagged).tolist():
         into = change[frame - 1] if frame > 0 else 0.0
         out_of = change[frame] if frame < len(change) else 0.0
-        # the break that flagged the frame: the one into it, or under vmbench also the one out of it
+        # the change that flagged the frame: the one into it, or under vmbench also the one out of it
         blamed = into if abs(into) > allowed else out_of
         reason = "quality drops" if blamed < 0 else "quality jumps up"
         events.append(Event("mss", (frame,), reason, magnitude=abs(float(blamed)), threshold=allowed))

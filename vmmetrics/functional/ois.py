@@ -1,4 +1,4 @@
-"""OIS: does the body keep its shape?"""
+"""OIS, object integrity: the share of body parts, over frames, that keep their shape."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from vmmetrics.functional._checks import as_floats, check_protocol
 from vmmetrics.functional.limbs import JOINTS, NUM_KEYPOINTS, PARTS, REASONS, part_deviations
 from vmmetrics.types import Event, FloatArray, MetricResult, Protocol
 
-# Values of the released code.
+# Values of the released code: least keypoint score, least length in pixels, largest relative change of a part's length
+# and largest change of a joint's angle in degrees.
 MIN_SCORE = 0.3
 MIN_LENGTH = 1e-6
 MAX_LENGTH_CHANGE = 0.45
@@ -26,20 +27,21 @@ def object_integrity_score(
     evidence: Mapping[str, ArrayLike] | None = None,
     protocol: Protocol = "vmmetrics",
 ) -> MetricResult:
-    """Object integrity score: the share of body parts, over frames, that keep their shape.
+    """Score object integrity: the share of body parts, over frames, that keep their shape.
 
     ``vmmetrics`` (the paper): OIS = 1/(F·K) Σ_f Σ_k 1(D_f^(k) ≤ τ^(k)) over the persons, frames and parts that can be
-    judged; what makes D is in :mod:`vmmetrics.functional.limbs`.
+    judged; D is defined in :mod:`vmmetrics.functional.limbs`.
     ``vmbench`` (the released code): the mean of two shares, that of the 12 parts whose length in pixels never changes
-    by more than 45 % from one valid frame to the next, and that of the 8 joints whose angle never by more than 30°.
+    by more than 45 % from one valid frame to the next, and that of the 8 joints whose angle never changes by more than
+    30°.
 
     Args:
         keypoints: (T, 17, 2) float, x and y in pixels, COCO order; under ``vmmetrics`` also (T, P, 17, 2) with P
             persons of stable identity, NaN where one is absent.
         keypoint_scores: (T, 17) or (T, P, 17) float, confidence of each keypoint; it is used above
             0.3 (``vmbench``) or :data:`~vmmetrics.functional.limbs.CONFIDENT`.
-        evidence: Faults found otherwise than from keypoints, under ``vmmetrics`` only: reason to (T, 12) or (T, P, 12)
-            float, measured over allowed, above 1 where that part is at fault, NaN where nothing is known.
+        evidence: Further deviations, under ``vmmetrics`` only: reason to (T, 12) or (T, P, 12) float, measured over
+            allowed value, above 1 where that part is at fault, NaN where unknown.
         protocol: ``"vmmetrics"`` or ``"vmbench"``.
 
     Returns:
@@ -108,7 +110,7 @@ def _checked(
 
 
 def _further_deviations(reason: str, maps: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """(T, 12) or (T, P, 12) evidence to (P, 1, T, 12)."""
+    """Return evidence (T, 12) or (T, P, 12) as (P, 1, T, 12)."""
     array = np.asarray(maps, dtype=np.float64)
     if array.ndim == 2:
         array = array[:, None]
@@ -118,7 +120,7 @@ def _further_deviations(reason: str, maps: ArrayLike, shape: tuple[int, ...]) ->
 
 
 def _events(deviations: FloatArray, reasons: Sequence[str], points: FloatArray) -> tuple[Event, ...]:
-    """One event per person and part at fault, for the reason that holds in most of its frames."""
+    """Return one event per person and part at fault, with the most frequent reason."""
     events = []
     faults = deviations > 1
     for person, part in np.argwhere(faults.any(axis=(1, 2))).tolist():
@@ -164,7 +166,7 @@ def _score_vmbench(points: FloatArray, scores: FloatArray) -> MetricResult:
 def _released_event(
     name: str, valid: NDArray[np.intp], change: FloatArray, limit: float, reason: str, faults: FloatArray
 ) -> list[Event]:
-    """One event if any change exceeds the limit; NaN, from a limb without length, exceeds it."""
+    """Return one event if any change exceeds the limit; NaN, from a limb without length, exceeds it."""
     over = ~(change <= limit)
     if not over.any():
         return []
@@ -176,7 +178,7 @@ def _released_event(
 
 
 def _angles(corners: FloatArray) -> FloatArray:
-    """(V, 3, 2) to (V,) degrees at the middle point; NaN where a limb has no length."""
+    """Return (V,), the angles in degrees at the middle of ``corners`` (V, 3, 2); NaN where a limb has no length."""
     first, second = corners[:, 0] - corners[:, 1], corners[:, 2] - corners[:, 1]
     lengths = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -1,4 +1,4 @@
-"""PAS: how much of the subject's own motion a viewer can perceive."""
+"""PAS, perceptible amplitude: the subject's own motion relative to the amplitude that is perceived in full."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from numpy.typing import ArrayLike
 from vmmetrics.functional._checks import FrameSize, as_bools, as_floats, as_frame_size, check_protocol
 from vmmetrics.types import AmplitudeResult, BoolArray, Event, FloatArray, Protocol
 
-# Frame-to-frame camera motion from tracked background points, where nobody hands it in.
+# Frame-to-frame camera motion from tracked background points, where it is not given.
 #
-# Iteratively reweighted least squares: a robust fit that needs no random numbers, so that a clip always gets the same
-# score. The simplest model that the number of points supports: translation, affine, homography.
+# Iteratively reweighted least squares: a robust and deterministic fit. The model depends on the number of points:
+# translation, affine, homography.
 
 MIN_POINTS_AFFINE = 8
 MIN_POINTS_HOMOGRAPHY = 24
-"""Three to four times as many points as the model's minimum (3 and 4), so that outliers can be told from inliers."""
+"""Least numbers of points per model: three to six times its minimum (3 and 4), for robustness to outliers."""
 ITERATIONS = 30
+"""Most iterations of the fit."""
 NOISE_FLOOR = 0.05
-"""Pixels: least scale of the residuals, about the precision of a good tracker."""
+"""Least scale of the residuals, pixels: about the precision of a good tracker."""
 CONVERGED = 1e-7
-"""Largest change of an entry, in normalised coordinates, at which the fit has settled."""
+"""Largest change of an entry, in normalised coordinates, at convergence."""
 CAUCHY = 2.385
 """Cauchy weights at 95 % efficiency under Gaussian noise (Holland & Welsch 1977)."""
 
@@ -49,7 +50,7 @@ def estimate_camera(tracks: FloatArray, visibility: BoolArray) -> tuple[FloatArr
 
 
 def fit_global_motion(source: FloatArray, target: FloatArray) -> FloatArray:
-    """Robust (3, 3) motion that takes ``source`` (N, 2) to ``target`` (N, 2), N ≥ 1."""
+    """Fit the robust (3, 3) motion from ``source`` (N, 2) to ``target`` (N, 2), N ≥ 1."""
     centre = source.mean(axis=0)
     scale = max(float(source.std()), 1.0)
     normalise = np.array([[1 / scale, 0, -centre[0] / scale], [0, 1 / scale, -centre[1] / scale], [0, 0, 1]])
@@ -66,7 +67,7 @@ def fit_global_motion(source: FloatArray, target: FloatArray) -> FloatArray:
 
 
 def project(homographies: FloatArray, points: FloatArray) -> FloatArray:
-    """(..., 3, 3) homographies applied to (..., N, 2) points."""
+    """Return (..., N, 2), ``points`` (..., N, 2) mapped by ``homographies`` (..., 3, 3)."""
     mapped = points @ np.swapaxes(homographies[..., :2], -1, -2) + homographies[..., None, :, 2]
     return mapped[..., :2] / mapped[..., 2:]
 
@@ -75,7 +76,7 @@ Solver = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 
 
 def _reweighted(a: FloatArray, b: FloatArray, motion: FloatArray, solve: Solver, floor: float) -> FloatArray:
-    """Refine ``motion`` by weighted least squares, points far from the present fit weighing less and less."""
+    """Refine ``motion`` by iteratively reweighted least squares."""
     for _ in range(ITERATIONS):
         residual = np.linalg.norm(project(motion, a) - b, axis=1)
         scale = max(1.4826 * float(np.median(residual)), floor)
@@ -94,7 +95,7 @@ def _solve_affine(a: FloatArray, b: FloatArray, weights: FloatArray) -> FloatArr
 
 
 def _solve_homography(a: FloatArray, b: FloatArray, weights: FloatArray) -> FloatArray:
-    """Linear in the eight entries once both sides are multiplied by the denominator, which stays near 1 here."""
+    """Fit a homography algebraically, linear in its eight entries; its denominator is near 1 here."""
     (x, y), (u, v) = a.T, b.T
     zero, one = np.zeros_like(x), np.ones_like(x)
     rows_u = np.column_stack([x, y, one, zero, zero, zero, -u * x, -u * y])
@@ -106,12 +107,12 @@ def _solve_homography(a: FloatArray, b: FloatArray, weights: FloatArray) -> Floa
 
 
 STILL_CAMERA_THRESHOLD = 0.15
-"""τ in diagonals per second where the camera stands: an amplitude from there on counts in full. Held against real
-footage, whose median score it puts at 0.5 (docs/protocols.md, PAS)."""
+"""τ, diagonals per second, of a static camera: amplitudes from there on count in full. Calibrated to a median score of
+0.5 on real footage (docs/protocols.md, PAS)."""
 MOVING_CAMERA_THRESHOLD = 0.25
-"""τ where the camera moves fast: the eye follows the picture and takes less note of what moves in it."""
+"""τ, diagonals per second, of a fast camera: motion is less perceptible while the eye follows the frame."""
 CAMERA_HALF_SPEED = 0.1
-"""Camera speed, in diagonals per second, at which τ is half way between the two."""
+"""Camera speed, diagonals per second, at which τ is half way between the two."""
 
 
 def perceptible_amplitude_score(
@@ -125,7 +126,7 @@ def perceptible_amplitude_score(
     fps: float | None = None,
     protocol: Protocol = "vmmetrics",
 ) -> AmplitudeResult:
-    """Perceptible amplitude score: the subject's motion against the least that is perceived in full.
+    """Score perceptible amplitude: the subject's motion relative to the amplitude that is perceived in full.
 
     ``vmmetrics`` (the paper): PAS = (1/T') Σ_t min(A_t / τ, 1) with A_t the mean of
     |x(t+1) − H_t x(t)| · fps / diagonal over the points visible in frames t and t+1, over the T' frame pairs that have
@@ -136,20 +137,20 @@ def perceptible_amplitude_score(
 
     Args:
         subject_tracks: (T, N, 2) float, x and y in pixels of points on the subject; None or N = 0 where there is none.
-        background_tracks: (T, M, 2) float, likewise for the background.
+        background_tracks: (T, M, 2) float, the same of the background.
         frame_size: (width, height) in pixels.
         subject_visibility: (T, N) bool; None for all visible.
         background_visibility: (T, M) bool; None for all visible.
         camera: (T−1, 3, 3) float homographies, pixels of frame t to pixels of frame t+1. None: estimated from the
-            background tracks, and taken to stand still where there are none either.
+            background tracks; static without them.
         fps: Frames per second; needed under ``vmmetrics``, whose amplitude is per second.
         protocol: ``"vmmetrics"`` or ``"vmbench"``.
 
     Returns:
         ``.score`` in 0..1 (``vmbench``: 0 and up) and ``.amplitude`` in diagonals per second (``vmbench``: equal to
         the score, diagonals per clip). No subject: 0.0 with an event under ``vmmetrics``, the background's amplitude
-        under ``vmbench``. Missing under ``vmmetrics`` for one frame (no motion to see) and where no point is visible
-        in two consecutive frames. Series under ``vmmetrics``: ``amplitude`` and ``threshold``, value t belonging
+        under ``vmbench``. Missing under ``vmmetrics`` for one frame and where no point is visible in two consecutive
+        frames. Series under ``vmmetrics``: ``amplitude`` and ``threshold``, value t belonging
         to the step from frame t to t+1, NaN where no point is visible in both and at the last frame.
 
     Raises:
@@ -161,7 +162,7 @@ def perceptible_amplitude_score(
         VMBench (arXiv 2503.10076), perceptible amplitude score; quirks Q3 to Q7 in ``docs/protocols.md``.
 
     Example:
-        One point that moves 10 px a frame at 8 fps, in a frame with a diagonal of 500 px:
+        One point that moves 10 px per frame at 8 fps, in a frame with a diagonal of 500 px:
 
         >>> track = np.array([[[10.0 * t, 0.0]] for t in range(5)])
         >>> result = perceptible_amplitude_score(track, None, (300, 400), fps=8)
@@ -183,7 +184,7 @@ def perceptible_amplitude_score(
     if protocol == "vmbench":
         return _score_vmbench(subject, background, size)
     if lengths == {1}:
-        return AmplitudeResult(score=None, missing="one frame: no motion to see")
+        return AmplitudeResult(score=None, missing="one frame: no motion to measure")
     if subject is None or subject_visible is None or subject.shape[1] == 0:
         return AmplitudeResult(score=0.0, amplitude=0.0, events=(Event("pas", (), "nothing moves"),))
     if fps is None:
@@ -197,10 +198,10 @@ def perceptible_amplitude_score(
 
 
 SPREAD_SHARE = 0.05
-"""Share of the frame that must move by itself for its speed to count in full; less counts in proportion."""
+"""Moving share of the frame from which its speed counts in full; less counts in proportion."""
 FOLLOWED_SHARE = 0.2
-"""Share of the points that must be followed, in a step for it to be measured, on average for the clip to be. By chance
-up to 0.19 are in frames of noise with grains of 4 to 64 px; 0.26 and more in generated clips that jump every frame."""
+"""Least share of tracked points, per step and on average over the clip. In noise with grains of 4 to 64 px it is up to
+0.19 by chance; in generated clips that jump every frame 0.26 and more."""
 
 
 def frame_amplitude_score(
@@ -208,26 +209,26 @@ def frame_amplitude_score(
 ) -> AmplitudeResult:
     """Score the perceptible amplitude of motion that is spread over the frame and belongs to no object.
 
-    A_t is the mean own motion of the points that move, times the share of the frame that moves or is lost, up to
-    :data:`SPREAD_SHARE`, divided by it. The score follows from A_t as in :func:`perceptible_amplitude_score`.
+    A_t is the mean own motion of the moving points, times min(m / :data:`SPREAD_SHARE`, 1) with m the share of the
+    frame that moves or is lost. The score follows from A_t as in :func:`perceptible_amplitude_score`.
 
     Args:
         own_motion: (T−1, N) float pixels, at N points spread evenly over the frame: the length of each point's motion
-            from frame t to t+1 against the camera; 0 within the error, NaN where it is plain or not followed.
+            from frame t to t+1 relative to the camera; 0 within the error, NaN where untextured or not tracked.
         lost: (T−1, N) bool, textured points that neither the camera's motion nor their own explains.
         camera: (T−1, 3, 3) float homographies, pixels of frame t to pixels of frame t+1.
         frame_size: (width, height) in pixels.
         fps: Frames per second.
 
     Returns:
-        As :func:`perceptible_amplitude_score`; 0.0 where all of the frame is plain. Missing where on average less than
-        :data:`FOLLOWED_SHARE` of the points that are followed or lost is followed.
+        As :func:`perceptible_amplitude_score`; 0.0 where the whole frame is untextured. Missing where on average less
+        than :data:`FOLLOWED_SHARE` of the textured points is tracked.
 
     Raises:
         ValueError: If shapes are not as above, or ``frame_size`` or ``fps`` is not positive.
 
     Example:
-        Ten points of a frame with a diagonal of 500 px, five of which move by 10 px a frame at 8 fps:
+        Ten points of a frame with a diagonal of 500 px, five of which move by 10 px per frame at 8 fps:
 
         >>> own_motion = np.array([[10.0] * 5 + [0.0] * 5] * 4)
         >>> still = np.tile(np.eye(3), (4, 1, 1))
@@ -246,7 +247,7 @@ def frame_amplitude_score(
     share = followed_share(np.isfinite(own), lost_points)
     measured = share >= FOLLOWED_SHARE
     if share.mean() < FOLLOWED_SHARE:
-        return AmplitudeResult(score=None, missing="hardly a point can be followed from one frame to the next")
+        return AmplitudeResult(score=None, missing="too few points can be tracked between frames")
     own = np.nan_to_num(own)
     moving = (own > 0).sum(axis=1)
     spread = np.minimum((moving + lost_points.sum(axis=1)) / own.shape[1] / SPREAD_SHARE, 1)
@@ -255,13 +256,13 @@ def frame_amplitude_score(
 
 
 def followed_share(followed: BoolArray, lost: BoolArray) -> FloatArray:
-    """(T−1,) share of the points ``followed`` (T−1, N) of those that are followed or ``lost``; 1 without a point."""
+    """Return (T−1,), the share of ``followed`` (T−1, N) points among followed and ``lost`` ones; 1 without a point."""
     count, textured = followed.sum(axis=1), (followed | lost).sum(axis=1)
     return np.where(textured > 0, count / np.maximum(textured, 1), 1.0)
 
 
 def camera_speed(homographies: FloatArray, frame_size: FrameSize) -> FloatArray:
-    """(T−1,) mean displacement, in pixels per frame, of a 5 × 5 grid over the frame."""
+    """Return (T−1,), the mean displacement of a 5 × 5 grid over the frame, pixels per frame."""
     width, height = frame_size
     grid = np.stack(np.meshgrid(np.linspace(0, width, 5), np.linspace(0, height, 5)), axis=-1).reshape(-1, 2)
     return np.asarray(np.linalg.norm(project(homographies, grid) - grid, axis=-1).mean(axis=-1))
@@ -322,7 +323,7 @@ def _score_vmbench(subject: FloatArray | None, background: FloatArray | None, fr
 
 
 def _path_length(tracks: FloatArray | None, frame_size: FrameSize) -> float | None:
-    """Mean length of the points' paths in diagonals, in the released code's float32; None without a point."""
+    """Return the mean path length of the points, diagonals, in the released code's float32; None without a point."""
     if tracks is None or tracks.shape[1] == 0:
         return None
     diagonal = np.sqrt(np.float32(frame_size[0] ** 2 + frame_size[1] ** 2))

@@ -1,4 +1,4 @@
-"""Do things keep their shape, where no body can be judged: is the surface of a thing seen again a moment later?"""
+"""Shape constancy, the part of OIS for clips without people: persistence of the surfaces of objects over time."""
 
 from __future__ import annotations
 
@@ -14,33 +14,35 @@ from vmmetrics.types import BoolArray, Event, FloatArray, IntArray, MetricResult
 # Limits from clean footage (real clips at their own rate and rendered scenes) and injected defects: docs/pose.md.
 
 TEXTURED = 0.25
-"""Share of a tile with texture from which it is judged."""
+"""Least textured share of a judged tile."""
 LOST = 0.6
-"""Share of a tile's texture that is not seen again from which the tile is lost."""
+"""Share of a tile's texture without a match from which the tile is lost."""
 CALM = 0.07
-"""Short sides by which the surroundings of a tile may move unevenly meanwhile; beyond, motion explains its loss."""
+"""Uneven motion around a tile, short sides of the frame, above which motion explains its loss."""
 FAST, AS_ONE = 0.03, 0.93
-"""Short sides a step from which on motion is fast, and length of the mean motion over mean length from which on it goes
-one way: a fast pan or stream is lost without being drawn afresh."""
+"""Least speed, short sides per step, and least ratio of mean motion to mean speed of a fast pan or stream, whose tiles
+are lost without a fault."""
 AROUND = 3.0
-"""Standard deviation of the window that the surroundings are, tiles."""
+"""Standard deviation of the window of a tile's surroundings, tiles."""
 FEW = 0.01
-"""Weight in that window below which the surroundings count as still: too little of them is followed."""
+"""Weight in that window below which the surroundings count as static."""
 NEAR, LASTING = 2.0, 1.5
-"""Standard deviations of the window in which lost tiles must lie together: tiles, and moments."""
+"""Standard deviations of the window in which lost tiles are pooled: tiles, and moments."""
 LEAST = 0.05
-"""Weight added to that window, so that a tile without neighbours counts for little."""
+"""Weight added to that window: a tile without neighbours counts little."""
 AFRESH = 0.35
-"""Share of the tiles of one thing in that window that are lost from which on the thing is drawn afresh there."""
+"""Share of an object's tiles in that window that are lost from which its surface is repainted."""
 SCENE_NONE, SCENE_ALL = 0.1, 0.35
-"""Share of the tiles outside of things drawn afresh up to which it is water or leaves and costs nothing, and from which
-on it costs in full."""
+"""Share of repainted tiles outside objects up to which they are water or leaves and cost nothing, and from which they
+cost in full."""
 ENOUGH = 12
-"""Tiles in a moment below which a fault counts as if there were so many; 3 % of a frame of 16:9."""
+"""Least number of tiles per moment in the denominator; 3 % of a frame of 16:9."""
 JUDGEABLE = 6.0
-"""Mean number of judged tiles a moment from which a clip is judged."""
+"""Least mean number of judged tiles per moment for a score."""
 SCENE = "scene"
-REASON = "surface drawn afresh"
+"""Event target for faults outside objects."""
+REASON = "surface repainted from frame to frame"
+"""Event reason."""
 
 
 def shape_constancy_score(
@@ -53,28 +55,28 @@ def shape_constancy_score(
     num_frames: int,
     tile: tuple[float, float],
 ) -> MetricResult:
-    """Score the share of the surface of things that goes on from moment to moment, instead of being drawn afresh.
+    """Score the share of the surfaces of objects that persists from moment to moment.
 
-    A rigid, bending or stretching surface is seen again a step later or a step earlier; one that melts into another or
-    is painted anew is seen in neither. What moves too unevenly to be followed is not held against it. Things are the
-    objects; the rest of the frame is judged in the moments without an object and where much of it breaks.
+    A rigid, bending or stretching surface matches a step later or a step earlier; one that melts into another or is
+    repainted matches in neither. Motion too uneven to be followed is no fault. The frame outside objects is judged in
+    the moments without an object and where much of it is repainted.
 
     Args:
-        lost: (R, K, h, w) float in 0..1, share of each tile's texture that is seen again neither 1 to R steps later nor
-            so many earlier; NaN where unknown.
+        lost: (R, K, h, w) float in 0..1, share of each tile's texture that matches neither r steps later nor earlier,
+            r from 1 to R; NaN where unknown.
         textured: (K, h, w) float in 0..1, share of each tile that has texture.
-        motion: (K, h, w, 2) float, mean motion until a step later, in short sides of the frame.
-        owners: (K, h, w) int, the object that each tile is of, 0 for none.
+        motion: (K, h, w, 2) float, mean motion over the next step, in short sides of the frame.
+        owners: (K, h, w) int, id of each tile's object, 0 for none.
         frames: (K,) int, ascending indices of the frames at the K moments.
         num_frames: Frames of the clip.
-        tile: (x, y) pixels of a tile's sides.
+        tile: (x, y) sides of a tile, pixels.
 
     Returns:
-        Score in 0..1, 1 best; missing where there is too little texture. One event per thing at fault. Series:
-        ``faults``, tiles at fault per frame.
+        Score in 0..1, 1 best; missing with too little texture. One event per object at fault. Series: ``faults``,
+        tiles at fault per frame.
 
     Raises:
-        ValueError: If shapes do not fit.
+        ValueError: If the shapes do not match.
 
     Example:
         >>> shape = 8, 6, 6
@@ -97,7 +99,7 @@ def shape_constancy_score(
     judged = (texture > TEXTURED) & np.isfinite(shares).any(axis=0)
     has_tiles = judged.any((1, 2))
     if judged.sum() < JUDGEABLE * max(1, has_tiles.sum()) or not has_tiles.any():
-        return MetricResult(None, "nothing has enough texture to be followed")
+        return MetricResult(None, "too little texture to judge")
     together = np.max([_drawn_afresh(n + 1, share, judged, owned, moves) for n, share in enumerate(shares)], axis=0)
     faults = together > AFRESH
     things, scene = judged & (owned > 0), judged & (owned == 0)
@@ -116,14 +118,14 @@ def shape_constancy_score(
 
 
 def _drawn_afresh(steps: int, share: FloatArray, judged: BoolArray, owners: IntArray, motion: FloatArray) -> FloatArray:
-    """Return (K, h, w) share of the tiles around each lost one that are lost across ``steps`` with it, 0 elsewhere."""
+    """Return (K, h, w), the share of lost tiles over ``steps`` around each lost one, 0 elsewhere."""
     lost = judged & (np.nan_to_num(share) > LOST)
     lost &= (_unevenness(judged & ~lost, motion) * steps < CALM) & ~_sweeping(motion)
     return np.where(lost, _share_around(lost, judged, owners), 0.0)
 
 
 def _unevenness(followed: BoolArray, motion: FloatArray) -> FloatArray:
-    """Return (K, h, w) by how much what is followed around a tile moves otherwise than the frame, before and after."""
+    """Return (K, h, w), the motion around each tile relative to the frame's median, short sides, before or after."""
     uneven = np.zeros(followed.shape)
     for k in np.flatnonzero(followed.any((1, 2))).tolist():
         moves = motion[[k, max(k - 1, 0)]]
@@ -134,7 +136,7 @@ def _unevenness(followed: BoolArray, motion: FloatArray) -> FloatArray:
 
 
 def _sweeping(motion: FloatArray) -> BoolArray:
-    """Return (K, h, w) whether the surroundings of a tile move fast and one way, before and after."""
+    """Return (K, h, w) bool, True where the surroundings of a tile move fast in one direction, before and after."""
     window = (0.0, NEAR, NEAR)
     size = gaussian_filter(np.linalg.norm(motion, axis=-1), window)
     mean = np.linalg.norm(gaussian_filter(motion, (*window, 0.0)), axis=-1)
@@ -143,7 +145,7 @@ def _sweeping(motion: FloatArray) -> BoolArray:
 
 
 def _share_around(lost: BoolArray, judged: BoolArray, owners: IntArray) -> FloatArray:
-    """Return (K, h, w) share of the tiles of the same thing around each, in space and time, that are lost."""
+    """Return (K, h, w), the share of lost tiles among those of the same object nearby, in space and time."""
     window = (LASTING, NEAR, NEAR)
     share = np.zeros(lost.shape)
     for item in np.unique(owners[lost]):
@@ -154,7 +156,7 @@ def _share_around(lost: BoolArray, judged: BoolArray, owners: IntArray) -> Float
 
 
 def _share_of(some: BoolArray, every: BoolArray) -> FloatArray:
-    """Return (K,) share of tiles, (K, h, w) of (K, h, w), smoothed over moments."""
+    """Return (K,), the share of tiles ``some`` among ``every`` (K, h, w), smoothed over moments."""
     of_some, of_every = (gaussian_filter1d(tiles.sum((1, 2)).astype(np.float64), LASTING) for tiles in (some, every))
     return np.asarray(of_some / np.maximum(of_every, 1e-9))
 
@@ -162,7 +164,7 @@ def _share_of(some: BoolArray, every: BoolArray) -> FloatArray:
 def _events(
     faults: BoolArray, together: FloatArray, owners: IntArray, nearest: IntArray, tile: tuple[float, float]
 ) -> tuple[Event, ...]:
-    """Return one event per thing at fault, with all its frames and the box of its faults."""
+    """Return one event per object at fault, with all its frames and the box of its faults."""
     events = []
     for item in np.unique(owners[faults]).tolist():
         own = faults & (owners == item)

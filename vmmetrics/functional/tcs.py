@@ -14,23 +14,23 @@ from vmmetrics.functional._checks import FrameSize, as_bools, as_floats, as_fram
 from vmmetrics.functional.excuses import is_outside, relative_extent
 from vmmetrics.types import BoolArray, Event, FloatArray, MetricResult, Protocol
 
-# What TCS is told about one object.
+# Input: presence and point tracks of one object.
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectHistory:
-    """When one object was seen, and where its points went.
+    """Presence of one object over time, and its point tracks.
 
     Attributes:
-        present: (C,) bool, seen at that key frame.
-        key_frames: (C,) int, ascending frame indices at which presence was asked: every frame under ``vmmetrics``
-            where possible, every (int(fps) − 1)-th under ``vmbench``.
-        tracks: (T, N, 2) float, x and y in pixels, of points on the object at ``query_frame``, followed forwards and
+        present: (C,) bool, visible at that key frame.
+        key_frames: (C,) int, ascending frame indices of ``present``: every frame under ``vmmetrics`` where possible,
+            every (int(fps) − 1)-th under ``vmbench``.
+        tracks: (T, N, 2) float, x and y in pixels, of points on the object at ``query_frame``, tracked forwards and
             backwards; an estimate also where invisible.
         visibility: (T, N) bool.
         query_frame: The frame of the first appearance (``vmbench``: the ordinal of that key frame, as released).
-        occluded: (T,) bool, not seen but known to be hidden behind something; None where that is not known.
-        certain: Counts as an object however briefly it is seen, since no detector can have been mistaken about it.
+        occluded: (T,) bool, hidden behind something; None where unknown.
+        certain: True if it counts as an object however briefly it is visible, since no detector was involved.
     """
 
     present: BoolArray
@@ -43,7 +43,7 @@ class ObjectHistory:
 
 
 def check_history(history: ObjectHistory, name: str, num_frames: int) -> ObjectHistory:
-    """Return ``history`` with plain float64, bool and int64 arrays that fit each other, or raise ValueError."""
+    """Return ``history`` as float64, bool and int64 arrays of matching shapes, or raise ValueError."""
     if not isinstance(history, ObjectHistory):
         raise ValueError(f"Expected {name} to be an ObjectHistory but got {type(history).__name__}")
     present = as_bools(f"{name}.present", history.present, "C")
@@ -70,43 +70,42 @@ def check_history(history: ObjectHistory, name: str, num_frames: int) -> ObjectH
     )
 
 
-# When an object is gone although nothing explains it: the reasoning of TCS under ``protocol="vmmetrics"``.
+# Disappearances without a cause: the rules of TCS under ``protocol="vmmetrics"``.
 #
-# A frame of an object is *seen* where it is present or known to be occluded. A run of unseen frames is an absence: its
-# first frame is a vanishing (unless it opens the clip), the frame after it an appearance (unless it closes the clip).
-# Each is excused where the tracks around that moment show a cause; an appearance is judged as a vanishing on the tracks
-# played backwards.
+# A run of frames in which an object is neither present nor occluded is an absence: its first frame is a vanishing
+# (unless the clip begins with it), the frame after it an appearance (unless the clip ends with it). Each is excused
+# where the tracks around it show a cause; an appearance is judged as a vanishing on the reversed tracks.
 
 FLICKER_FRAMES = 3
-"""Absences and presences shorter than this are the detector's: two frames at 24 fps are 1/12 s, a blink."""
+"""Frames below which absences and presences are detector errors: two frames at 24 fps are 1/12 s."""
 RECENT_FRAMES = 12
-"""A point last visible longer ago says nothing about where the object is now."""
+"""Frames after which a point's last visible position is obsolete."""
 VELOCITY_FRAMES = 4
-"""Frames over which a point's velocity is taken before it is carried on."""
+"""Frames over which a point's velocity is measured for extrapolation."""
 EDGE_OUTSIDE = 0.5
-"""Share of the points beyond the edge that makes a leaving; the released code's value."""
+"""Share of the points beyond the edge from which the object has left; the released code's value."""
 ALWAYS_SMALL = 0.03
-"""Extent, relative to the frame, below which anything may come and go; the released code's value for appearances."""
+"""Extent, relative to the frame, below which an object may vanish; the released code's value for appearances."""
 SHRUNK_SMALL = 0.07
-"""The same for an object that has shrunk to it; the released code's value for vanishings, here asked of both."""
+"""The same for an object that has shrunk; the released code's value for vanishings, here used for both."""
 SHRUNK_RATIO = 0.5
-"""How much smaller than at its largest an object must be to have shrunk."""
+"""Extent, relative to its largest, up to which an object has shrunk."""
 STILL_VISIBLE = 0.5
-"""Share of the points followed on through the absence that shows that the object is still there."""
+"""Share of the points tracked through the absence from which the object is still there."""
 
 LEFT, SHRANK, STAYED = "left through the edge", "became too small to see", "detection error: still visible"
 BACKWARDS = {
     LEFT: "came in through the edge",
     SHRANK: "grew from too small to see",
-    STAYED: "detection error: visible before",
+    STAYED: "detection error: visible earlier",
 }
-HIDDEN = "hidden behind something"
-BLINK = "detection error: for a moment only"
+HIDDEN = "occluded"
+BLINK = "detection error: under 3 frames"
 
 
 @dataclass(frozen=True, slots=True)
 class _Motion:
-    """The points of one object in the direction of time in which it vanishes."""
+    """Point tracks of one object in the direction of time in which it vanishes."""
 
     xy: FloatArray
     visible: BoolArray
@@ -119,10 +118,7 @@ class _Motion:
 
 
 def _find_changes(history: ObjectHistory, name: str, frame_size: FrameSize) -> tuple[bool, list[Event]]:
-    """Whether it was seen for long enough to count as an object, and its vanishings and appearances, in order.
-
-    Those that are excused carry their excuse.
-    """
+    """Return True if it is visible for long enough to count as an object, and its changes of presence, in order."""
     present = _present_in_every_frame(history)
     occluded = np.zeros_like(present) if history.occluded is None else history.occluded & ~present
     longest = max((stop - start for start, stop in runs(present)), default=0)
@@ -139,7 +135,7 @@ def _find_changes(history: ObjectHistory, name: str, frame_size: FrameSize) -> t
 
 
 def _judge_absence(motion: _Motion, present: BoolArray, start: int, stop: int, name: str) -> Iterator[Event]:
-    """Yield the vanishing at ``start`` and the appearance at ``stop``, where the clip shows them."""
+    """Yield the vanishing at ``start`` and the appearance at ``stop``, where within the clip, with their excuses."""
     num_frames = len(present)
     excuse = BLINK if stop - start < FLICKER_FRAMES else None
     if start > 0:
@@ -153,23 +149,23 @@ def _judge_absence(motion: _Motion, present: BoolArray, start: int, stop: int, n
 
 
 def _cause(motion: _Motion, present: BoolArray, start: int, stop: int) -> str | None:
-    """Why the object is not seen in frames start..stop−1, in words; None where nothing explains it."""
+    """Return the cause of the absence in frames start..stop−1, as event text; None without a cause."""
     last = start - 1
-    while last > 0 and not present[last]:  # the frames before an absence may be occluded ones
+    while last > 0 and not present[last]:  # the object may be occluded before an absence
         last -= 1
     if motion.xy.shape[1] == 0:
-        return SHRANK  # not one grid point fell on it
+        return SHRANK  # no grid point lies on it
     if _share_outside(motion, last, start, stop) >= EDGE_OUTSIDE:
         return LEFT
     if _is_small(motion, last):
         return SHRANK
-    # Still visible: at every frame of the absence (its first ones) half of the last visible points are still followed.
+    # Still visible: at every frame of the absence (its first ones) half of the last visible points are still tracked.
     followed = motion.visible[start : min(stop, start + RECENT_FRAMES), motion.visible[last]]
     return STAYED if followed.shape[1] and bool((followed.mean(axis=1) >= STILL_VISIBLE).all()) else None
 
 
 def _share_outside(motion: _Motion, last: int, start: int, stop: int) -> float:
-    """Share of the recently visible points that the absence finds beyond the edge, tracked or carried on."""
+    """Return the share of the recently visible points, tracked or extrapolated, beyond the edge in the absence."""
     first = max(0, last - RECENT_FRAMES + 1)
     visible = motion.visible[first : last + 1]
     points = np.flatnonzero(visible.any(axis=0))
@@ -186,7 +182,7 @@ def _share_outside(motion: _Motion, last: int, start: int, stop: int) -> float:
 
 
 def _is_small(motion: _Motion, last: int) -> bool:
-    """Whether the object spans little of the frame, measured by how its still visible points have drawn together."""
+    """Return True if the object's extent, from the spread of its visible points, is small relative to the frame."""
     points = np.flatnonzero(motion.visible[last] & motion.visible[motion.query_frame])
     if len(points) < 2:
         points = np.arange(motion.xy.shape[1])
@@ -202,22 +198,22 @@ def _is_small(motion: _Motion, last: int) -> bool:
 
 
 def _present_in_every_frame(history: ObjectHistory) -> BoolArray:
-    """(C,) presence at key frames to (T,): held between equal ones, changing where the points say so."""
+    """Return presence (T,) from key frames (C,): constant between equal ones, else changing with the points."""
     frames, num_frames = history.key_frames, len(history.tracks)
     state = history.present[np.clip(np.searchsorted(frames, np.arange(num_frames), side="right") - 1, 0, None)]
     points = max(1, history.visibility.shape[1])
     visible = history.visibility.sum(axis=1) / points >= STILL_VISIBLE
     for index in np.flatnonzero(np.diff(history.present.astype(np.int8))).tolist():
         between = slice(frames[index] + 1, frames[index + 1])
-        if history.present[index]:  # seen until the points are lost
+        if history.present[index]:  # present until the points are lost
             state[between] = np.logical_and.accumulate(visible[between])
-        else:  # seen once the points are there to stay
+        else:  # present from where the points stay visible
             state[between] = np.logical_and.accumulate(visible[between][::-1])[::-1]
     return state
 
 
 def runs(mask: BoolArray) -> list[tuple[int, int]]:
-    """(start, stop) of every run of True."""
+    """Return (start, stop) of every run of True in ``mask`` (T,)."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
@@ -233,12 +229,12 @@ def temporal_coherence_score(
     num_frames: int,
     protocol: Protocol = "vmmetrics",
 ) -> MetricResult:
-    """Temporal coherence score: do objects stay, unless there is a reason why they do not?
+    """Score temporal coherence: the share of objects that neither vanish nor appear without a cause.
 
     ``vmmetrics`` (the paper): TCS = 1 − (1/N) Σ_i 1(A_i ∧ ¬R_i), each object i once, A_i a change of its presence at
-    some frame and R_i a reason for it (:mod:`vmmetrics.functional.tcs`). In 0..1.
+    some frame and R_i a cause of it (:mod:`vmmetrics.functional.tcs`). In 0..1.
     ``vmbench`` (the released code): mean of (N − unexcused disappearances)/N and (N − unexcused appearances)/N, each
-    time counted; an object's excuses are asked once, from its query frame on. Can fall below 0.
+    event counted; an object's excuses are tested once, from its query frame on. Can fall below 0.
 
     Args:
         objects: One history per object.
@@ -248,11 +244,11 @@ def temporal_coherence_score(
 
     Returns:
         Score, 1 best; missing under ``vmmetrics`` where there is no object or one frame (``vmbench`` gives 1). One
-        event per change of presence, at the frame after it, with an ``excuse`` where there is a reason. Series:
-        ``present``, the number of objects seen per frame (NaN between key frames).
+        event per change of presence, at the frame after it, with an ``excuse`` where there is a cause. Series:
+        ``present``, the number of visible objects per frame (NaN between key frames).
 
     Raises:
-        ValueError: If a history's shapes or dtypes do not fit each other or ``num_frames``, key frames are not
+        ValueError: If a history's shapes or dtypes do not match each other or ``num_frames``, key frames are not
             ascending within the clip, a track is NaN, or ``protocol`` is unknown.
 
     References:
@@ -312,4 +308,4 @@ RELEASED_TESTS = {
     "vanished": (-1, dict(zip(BACKWARDS, _VANISHED, strict=True))),
     "appeared": (1, dict(zip(BACKWARDS.values(), _APPEARED, strict=True))),
 }
-"""The step of presence that each change is, and what excuses it."""
+"""Change of presence to its step (−1 or 1) and its excuses with their tests."""

@@ -1,4 +1,4 @@
-"""One file per metric: what it asks of the scene, and the call into :mod:`vmmetrics.functional`; the registry."""
+"""The metrics, one file each: the inputs from the scene and the call into :mod:`vmmetrics.functional`; the registry."""
 
 from vmmetrics.metrics.registry import METRICS, Metric, register, registered
 

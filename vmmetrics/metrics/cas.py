@@ -1,4 +1,4 @@
-"""CAS, commonsense adherence: asks for the probabilities of the five levels, and over which frames each view went."""
+"""CAS, commonsense adherence: from the probabilities of the five levels per view of a clip."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from vmmetrics.perception.scene import ExplainingModel, Scene
 from vmmetrics.types import Box, Event, FloatArray, MetricResult, PlausibilityResult, Protocol, SaliencyMap
 
 LEAST_GAIN = 0.05
-"""Gain of a part that is worth naming: less changes no score by more than half of the last digit that tables show."""
+"""Least gain of a part for an event: less changes no score by more than half of the last digit in tables."""
 
 
 def measure(scene: Scene, protocol: Protocol = "vmmetrics") -> MetricResult:  # noqa: ARG001 - the same by both
-    """Score a clip's commonsense adherence; missing where the preset has no plausibility model."""
+    """Score a clip's commonsense adherence; missing without a plausibility model or with too few frames."""
     model = scene.models.plausibility
     if model is None:
-        return MetricResult(None, "this preset has no commonsense classifier yet")
+        return MetricResult(None, "this preset has no commonsense classifier")
     views = model.view_frames(scene)
     if not views:
-        return MetricResult(None, f"{len(scene.clip)} frame{'s' * (len(scene.clip) != 1)}: too few to judge motion by")
+        return MetricResult(None, f"{len(scene.clip)} frame{'s' * (len(scene.clip) != 1)}: too few to judge motion")
     result = commonsense_adherence_score(scene.probabilities)
     over_time = score_over_time(result.view_scores, views, len(scene.clip))
     result = replace(
@@ -36,24 +36,24 @@ def measure(scene: Scene, protocol: Protocol = "vmmetrics") -> MetricResult:  # 
 
 
 def explained(scene: Scene, result: PlausibilityResult) -> PlausibilityResult:
-    """Return a clip's result with where the model looked, and the part that cost most as an event."""
+    """Return a clip's result with the model's saliency, and the part that cost most as an event."""
     model = scene.models.plausibility
     looks = model.saliency(scene) if isinstance(model, ExplainingModel) else ()
-    # A perfect clip has nothing to point at; else the part that cost most follows the verdict on the whole.
+    # A perfect clip has no event; else the part that cost most follows the event of the whole clip.
     where = worst_part(looks, (scene.clip.width, scene.clip.height)) if result.events else None
     return replace(result, events=(*result.events, *([where] if where else [])), looks=looks)
 
 
 def score_over_time(scores: Sequence[float], views: Sequence[tuple[int, ...]], num_frames: int) -> FloatArray:
-    """Mean score of the views that reach over each frame.
+    """Return the mean score of the views that span each frame.
 
     Args:
         scores: (V,) score of each view.
-        views: (V,) its frames, ascending; a view reaches from its first to its last.
+        views: (V,) its frame indices, ascending; a view spans from its first to its last.
         num_frames: T, frames of the clip.
 
     Returns:
-        (T,) float64, NaN where no view reaches.
+        (T,) float64, NaN where there is no view.
     """
     total, count = np.zeros(num_frames), np.zeros(num_frames)
     for score, view in zip(scores, views, strict=True):
@@ -63,11 +63,11 @@ def score_over_time(scores: Sequence[float], views: Sequence[tuple[int, ...]], n
 
 
 def worst_part(looks: Sequence[SaliencyMap], size: tuple[int, int]) -> Event | None:
-    """Return where and when most was lost, or None where leaving out any one part changes nothing.
+    """Return the part and time with the largest gain as an event, or None below :data:`LEAST_GAIN`.
 
     Args:
-        looks: Where the model looked.
-        size: Width and height of the clip in pixels.
+        looks: The model's saliency maps.
+        size: Width and height of the clip, pixels.
     """
     if not looks:
         return None

@@ -1,4 +1,4 @@
-"""MSS, motion smoothness: asks for the quality of every frame, and at which amplitude of motion it is to be read."""
+"""MSS, motion smoothness: from the quality of every frame, and the amplitude of motion that sets the threshold."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from vmmetrics.types import FloatArray, MetricResult, Protocol
 EMBEDDED_THRESHOLDS = SmoothnessThresholds(
     amplitude_bounds=(0.05, 0.2), thresholds=(0.15, 0.15, 0.15), unknown_amplitude=0.15
 )
-"""Drops of the embedded quality that count, at amplitudes in diagonals per second (benchmarks/quality_thresholds.py).
+"""Thresholds of the embedded quality, by amplitude in diagonals per second (benchmarks/quality_thresholds.py).
 
-In nine windows of real footage of all three classes (441 frames at 7 to 30 frames a second) clean frames dropped by at
-most 0.06, but for single frames that the model itself took for defects (0.27 to 0.62); 0.15 lies in the gap. Motion is
-allowed for inside the quality model, so the classes need no different thresholds as yet.
+In nine windows of real footage of all three classes (441 frames at 7 to 30 frames per second) the quality of clean
+frames dropped by at most 0.06, except for single frames that the model took for defects (0.27 to 0.62); 0.15 lies in
+between. The quality model itself allows for motion, so that the classes share one threshold.
 """
 
 
 def measure(scene: Scene, protocol: Protocol, pas: MetricResult | None = None) -> MetricResult:
     """Score a clip's motion smoothness.
 
-    Under ``"vmbench"`` the released code's rule is applied (a change in either direction flags both frames); with
-    another quality model than Q-Align its score is not comparable with published ones.
+    Under ``"vmbench"`` the released code's rule applies (a change in either direction flags both frames); scores from
+    another quality model than Q-Align are not comparable with published ones.
 
     Args:
         scene: The clip.
         protocol: ``"vmmetrics"`` or ``"vmbench"``.
-        pas: PAS under the same protocol, whose amplitude chooses the threshold; None where there is none.
+        pas: PAS under the same protocol, whose amplitude sets the threshold; None if missing.
 
     Returns:
-        Score in 0..1, 1 best; missing for a single frame. The score counts the frames that quality drops in (the
-        formula) and, under ``"vmmetrics"``, the square of each frame's unsteadiness where the preset knows it;
-        an event there also names the frames after the drop until the quality is back.
+        Score in 0..1, 1 best; missing for a single frame. The score counts the frames with a drop of quality (the
+        formula) and, under ``"vmmetrics"``, the square of each frame's unsteadiness where the preset has a model for
+        it; events there extend from the drop to the frame in which the quality has recovered.
     """
     amplitude = None if pas is None else pas.numbers.get("amplitude")
     if len(scene.clip) == 1:
@@ -55,7 +55,7 @@ def measure(scene: Scene, protocol: Protocol, pas: MetricResult | None = None) -
 
 
 def beside(clip: Clip, protocol: Protocol) -> tuple[str, ...]:  # noqa: ARG001 - any clip
-    """Return the properties of the scene that can be computed while other metrics are."""
+    """Return the properties of the scene that can be computed while other metrics run."""
     return ("unsteadiness", "quality") if protocol == "vmmetrics" else ("quality",)
 
 

@@ -1,4 +1,4 @@
-"""OIS, object integrity: bodies that keep their shape and move as bodies can; without people, surfaces of things."""
+"""OIS, object integrity: shape and motion of bodies; without people, constancy of the surfaces of objects."""
 
 from __future__ import annotations
 
@@ -17,22 +17,25 @@ from vmmetrics.types import BoolArray, FloatArray, MetricResult, Protocol
 
 SHOULDERS, HIPS = (5, 6), (11, 12)
 SKELETON = "skeleton"
-"""The tag that says whose joints the prompt lets one expect: ``"person"``, ``"animal"`` or ``"none"``."""
+"""Tag of the skeleton that the prompt implies: ``"person"``, ``"animal"`` or ``"none"``."""
 SMALLEST_TORSO = 45.0
-"""Pixels. Below, the landmarks of the embedded model err by more than 0.1 torso lengths in every fifth joint
-(benchmarks/pose_truth.py), and its errors cannot be told from the clip's."""
+"""Least torso length, pixels. Below, the embedded model's landmarks err by more than 0.1 torso lengths in every fifth
+joint (benchmarks/pose_truth.py), and its errors cannot be separated from the clip's."""
 
 
 def measure(scene: Scene, protocol: Protocol) -> MetricResult:
-    """Score the integrity of the people in a clip; where no person can be judged, that of its things.
+    """Score the integrity of the people in a clip; where no person can be judged, that of its objects.
 
-    Where the prompt's tags expect no body it does not apply: what a pose model finds there is no one, and a 1 would say
-    that bodies are whole. The released code has no such case. Things are judged with the embedded models alone.
+    Not applicable where the prompt's tags expect no body: a pose model's detections there are false. The released code
+    has no such case. Objects are judged with the embedded models only.
 
     Args:
         scene: The clip.
         protocol: ``"vmmetrics"``, or ``"vmbench"``: the first person only, by landmarks only, as the released code;
-            with the published models the first instance of each frame, whoever that is.
+            with the published models the first instance of each frame, which may change.
+
+    Returns:
+        Score in 0..1, 1 best; missing for one frame, without a person or object to judge, or where it does not apply.
     """
     if protocol == "vmmetrics" and not expects_body(scene.clip):
         return MetricResult(None, "the prompt's tags expect no body", applicable=False)
@@ -64,12 +67,16 @@ def beside(clip: Clip, protocol: Protocol) -> tuple[str, ...]:
 
 
 def expects_body(clip: Clip) -> bool:
-    """Whether a body may be expected: always, but where the clip's tags say that there is none."""
+    """Return False if the clip's tags rule out a body, else True."""
     return clip.tags.get(SKELETON) != "none"
 
 
 def large_enough(keypoints: FloatArray) -> BoolArray:
-    """(T, P, 17, 2) pixels to (P,): the person's longest side of the trunk is long enough in the median frame."""
+    """Return (P,) bool, True where the trunk in the median frame is at least :data:`SMALLEST_TORSO` long or wide.
+
+    Args:
+        keypoints: (T, P, 17, 2) pixels.
+    """
     ends = [keypoints[:, :, list(pair)] for pair in (SHOULDERS, HIPS)]
     upright = np.linalg.norm(ends[0].mean(axis=2) - ends[1].mean(axis=2), axis=-1)
     across = np.linalg.norm(ends[0][:, :, 0] - ends[0][:, :, 1], axis=-1)
@@ -79,7 +86,7 @@ def large_enough(keypoints: FloatArray) -> BoolArray:
 def camera_motion(scene: Scene) -> FloatArray:
     """Return the (T-1, 3, 3) motion of the camera, NaN where unknown.
 
-    The published models see it by points behind a subject that has a noun, for which OIS has no use.
+    NaN throughout with the published models, which would need the subject's noun to estimate it.
     """
     if scene.models.released is not None:
         return np.full((len(scene.clip) - 1, 3, 3), np.nan)
@@ -89,7 +96,7 @@ def camera_motion(scene: Scene) -> FloatArray:
 
 
 def limb_evidence(poses: Poses) -> dict[str, FloatArray]:
-    """Return what silhouettes say beyond landmarks: reason to (T, P, 12) deviations; empty where there are none."""
+    """Return the evidence from silhouettes: reason to (T, P, 12) deviations; empty without silhouettes."""
     if poses.silhouettes is None:
         return {}
     people = [
@@ -100,7 +107,7 @@ def limb_evidence(poses: Poses) -> dict[str, FloatArray]:
 
 
 def _without_people(scene: Scene, protocol: Protocol, reason: str) -> MetricResult:
-    """Score the things of a clip in which people cannot be judged for ``reason``."""
+    """Score the objects of a clip in which people cannot be judged for ``reason``."""
     if protocol == "vmbench" or scene.models.released is not None:
         return MetricResult(None, reason)
     result = measure_things(scene)

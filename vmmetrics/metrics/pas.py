@@ -1,6 +1,6 @@
-"""PAS, perceptible amplitude: follows points on everything that moves by itself, against the camera's motion.
+"""PAS, perceptible amplitude: from point tracks on all moving regions, relative to the camera's motion.
 
-Where no object is segmented, what moves is spread over the frame, and its dense flow is measured instead.
+Without a segmented object the motion is spread over the frame, and its dense flow is measured instead.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from vmmetrics.perception.scene import PointTracks, Scene
 from vmmetrics.types import AmplitudeResult, BoolArray, FloatArray, Protocol
 
 BARELY_MOVING = 0.25
-"""Share of the usual own speed (each point weighed by its own) below which a point is not on what moves.
+"""Least speed of a point, as a share of the speed-weighted mean, for it to lie on a moving object.
 
-Such a point is on the background that the rim of a mask lets in, or on a piece taken for moving that hardly does.
+Slower points lie on background within the rim of a mask, or on a region falsely segmented as moving.
 """
 
 UPSTREAM_GRID = 900
-"""The released code's 30 x 30 grid over the frame; what falls inside the mask is kept."""
+"""Points of the released code's 30 x 30 grid over the frame."""
 
 
 def measure(scene: Scene, protocol: Protocol) -> AmplitudeResult:
@@ -32,10 +32,13 @@ def measure(scene: Scene, protocol: Protocol) -> AmplitudeResult:
 
     Args:
         scene: The clip.
-        protocol: ``"vmmetrics"``: points on everything that moves by itself, taken all along the clip; without an
-            object the motion of the frame that the camera does not explain.
+        protocol: ``"vmmetrics"``: points on all moving regions, queried throughout the clip; without an object the
+            motion of the frame that the camera does not explain.
             ``"vmbench"``: the released code's grid over the objects of the first frame and over the rest; with the
             published models its whole control flow.
+
+    Returns:
+        Score and amplitude, as of :func:`~vmmetrics.functional.perceptible_amplitude_score`.
     """
     clip, released = scene.clip, scene.models.released
     size = (float(clip.width), float(clip.height))
@@ -52,13 +55,13 @@ def measure(scene: Scene, protocol: Protocol) -> AmplitudeResult:
     if len(clip) == 1:
         return perceptible_amplitude_score(np.zeros((1, 0, 2)), None, size, fps=clip.fps, protocol=protocol)
     if released is not None and not scene.objects.objects:
-        return AmplitudeResult(None, "the subject is not found")
+        return AmplitudeResult(None, "the subject is not detected")
     step = perceived_step(clip)
     if not scene.objects.objects:
         motion = own_motion_of(scene)
         result = frame_amplitude_score(motion.length, motion.lost, motion.camera, size, fps=clip.fps / step)
         return _in_every_frame(result, step, len(clip))
-    # Everything that moves by itself, taken every KEY_SECONDS and followed through the clip.
+    # All independently moving regions, queried every KEY_SECONDS and tracked through the clip.
     tracks = scene.track("moving", moving_queries(scene))
     camera = _camera_over(scene.camera.homographies, step)
     middle = (np.arange(len(camera)) + 0.5) * step
@@ -72,7 +75,7 @@ def measure(scene: Scene, protocol: Protocol) -> AmplitudeResult:
 
 
 def _camera_over(homographies: FloatArray, step: int) -> FloatArray:
-    """Join the camera's motion of every ``step`` frame pairs into one; pairs left over at the end are dropped."""
+    """Chain the camera's motion over every ``step`` frame pairs; remaining pairs at the end are dropped."""
     joined = [np.eye(3)] * (len(homographies) // step)
     for i, matrix in enumerate(homographies[: len(joined) * step]):
         joined[i // step] = matrix @ joined[i // step]
@@ -80,7 +83,7 @@ def _camera_over(homographies: FloatArray, step: int) -> FloatArray:
 
 
 def _in_every_frame(result: AmplitudeResult, step: int, frames: int) -> AmplitudeResult:
-    """Bring series and events from every ``step``-th frame to all ``frames``, holding each value over its step."""
+    """Expand series and events from every ``step``-th frame to all ``frames``, each value repeated over its step."""
     after = np.full(frames, np.nan)
     series = {name: np.append(np.repeat(values, step), after)[:frames] for name, values in result.series.items()}
     events = tuple(replace(e, frames=tuple(range(frames)) if e.frames else ()) for e in result.events)
@@ -88,7 +91,7 @@ def _in_every_frame(result: AmplitudeResult, step: int, frames: int) -> Amplitud
 
 
 def _moving_points(tracks: FloatArray, visible: BoolArray, camera: FloatArray, near: BoolArray) -> BoolArray:
-    """(N,) points that move by themselves in the steps ``near`` (T-1, N) the frame they were taken from."""
+    """Return (N,) bool, the points that move relative to the camera in the steps ``near`` (T-1, N) their query."""
     own = np.linalg.norm(tracks[1:] - project(camera, tracks[:-1]), axis=2)
     seen = visible[1:] & visible[:-1] & near
     count = seen.sum(0)
@@ -99,11 +102,11 @@ def _moving_points(tracks: FloatArray, visible: BoolArray, camera: FloatArray, n
 
 
 def _upstream_tracks(scene: Scene) -> tuple[PointTracks, PointTracks]:
-    """Tracks of the released code's grid in the first frame: inside the objects' masks, and outside of them."""
+    """Return the tracks of the released code's grid in the first frame, inside and outside the objects' masks."""
     objects = scene.objects
     mask = objects.labels[0] > 0
     side = int(np.sqrt(UPSTREAM_GRID))
-    # CoTracker's regular grid keeps a margin of 1/64 of the width.
+    # CoTracker's regular grid has a margin of 1/64 of the width.
     margin = scene.clip.width / 64
     x, y = np.meshgrid(
         np.linspace(margin, scene.clip.width - margin, side), np.linspace(margin, scene.clip.height - margin, side)

@@ -1,7 +1,7 @@
-"""The metrics there are: one entry each. Nothing else names them.
+"""Registry of metrics: one entry each, the only place that names them.
 
-A metric of one's own is registered like ours, by :func:`register` in a file that ``--plugin`` names, or in a package
-with an entry point in the group ``vmmetrics.metrics``.
+Custom metrics are registered by :func:`register` in a file given by ``--plugin``, or in a package with an entry point
+in the group ``vmmetrics.metrics``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Colour = tuple[int, int, int]
 INK: Colour = (24, 28, 36)
 
 ABILITIES = ("flow", "camera", "objects", "subject", "poses", "quality", "plausibility")
-"""What a metric can need of the scene. ``subject``: the points on the subject and behind it."""
+"""Abilities of a scene that a metric can need. ``subject``: the points on the subject and behind it."""
 GROUP = "vmmetrics.metrics"
 """Entry points of installed packages: a :class:`Metric`, or a module that registers its own."""
 _KEY = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -34,37 +34,37 @@ _TAKEN = (
     "amplitude average clip error fps frames height missing model motion_index notes path pattern preset prompt "
     "protocol seconds sha256 subject width"
 )
-"""Other columns of the tables, a blank between two."""
+"""Names of other table columns, separated by blanks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """What a metric is.
+    """A metric and its properties.
 
     Attributes:
         key: Name in records, tables and options: lower-case letters, digits and ``_``.
-        title: What it measures, in words.
-        measure: ``measure(scene, protocol)`` to a :class:`~vmmetrics.types.MetricResult`, or where that function
-            stands, as ``module:name``. The results of the metrics in ``after`` are handed in by key, None where one
+        title: Name of the measured quantity.
+        measure: ``measure(scene, protocol)`` to a :class:`~vmmetrics.types.MetricResult`, or the path of that
+            function, as ``module:name``. The results of the metrics in ``after`` are passed by key, None where one
             failed.
-        needs: Abilities of the scene that it asks, of :data:`ABILITIES`; a preset loads no model that nobody needs.
+        needs: Abilities of the scene that it uses, of :data:`ABILITIES`; a preset loads only the models needed.
         after: Metrics whose results it reads.
         higher_is_better: Direction.
         range: Least and largest score under protocol ``vmmetrics``.
-        low_is_fault: Whether a low score speaks against a clip.
-        colour: In charts, red, green and blue in 0..255.
+        low_is_fault: True if a low score is a defect of the clip.
+        colour: Colour in charts, red, green and blue in 0..255.
         column: Column of VMBench's published table, or None.
-        numbers: Numbers beside the score that its result has.
-        aspects: Beginnings of words in the names of ratings that are about it.
-        is_amount: Whether it measures an amount of motion, which ratings of quality are not about.
+        numbers: Further numbers of its result.
+        aspects: Word prefixes in the names of ratings of this aspect.
+        is_amount: True if it measures an amount of motion, which ratings of quality do not.
         not_of: Kinds of clips that it does not judge (:attr:`vmmetrics.perception.content.Unjudgeable.kind`): missing
             under protocol ``vmmetrics``.
-        question: What a video language model is asked in its place, or None.
-        beside: ``beside(clip, protocol)`` to the properties of the scene that can be computed beside the other
-            metrics, as ``module:name``; None for nothing.
-        source: What registered it: file or package, and its hash or version; empty for ours.
-        version: What its scores mean: raised by hand when they come to mean something else, so that those of before and
-            after are not mixed.
+        question: The question for a video language model on this aspect, or None.
+        beside: ``beside(clip, protocol)`` to the properties of the scene that can be computed while other metrics
+            run, as ``module:name``; None for none.
+        source: Its origin: file or package, and its hash or version; empty for built-in metrics.
+        version: Version of the meaning of its scores: raised by hand with a change, so that scores of different
+            versions are not mixed.
     """
 
     key: str
@@ -96,18 +96,18 @@ class Metric:
             raise ValueError(f"Expected needs among {', '.join(ABILITIES)} but got {unknown[0]!r}")
 
     def compute(self, *scene_and_protocol: object, **earlier: MetricResult | None) -> MetricResult:
-        """Return what :attr:`measure` gives."""
+        """Return the result of :attr:`measure`."""
         measure = self.measure if callable(self.measure) else _resolve(self.measure)
         result: MetricResult = measure(*scene_and_protocol, **earlier)
         return result
 
     def beside_others(self, clip: Clip, protocol: Protocol) -> Sequence[str]:
-        """Return the properties of the scene that can be computed beside the other metrics."""
+        """Return the properties of the scene that can be computed while other metrics run."""
         names: Sequence[str] = _resolve(self.beside)(clip, protocol) if self.beside else ()
         return names
 
     def describe(self) -> dict[str, object]:
-        """Return what a run keeps of a metric that is not ours, ready for JSON."""
+        """Return the description of a custom metric that a run records, as JSON types."""
         return {
             "title": self.title,
             "lower_is_better": not self.higher_is_better,
@@ -185,52 +185,55 @@ _OURS = (
     ),
 )
 METRICS = tuple(sorted(metric.key for metric in _OURS))
-"""Keys of our metrics, as records and tables list them."""
+"""Keys of the built-in metrics, in the order of records and tables."""
 
 _registry: dict[str, Metric] = {metric.key: metric for metric in _OURS}
 
 
 def register(metric: Metric) -> Metric:
-    """Add a metric of one's own.
+    """Register a custom metric.
 
     Args:
-        metric: The metric; those in its ``after`` are registered before it.
+        metric: The metric; those in its ``after`` must be registered before.
+
+    Returns:
+        The metric with its source.
 
     Raises:
-        ValueError: There is another metric of that key, or none of a key in ``after``.
+        ValueError: The key is taken by another metric, or a key in ``after`` is not registered.
     """
     existing = _registry.get(metric.key)
     metric = replace(metric, source=plugins.source())
     if existing is not None and (not existing.source or existing.source != metric.source):
-        raise ValueError(f"There is already a metric called {metric.key!r}")
+        raise ValueError(f"There is already a metric called {metric.key!r}; choose another key")
     unknown = [key for key in metric.after if key not in _registry]
     if unknown:
-        raise ValueError(f"{metric.key} reads the result of {unknown[0]!r}, which is no metric")
+        raise ValueError(f"{metric.key} reads the result of {unknown[0]!r}, which is not registered")
     _registry[metric.key] = metric
     return metric
 
 
 def registered() -> dict[str, Metric]:
-    """Return every metric by key: ours, those of installed packages, and those registered here."""
+    """Return every metric by key: built-in, of installed packages, and registered in this process."""
     _load_entry_points()
     return dict(_registry)
 
 
 def find(key: str) -> Metric | None:
-    """Return the metric of that key, or None where there is none: scores of baselines have no entry."""
+    """Return the metric of that key, or None: baselines are not registered."""
     if key not in _registry:
         _load_entry_points()
     return _registry.get(key)
 
 
 def version_of(key: str) -> int:
-    """Return what the scores of a metric mean; 1 where it has no entry, as baselines, whose runs describe them."""
+    """Return the version of a metric's scores; 1 for baselines, which are described in their runs."""
     metric = find(key)
     return 1 if metric is None else metric.version
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """Return names of scores as they are listed: our metrics first, then anything else by name.
+    """Return names of scores in the order of tables: built-in metrics first, then the others by name.
 
     >>> in_order({"ssim", "tcs", "niqe", "cas"})
     ('cas', 'tcs', 'niqe', 'ssim')
@@ -240,12 +243,12 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def label(name: str) -> str:
-    """Return a score's name as charts and tables of several kinds show it: ours in capitals."""
+    """Return a score's name in charts and tables: built-in metrics in capitals."""
     return name.upper() if name in METRICS else name
 
 
 def colour_of(name: str) -> Colour:
-    """Return a metric's colour in charts; that of text where it has none."""
+    """Return a metric's colour in charts; the text colour where it is not registered."""
     metric = find(name)
     return INK if metric is None else metric.colour
 
@@ -254,7 +257,7 @@ def load_plugins(paths: Sequence[str]) -> tuple[str, ...]:
     """Run files that register metrics, each once (:func:`vmmetrics.utils.plugins.run_plugins`).
 
     Returns:
-        Keys of the metrics that they registered.
+        Keys of the metrics registered.
 
     Raises:
         SetupError: A file cannot be read, fails, or registers nothing.
@@ -263,7 +266,7 @@ def load_plugins(paths: Sequence[str]) -> tuple[str, ...]:
     for path, source in zip(paths, plugins.run_plugins(paths), strict=True):
         keys = [key for key, metric in _registry.items() if metric.source == source]
         if not keys:
-            raise SetupError(f"The plugin {path} registers no metric; let it call vmmetrics.metrics.register")
+            raise SetupError(f"The plugin {path} registers no metric; call vmmetrics.metrics.register in it")
         loaded += keys
     return tuple(loaded)
 

@@ -1,7 +1,4 @@
-"""TCS, temporal coherence: asks for the objects and their tracks, and whether any comes or goes unexplained.
-
-Where no object is segmented, the textured patches of the scene take their place.
-"""
+"""TCS, temporal coherence: from the objects of a scene and their tracks, or from textured patches without an object."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from vmmetrics.perception.textured_patches import TexturedPatch, textured_patche
 from vmmetrics.types import Box, Event, MetricResult, Protocol
 
 LEAST_PATCHES = 4
-"""Textured patches, over all the frames that they are taken in, below which there is too little to judge."""
+"""Least number of textured patches, over all query frames, for a score."""
 
 
 def measure(scene: Scene, protocol: Protocol) -> MetricResult:
@@ -32,13 +29,13 @@ def measure(scene: Scene, protocol: Protocol) -> MetricResult:
             models its whole control flow).
 
     Returns:
-        The score. Events carry the object's box in the last frame before a vanishing, the first of an appearance.
+        Score, 1 best. Events have the object's box in the last frame before a vanishing, or the first of an appearance.
     """
     clip, released = scene.clip, scene.models.released
     if len(clip) == 1:
         return MetricResult(None, "one frame: nothing can vanish or appear")
     if protocol == "vmbench" and points.released_step(clip.fps) < 1:
-        return MetricResult(None, f"the released code fails below 2 frames a second, and the clip has {clip.fps:g}")
+        return MetricResult(None, f"the released code needs 2 frames per second but the clip has {clip.fps:g}")
     if scene.no_subject is not None:
         return MetricResult(None, scene.no_subject)
     if released is not None and protocol == "vmbench":
@@ -56,11 +53,10 @@ def measure(scene: Scene, protocol: Protocol) -> MetricResult:
 
 
 def _histories(scene: Scene) -> list[ObjectHistory]:
-    """Every object in every frame.
+    """Return the history of every object in every frame.
 
-    Where an object is not seen, its points are not either: the segmenter has looked for it with its whole appearance,
-    and a point that fits there by itself fits the background. An object that is always seen gives no cause to ask for
-    its points.
+    Where an object is absent, its points are invisible: the segmenter has searched for its whole appearance, and a
+    point that matches there matches the background. Objects that are always visible need no points.
     """
     items = scene.objects.objects
     tracks = points.object_tracks(scene, points.intermittent_objects(scene.objects))
@@ -80,13 +76,13 @@ def _histories(scene: Scene) -> list[ObjectHistory]:
 
 
 def _measure_patches(scene: Scene) -> MetricResult:
-    """Score whether the textured parts of a scene without a moving object stay."""
+    """Score the temporal coherence of the textured patches of a scene without a moving object."""
     clip = scene.clip
     if own_motion_of(scene).followed_share().mean() < FOLLOWED_SHARE:
-        return MetricResult(None, "no object, and hardly a point can be followed from one frame to the next")
+        return MetricResult(None, "no object, and too few points can be tracked between frames")
     patches = textured_patches(scene)
     if len(patches) < LEAST_PATCHES:
-        return MetricResult(None, "no object, and too little texture to see whether anything stays")
+        return MetricResult(None, "no object, and too little texture to judge")
     frames = np.arange(len(clip))
     histories = [
         ObjectHistory(p.present, frames, p.xy, p.visible, p.query_frame, p.occluded, certain=True) for p in patches
@@ -103,7 +99,7 @@ def _on_patch(event: Event, patches: list[TexturedPatch], scale: tuple[float, fl
 
 
 def _measure_released(scene: Scene, released: ReleasedFlow) -> MetricResult:
-    """Score what the released code's own control flow found; without an identity that is 1, as released."""
+    """Score the identities of the released code's control flow; 1 without an identity, as released."""
     clip = scene.clip
     identities = scene.once("released objects", lambda: released.objects(scene))
     histories = []
@@ -117,7 +113,7 @@ def _measure_released(scene: Scene, released: ReleasedFlow) -> MetricResult:
 
 
 def _released_box(event: Event, identities: ReleasedObjects) -> Box | None:
-    """The box at the key frame of an appearance, or at the last one before a vanishing."""
+    """Return the box at the key frame of an appearance, or at the last one before a vanishing."""
     item = identities.objects[_object_index(event)]
     key = int(np.searchsorted(identities.key_frames, event.frames[0])) - event.reason.startswith("vanish")
     x0, y0, x1, y1 = item.boxes[key].tolist()
@@ -125,19 +121,19 @@ def _released_box(event: Event, identities: ReleasedObjects) -> Box | None:
 
 
 def _object_index(event: Event) -> int:
-    """Place in the list of the object that :func:`temporal_coherence_score` calls ``"object i"``."""
+    """Return the index of the object that :func:`temporal_coherence_score` names ``"object i"``."""
     return int(str(event.target).rpartition(" ")[2]) - 1
 
 
 def _released_histories(scene: Scene) -> list[ObjectHistory]:
-    """Every object at the released code's key frames, tracked from the ordinal of a key frame (Q13)."""
+    """Return the history of every object at the released code's key frames, tracked from their ordinals (Q13)."""
     objects = scene.objects
     frames = points.released_key_frames(len(scene.clip), scene.clip.fps)
     histories = []
     for item in objects.objects:
         present = item.present[frames]
         if not present.any():
-            continue  # seen between key frames only: the released code never hears of it
+            continue  # visible between key frames only: unknown to the released code
         ordinal = int(np.argmax(present))
         seen = objects.labels[frames[ordinal]] == item.id
         queries = points.grid_queries(seen, objects.scale, ordinal)
@@ -147,10 +143,7 @@ def _released_histories(scene: Scene) -> list[ObjectHistory]:
 
 
 def _with_box(event: Event, objects: Objects) -> Event:
-    """Return the event with the box of its object, named ``"object i"`` by its place in the list.
-
-    Its excuse tells what the segmenter saw leave from what it saw hide.
-    """
+    """Return the event with the box of its object, and its excuse as leaving or occlusion by the segmenter."""
     item = objects.objects[_object_index(event)]
     frame = _seen_nearest(item, event.frames[0], before=event.reason.startswith("vanish"))
     gone = event.excuse is not None and item.left is not None and item.left[event.frames[0]]
@@ -158,7 +151,7 @@ def _with_box(event: Event, objects: Objects) -> Event:
 
 
 def _seen_nearest(item: SceneObject, frame: int, *, before: bool) -> int:
-    """Return the last frame before ``frame`` in which the object is seen, or the first from it on."""
+    """Return the last frame before ``frame`` in which the object is visible, or the first from it on."""
     seen = np.flatnonzero(item.present)
     position = int(np.searchsorted(seen, frame)) - before
     return int(seen[np.clip(position, 0, len(seen) - 1)])

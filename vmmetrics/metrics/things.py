@@ -1,4 +1,4 @@
-"""The part of OIS for what is no body: asks for the surfaces of the things in a clip, and whether they go on."""
+"""The part of OIS for clips without people: constancy of the surfaces of objects."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ SHAPELESS = words_of(
     "stream streams surf tornado tornadoes vapor vapour water waterfall waterfalls wave waves whirlpool wildfire "
     "wildfires"
 )
-"""Subjects that change all the time and have no outline of their own. In a picture they look like a thing drawn afresh
-in every frame; only the prompt tells them apart."""
+"""Subjects without a constant shape, which look like an object repainted in every frame; only the prompt separates
+them."""
 
 
 def measure_things(scene: Scene) -> MetricResult:
-    """Score the integrity of the things in a clip in which no person can be judged: animals, hands, vehicles, objects.
+    """Score the integrity of the objects in a clip in which no person can be judged: animals, hands, vehicles, objects.
 
     Returns:
-        The score and its events, named ``"object i"`` or ``"scene"``; missing where the prompt is about fire, water and
-        the like, where the clip has fewer than three moments, or where nothing has texture enough to be followed.
+        The score and its events, with targets ``"object i"`` or ``"scene"``; missing where the prompt is about fire,
+        water and the like, with fewer than three moments, or with too little texture.
     """
     clip = scene.clip
     if clip.subject is not None and clip.subject.noun in SHAPELESS:

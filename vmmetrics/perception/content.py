@@ -129,7 +129,7 @@ def _holds(blocks: FloatArray, least: int) -> Iterator[tuple[int, int]]:
 
 
 def _only_changes(blocks: FloatArray, holds: list[tuple[int, int]]) -> bool:
-    """Return True if only cuts of the whole frame, and fades between holds or to or from a plain image, separate them."""
+    """Return True if only cuts of the whole frame and fades, also to or from a plain image, separate ``holds``."""
     pictures = [np.median(blocks[start:end], axis=0) for start, end in holds]
     between = zip([0, *(end for _, end in holds)], [*(start for start, _ in holds), len(blocks)], strict=True)
     for k, (start, end) in enumerate(between):

@@ -360,7 +360,7 @@ class Scene:
 
     @property
     def unsteadiness(self) -> FloatArray | None:
-        """(T,) deviation of each frame's content from both neighbours, 0..1; None where the preset has no such model."""
+        """(T,) deviation of each frame's content from both neighbours, 0..1; None where the preset has no model."""
         model = self.models.steadiness
         return None if model is None else self.once("unsteadiness", lambda: model.unsteadiness(self))
 

@@ -1,4 +1,4 @@
-"""A choice of models, definition and metrics, and the scores of one clip after another."""
+"""Scoring of clips with a preset, a protocol and a set of metrics."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from vmmetrics.video import read_clip
 def attempt(
     key: str, measure: Callable[[], MetricResult], results: dict[str, MetricResult], errors: dict[str, str]
 ) -> None:
-    """Put what ``measure`` gives under ``key``; its fault, whatever it is, must not cost the clip its other scores."""
+    """Store the result of ``measure`` under ``key``, or its error: one failed metric must not fail the others."""
     try:
         results[key] = measure()
     except (ClipError, SetupError) as error:
@@ -38,14 +38,14 @@ def attempt(
 
 
 def _ask(scene: Scene, names: Sequence[str]) -> None:
-    """Have the scene compute abilities; where one fails, the metric that needs it is told."""
+    """Compute abilities of the scene; errors are raised again in the metric that uses one."""
     for name in names:
         with suppress(Exception):
             getattr(scene, name)
 
 
 def _too_short(clip: Clip) -> list[str]:
-    """What to note where a clip ends before its motion can have been seen to succeed."""
+    """Return a note where a clip is shorter than its prompt's motion, else nothing."""
     needed, lasts = clip.tags.get("seconds"), float(clip.timestamps[-1]) + 1 / clip.fps
     if not isinstance(needed, int | float) or lasts >= needed - 0.5 / clip.fps:
         return []
@@ -54,14 +54,14 @@ def _too_short(clip: Clip) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ClipScores:
-    """What one clip got.
+    """The scores of one clip.
 
     Attributes:
         name: The clip's name.
         results: A result per metric that ran, scored or missing.
-        errors: Why a metric failed, by metric; such a metric has no result.
+        errors: Error message of each failed metric, which has no result.
         seconds: Wall time, decoding included.
-        notes: What the reader had to assume or change, and what the models had to do to fit this machine.
+        notes: Notes on assumptions of the reader and on the models' use of this machine.
     """
 
     name: str
@@ -72,36 +72,36 @@ class ClipScores:
 
     @property
     def scores(self) -> dict[str, float]:
-        """The scores that are there, by metric."""
+        """Scores by metric, without missing ones."""
         return {k: r.score for k, r in self.results.items() if r.score is not None}
 
     @property
     def missing(self) -> dict[str, str]:
-        """Why there is no score, by metric; a missing score is no failure, and :attr:`results` tells what applies."""
+        """Reasons of missing scores by metric; a missing score is no failure."""
         return {k: r.missing for k, r in self.results.items() if r.missing is not None}
 
     @property
     def amplitude(self) -> float | None:
-        """PAS's amplitude before its threshold, where PAS was scored."""
+        """Amplitude of PAS before its threshold, or None where PAS has no score."""
         return next((r.numbers["amplitude"] for r in self.results.values() if "amplitude" in r.numbers), None)
 
 
 class Suite:
-    """Scores clips with one preset, protocol and set of metrics.
+    """Scorer of clips with one preset, protocol and set of metrics.
 
     Args:
-        preset: Which models: ``"embedded"`` (needs no download) or ``"vmbench"`` (the published ones).
-        protocol: Which definition: ``"vmmetrics"``, or ``"vmbench"`` for the released code's.
-        metrics: Keys of the metrics wanted.
+        preset: The models: ``"embedded"`` (needs no download) or ``"vmbench"`` (the published ones).
+        protocol: The definition: ``"vmmetrics"``, or ``"vmbench"`` for the released code's.
+        metrics: Keys of the metrics.
         cas_model: Checkpoint of a commonsense classifier to use instead of the preset's (see
             :func:`~vmmetrics.perception.presets.with_cas_model`).
-        threads: Threads for the neural models; None leaves it to them.
-        plugins: Python files that register metrics of one's own (:func:`vmmetrics.metrics.register`).
-        tf32: Let a GPU round the factors of float32 matrix products to TF32: faster, and scores differ a little.
+        threads: Threads of the neural models; None leaves it to them.
+        plugins: Python files that register custom metrics (:func:`vmmetrics.metrics.register`).
+        tf32: True lets a GPU round the factors of float32 matrix products to TF32: faster, scores differ a little.
 
     Raises:
         ValueError: Unknown protocol or metric.
-        SetupError: The preset cannot run here; the text says what mends it.
+        SetupError: The preset cannot run here; the text says how to fix it.
 
     Example:
         >>> import numpy as np
@@ -143,10 +143,10 @@ class Suite:
         if cas_model is not None:
             self._preset = with_cas_model(self._preset, Path(cas_model))
         self.unused = self._preset.unused({need for metric in self._computed for need in metric.needs})
-        """Models and weights of :meth:`describe` that these metrics have no use for."""
+        """Models and weights of :meth:`describe` that these metrics do not use."""
 
     def describe(self) -> dict[str, Any]:
-        """Return what produces these scores, ready for JSON: models, weights, settings, comparability."""
+        """Return the provenance of the scores as JSON types: models, weights, settings, comparability."""
         return {
             "preset": self.preset,
             "protocol": self.protocol,
@@ -156,12 +156,12 @@ class Suite:
             "motion_index": INDEX_VERSION,
             "comparable": self._preset.published_models and self.protocol == "vmbench",
             "label": self.label,
-            **({"tf32": True} if self.tf32 else {}),  # runs without it are described as they always were
+            **({"tf32": True} if self.tf32 else {}),  # absent in runs without it, as in earlier versions
         }
 
     @property
     def label(self) -> str:
-        """One line to stand beside every score: preset, protocol, and what it may be compared with."""
+        """One-line description of the scores: preset, protocol and comparability."""
         text = f"preset {self.preset}, protocol {self.protocol}{', TF32' if self.tf32 else ''}"
         if self._preset.published_models and self.protocol == "vmbench":
             return text
@@ -169,11 +169,11 @@ class Suite:
 
     @property
     def reads_ahead(self) -> bool:
-        """Whether it pays to read the next clip while one is scored."""
+        """True if reading the next clip while one is scored saves time."""
         return self._preset.reads_ahead
 
     def scene(self, clip: Clip) -> Scene:
-        """Return the shared perception of a clip, for drawing or for metrics of one's own."""
+        """Return the shared perception of a clip, for drawing or custom metrics."""
         return Scene(clip, self._preset.models)
 
     def score_clip(
@@ -193,10 +193,10 @@ class Suite:
             clip: A :class:`Clip`, a path, or frames as a numpy array or torch tensor.
             fps: Frames per second of an array.
             prompt: Text the clip was generated from.
-            subject: Who or what it is about.
-            tags: What is known of the motion asked for (``{"skeleton": "none"}``: no body, so OIS does not apply).
-            layout: Axes of an array, ``"THWC"``, ``"TCHW"``, ``"CTHW"``; None guesses where that is safe.
-            name: What to call it.
+            subject: The subject of the clip.
+            tags: Tags of the prompt's motion (``{"skeleton": "none"}``: no body, so OIS does not apply).
+            layout: Axes of an array, ``"THWC"``, ``"TCHW"``, ``"CTHW"``; None infers them where unambiguous.
+            name: Name of the clip in results.
 
         Returns:
             Scores, missing scores with reasons, and failures with reasons.
@@ -211,7 +211,7 @@ class Suite:
         return replace(scores, seconds=time.perf_counter() - start)
 
     def score_scene(self, scene: Scene) -> ClipScores:
-        """Score a clip whose perception is at hand, adding to it only what is still missing."""
+        """Score a clip with the abilities already computed in ``scene``; missing ones are computed."""
         start = time.perf_counter()
         results: dict[str, MetricResult] = {}
         errors: dict[str, str] = {}
@@ -222,7 +222,7 @@ class Suite:
         finished = {metric.key: Event() for metric in judging}
 
         def compute(metrics: deque[Metric], abilities: Sequence[str] = ()) -> None:
-            """Have the scene compute ``abilities``, then take one metric after the other until none is left."""
+            """Compute ``abilities`` of the scene, then one metric after the other until none is left."""
             _ask(scene, abilities)
             with suppress(IndexError):
                 while True:
@@ -237,8 +237,8 @@ class Suite:
 
         if self._preset.side_by_side:
             beside = {m.key: m.beside_others(scene.clip, self.protocol) for m in judging}
-            # Metrics with abilities of their own come last, so that nobody waits for those. Whichever order, a metric
-            # comes after those whose results it reads. What users register runs in their own thread.
+            # Metrics with abilities in ``beside`` come last, so that none waits for those. In any order, a metric comes
+            # after those whose results it reads. Custom metrics run in the caller's thread.
             shared = deque(sorted((m for m in judging if not m.source), key=lambda m: bool(m.after or beside[m.key])))
             with ThreadPoolExecutor(max_workers=1) as pool:
                 pool.submit(compute, shared, [name for names in reversed(beside.values()) for name in names])

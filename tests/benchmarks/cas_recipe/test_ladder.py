@@ -30,8 +30,8 @@ def clip() -> np.ndarray:
     return np.stack(frames)
 
 
-def made(name: str, rung: int, clip: np.ndarray, seed: int = 0) -> np.ndarray:
-    return inject(name, clip, rung, FPS, np.random.default_rng(seed))
+def made(name: str, severity: int, clip: np.ndarray, seed: int = 0) -> np.ndarray:
+    return inject(name, clip, severity, FPS, np.random.default_rng(seed))
 
 
 def beside(clip: np.ndarray) -> Beside:
@@ -154,17 +154,17 @@ def test_who_passes_comes_and_goes(clip):
 def test_members_carry_their_level(clip):
     small = np.ascontiguousarray(clip[:, ::3, ::3])
     group = list(members(3, "gravel", small, Look(40, 8.0, 1.0), beside(small), seed=3))
-    clean = [m for m in group if m.rung == 0]
+    clean = [m for m in group if m.severity == 0]
     assert len(clean) == 1 + len(HARMLESS)
     assert {m.level for m in clean} == {PERFECT}
     expected = {(n, PERFECT - r) for n in DEFECTS for r in range(1, SEVERITY_LEVELS + 1)}
-    assert {(m.kind, m.level) for m in group if m.rung} == expected
+    assert {(m.kind, m.level) for m in group if m.severity} == expected
 
 
 def test_a_sampled_group_has_as_many_rungs_as_asked_in_one_palette(clip):
     look, small = Look(40, 8.0, 1.0, colours=32), np.ascontiguousarray(clip[:, ::3, ::3])
     group = list(members(3, "gravel", small, look, beside(small), seed=3, drawn=2))
-    assert sum(m.rung > 0 for m in group) == 2
+    assert sum(m.severity > 0 for m in group) == 2
     for member in group:
         assert len(np.unique(member.frames[4].reshape(-1, 3), axis=0)) <= 32
 

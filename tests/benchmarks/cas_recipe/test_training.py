@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from benchmarks.cas_recipe.folds import held_out_scores, order_kept, score
+from benchmarks.cas_recipe.folds import held_out_scores, order_preserved, score
 from benchmarks.cas_recipe.groups import Group, Table, measure_group, measure_groups, plan, read_groups
 from benchmarks.cas_recipe.harmless import HARMLESS
 from benchmarks.cas_recipe.ladder import Look
@@ -58,20 +58,20 @@ def test_what_rises_with_the_rung_is_learnt_and_nothing_counts_in_favour():
 def test_unseen_sources_are_put_in_order():
     table = ladder()
     scores = held_out_scores(table)
-    order = order_kept(table, scores)
+    order = order_preserved(table, scores)
     assert order.share > 0.95
     low, high = order.interval()
     assert low <= order.share <= high
     shuffled = np.random.default_rng(0).permutation(scores)
-    assert 0.3 < order_kept(table, shuffled).share < 0.7
+    assert 0.3 < order_preserved(table, shuffled).share < 0.7
 
 
 def test_the_order_by_hand():
     kinds = np.array(["clean", "clean: cut", "warp", "warp", "warp"])
     table = Table(np.zeros((5, WIDTH)), np.zeros(5, int), np.array(["s"] * 5), kinds, np.array([0, 0, 1, 2, 3]))
-    order = order_kept(table, np.array([0.9, 0.0, 0.95, 0.9, 0.5]))
+    order = order_preserved(table, np.array([0.9, 0.0, 0.95, 0.9, 0.5]))
     # Clean against 1 (wrong), 2 (equal), 3 (right), and 1 against 3 (right); the clip with a cut is in no pair.
-    assert sorted(order.kept) == [0.0, 0.5, 1.0, 1.0]
+    assert sorted(order.preserved) == [0.0, 0.5, 1.0, 1.0]
 
 
 def test_only_the_numbers_chosen_get_weight():

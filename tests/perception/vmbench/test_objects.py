@@ -145,7 +145,7 @@ def test_no_object_and_large_frames():
     objects = scene_of(World([])).objects
     assert objects.objects == ()
     assert not objects.labels.any()
-    assert pas.measure(scene_of(World([]), released=object()), "vmmetrics").missing == "the subject is not found"
+    assert pas.measure(scene_of(World([]), released=object()), "vmmetrics").missing == "the subject is not detected"
     from vmmetrics.perception.vmbench.adapters.objects import _small
 
     mask = np.zeros((1080, 1920), bool)

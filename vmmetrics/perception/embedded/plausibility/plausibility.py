@@ -249,17 +249,17 @@ MAPS_HIDDEN = 12
 """Maps that are masked: those that contribute most to the view; the others hardly change."""
 
 REASONS = {
-    "drift": "content changes on its way",
-    "foreign": "content that neither neighbouring frame has",
-    "foreign kind": "something becomes something else for a moment",
-    "other kind": "something becomes something else",
-    "rough": "appearance goes to and fro",
-    "not returning": "motion that cannot be followed",
-    "misfit": "content is not where its motion takes it",
-    "bent": "parts move against one another",
+    "drift": "appearance changes along the motion",
+    "foreign": "content absent from both neighbouring frames",
+    "foreign kind": "content changes class for a moment",
+    "other kind": "content changes class",
+    "rough": "appearance oscillates",
+    "not returning": "motion cannot be tracked",
+    "misfit": "content differs from its motion-compensated prediction",
+    "bent": "neighbouring parts move inconsistently",
     "strain": "shapes stretch and shrink",
-    "jerk": "motion jerks",
-    "own jerk": "things jerk",
+    "jerk": "jerky motion",
+    "own jerk": "jerky motion relative to the camera",
 }
 """Event reason of a map, by the beginning of its name."""
 
