@@ -39,10 +39,10 @@ _NAME = "VideoMAE V2"
 BATCH_MEMORY = 2**30
 """Bytes that the activations of one batch may take; what views a batch holds follows from it."""
 GRADIENT_MEMORY = 6 * 2**30
-"""Bytes that those of all blocks may take behind looked(); beyond, they are computed once more on the way back."""
+"""Bytes that those of all blocks may take behind saliency(); beyond, they are computed once more on the way back."""
 
 EXPLAINED_BELOW = 0.5
-"""Score below which looked() is asked for: below Fair. At the published size it costs 11.1 TFLOP, the score of a clip
+"""Score below which saliency() is called: below Fair. At the published size it costs 11.1 TFLOP, the score of a clip
 of 49 frames 15.3. Its pass forward cannot be the score's own: which view is worst is known afterwards, and a view that
 can be gone back through takes 3.9 GB."""
 
