@@ -124,11 +124,11 @@ def _boxes(picture: Picture, events: list[Event], scale: tuple[float, float]) ->
         draw.rectangle((0, 0, width - 1, height - 1), outline=FAULT, width=4)
     rim = (0.0, 0.0, float(width), float(height))
     labelled: list[tuple[float, float]] = []
-    for box, group in itertools.groupby(sorted(events, key=_box_of), key=_box_of):
+    for x0, y0, x1, y1 in (_scaled(event.box, scale) for event in events if event.box):
+        draw.rectangle((x0, y0, max(x0 + 1, x1), max(y0 + 1, y1)), outline=FAULT, width=3)
+    for box, group in itertools.groupby(sorted(events, key=_box_of), key=_box_of):  # no box crosses a label
         text = ", ".join(dict.fromkeys(_name(event) for event in group))
-        x0, y0, x1, y1 = _scaled(box, scale) if box else rim
-        if box:
-            draw.rectangle((x0, y0, max(x0 + 1, x1), max(y0 + 1, y1)), outline=FAULT, width=3)
+        x0, y0, _, _ = _scaled(box, scale) if box else rim
         top = y0 - size - 6 if box and y0 > size + 6 else y0
         top = _free_row(top, x0, labelled, size + 7, height)
         left = min(max(0.0, x0), max(0.0, width - style.text_width(text, size) - 10))
