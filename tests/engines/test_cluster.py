@@ -172,7 +172,7 @@ def test_what_a_zombie_answers_is_dropped(make_pool: Any, tmp_path: Path) -> Non
 
 
 def test_four_quarters_of_a_gpu_are_given_and_the_fifth_waits(make_pool: Any, machines: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr("vmmetrics.engines.actors._PLACE_SECONDS", 3.0)
+    monkeypatch.setattr("vmmetrics.engines.actors._ROOM_SECONDS", 3.0)
     node = machines.add(num_cpus=0, num_gpus=1)
     said: list[str] = []
     pool = make_pool(jobs=5, gpus=0.25, cpus=0, say=said.append)
