@@ -19,6 +19,7 @@ from rich.progress import Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from vmmetrics.cli.tables import print_titled, table
 from vmmetrics.cli.terminal import PlainConsole
 
 EVIL = "\x1b]0;PWN\x07\x1bc\x9b31m\u202eé\r[red]:dog:"
@@ -73,6 +74,15 @@ def test_a_str_is_one_line_of_text_and_a_rich_text_keeps_its_lines() -> None:
     assert printed.count(SHOWN) >= 4
     assert "\\udcff surrogate" in printed
     assert len({len(line) for line in printed.splitlines() if line.startswith(("┃", "│"))}) == 1  # columns are as wide
+
+
+def test_the_title_of_a_narrow_table_stays_on_one_line() -> None:
+    file, title = Terminal(), "a title that is longer than its table is wide"
+    print_titled(PlainConsole(file=file, width=30, color_system=None), title, table("a", "b", rows=[("1", "2")]))
+    lines = [line.split() for line in file.getvalue().splitlines()]
+    assert lines[0] == title.split()
+    assert ["a", "b"] in lines
+    assert ["1", "2"] in lines
 
 
 def test_bars_show_names_as_text_and_keep_the_codes_of_rich() -> None:

@@ -246,7 +246,7 @@ def open_client(
         url: Base address.
         model: Model name at the endpoint.
         replies: Folder where replies are kept.
-        prices: Of a million tokens sent, and answered.
+        prices: Prices of a million input tokens and of a million output tokens.
         max_cost: Most that may be spent.
         asking: Other fields of :class:`~vmmetrics.utils.endpoint.messages.EndpointSettings`.
 

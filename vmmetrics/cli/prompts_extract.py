@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Column
 
 from vmmetrics.cli.options import argument, count_option, jobs_option, option, out_option, seed_option
-from vmmetrics.cli.tables import table
+from vmmetrics.cli.tables import print_titled, table
 from vmmetrics.cli.terminal import Bar, count, open_consoles, until_stopped
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _print(result: Extraction, output: Console) -> None:
     def show(what: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         columns = (Column(head, justify="right" if head == "count" else "left", overflow="fold") for head in heads)
         if rows:
-            output.print(table(*columns, rows=rows[:SHOWN], title=f"{len(rows)} {what}"))
+            print_titled(output, f"{len(rows)} {what}", table(*columns, rows=rows[:SHOWN]))
 
     data = result.metadata
     subjects = [

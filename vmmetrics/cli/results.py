@@ -14,7 +14,7 @@ from rich.text import Text
 
 from vmmetrics.cli.formats import print_result
 from vmmetrics.cli.progress import reasons
-from vmmetrics.cli.tables import name, number, whole
+from vmmetrics.cli.tables import name, number, print_titled, whole
 from vmmetrics.cli.tables import table as grid_of
 from vmmetrics.cli.terminal import count, error
 from vmmetrics.scoring.table import Table, cell, missing_lines, missing_reason
@@ -101,10 +101,11 @@ def _print_tables(table: Table, output: Console) -> None:
     if len(table) > SHOWN_CLIPS:
         output.print(f"and {len(table) - SHOWN_CLIPS} more clips, in scores.csv")
     if len(table) > 1:
-        output.print(_means(table))
+        print_titled(output, "mean [95 % bootstrap interval]", _means(table))
     patterns = [(str(pattern), rows) for pattern, rows in table.summary.by_tag("pattern").items()]
     if len(patterns) > 1:
-        output.print(_grid_of_means("by motion pattern (all tags: breakdown.csv)", "pattern", table, patterns))
+        grid = _grid_of_means("pattern", table, patterns)
+        print_titled(output, "by motion pattern (all tags: breakdown.csv)", grid)
     print_missing(table, output)
     output.print(table.label, style="bold", soft_wrap=True)
 
@@ -126,13 +127,13 @@ def _means(table: Table) -> Grid:
     models = table.summary.models
     parts: list[tuple[str | Text, IntArray]] = [*models.items()] if len(models) > 1 else []
     parts.append((Text("all", "bold"), np.arange(len(table))))
-    return _grid_of_means("mean [95 % bootstrap interval]", "model" if models else "", table, parts)
+    return _grid_of_means("model" if models else "", table, parts)
 
 
-def _grid_of_means(title: str, head: str, table: Table, parts: Sequence[tuple[str | Text, IntArray]]) -> Grid:
+def _grid_of_means(head: str, table: Table, parts: Sequence[tuple[str | Text, IntArray]]) -> Grid:
     columns = [*table.metrics, *(["motion_index"] if table.summary.indexed else [])]
     heads = [metric.upper().removeprefix("MOTION_") for metric in columns]
-    grid = grid_of(name(head), number("clips"), *map(whole, heads), title=title)
+    grid = grid_of(name(head), number("clips"), *map(whole, heads))
     for shown, rows in parts:
         clips, means = len(rows), table.summary.mean(rows)
         foreign = {metric for metric in columns if table.summary.foreign(metric, rows) == clips}

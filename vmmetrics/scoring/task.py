@@ -24,13 +24,14 @@ class Task:
     Attributes:
         clip: Its name.
         model: Folder of its model, or None.
-        path: Where it lies, absolute, or None where ``frames`` holds it.
+        path: Absolute path of its file or folder, or None where it is in memory or at ``uri``.
         metrics: Metrics to score.
         prompt: Text it was generated from, or None.
         prompt_source: Where the prompt was found, or None.
         subject: Subject, or None.
         tags: Tags of the prompt list on the expected motion.
-        frames: The clip itself where it was handed in as an array, or its bytes where it is in a data set.
+        in_memory: The decoded clip where it was handed in as an array, or the bytes of its file where it is in a data
+            set; None where it is read from ``path`` or ``uri``.
         root: Folder that symlinks must not lead out of, or None.
         broken: Why it cannot be scored, where that is known before it is read.
         uri: Its address, where it is not on this machine; with all that opens it, so it is never kept or shown.
@@ -45,7 +46,7 @@ class Task:
     prompt_source: str | None = None
     subject: Subject | None = None
     tags: Tags = field(default_factory=dict)
-    frames: Clip | InlineClip | None = None
+    in_memory: Clip | InlineClip | None = None
     root: Path | None = None
     broken: str | None = None
     uri: str | None = None
@@ -79,10 +80,10 @@ def identify(task: Task) -> str:
     """
     if task.path is not None:
         return fingerprint(task.path)
-    assert task.frames is not None  # noqa: S101  (a task has a path, frames, or an address, which is not read here)
-    if isinstance(task.frames, InlineClip):
-        return task.frames.sha256
-    return array_fingerprint(task.frames)
+    assert task.in_memory is not None  # noqa: S101  (a task has a path, a clip, or an address, which is not read here)
+    if isinstance(task.in_memory, InlineClip):
+        return task.in_memory.sha256
+    return array_fingerprint(task.in_memory)
 
 
 def state_of(task: Task) -> tuple[State | None, bool]:

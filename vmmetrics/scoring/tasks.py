@@ -173,7 +173,7 @@ def tasks_of_dataset(
     lookup = Prompts(prompts, subject=subject)
     tasks = []
     for clip in dataset_clips(dataset):
-        task = Task(clip.name, clip.model, clip.path, metrics, frames=clip.inline)
+        task = Task(clip.name, clip.model, clip.path, metrics, in_memory=clip.inline)
         try:
             prompt, about, source, tags, _ = lookup.lookup_row(clip.name, clip.prompt)
         except ClipError as error:
@@ -212,7 +212,7 @@ def tasks_of_arrays(
             prompt=clip.prompt,
             subject=about or clip.subject,
             tags=dict(clip.tags),
-            frames=clip,
+            in_memory=clip,
         )
         for clip in _distinct(clips)
     ]

@@ -131,9 +131,10 @@ class Scorer:
         self._reader.ahead(task, self.suite(task.metrics).reads_ahead)
 
     def _read(self, task: Task, fetched: Path | None) -> Clip:
-        if isinstance(task.frames, Clip):
-            return task.frames
+        in_memory = task.in_memory
+        if isinstance(in_memory, Clip):
+            return in_memory
         metadata: dict[str, Any] = {"prompt": task.prompt, "subject": task.subject, "tags": task.tags}
         source = fetched or task.path
-        with contextlib.nullcontext(source) if task.frames is None else temporary_file(task.frames.content) as path:
+        with contextlib.nullcontext(source) if in_memory is None else temporary_file(in_memory.content) as path:
             return read_clip(path, name=task.clip, root=task.root, **metadata, **dict(self._settings.reading))

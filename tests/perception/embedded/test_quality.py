@@ -270,13 +270,13 @@ def test_neighbour_quantile_leaves_the_frame_out(length, reach, quantile, seed):
 
 def test_a_step_in_level_is_kept_and_a_spike_is_not():
     scene = scene_with(filmed(pan))
-    fine, edges = appearance(scene)
-    spike, step = edges.copy(), edges.copy()
+    detail, block_borders = appearance(scene)
+    spike, step = block_borders.copy(), block_borders.copy()
     spike[BAD : BAD + 3] += 3
     step[BAD:] += 3
-    usual = level(fine, edges)
-    np.testing.assert_allclose(level(fine, spike), usual, atol=0.02)
-    assert level(fine, step)[BAD + 1] < 0.5 * usual[BAD + 1]
+    usual = level(detail, block_borders)
+    np.testing.assert_allclose(level(detail, spike), usual, atol=0.02)
+    assert level(detail, step)[BAD + 1] < 0.5 * usual[BAD + 1]
 
 
 def test_ramp_by_hand():

@@ -85,9 +85,9 @@ def _without(name: str) -> Callable[[Weights], Weights]:
         (_without("head.weight"), r"misses head\.weight"),
         (lambda w: {**w, "norm.weight": torch.ones(24)}, r"has norm\.weight besides"),
         (lambda w: {**w, "head.weight": torch.ones(400, 24)}, r"head\.weight as \(400, 24\) where \(5, 24\)"),
-        (lambda w: {**w, "fc_norm.bias": 3}, r"tensors only but got fc_norm\.bias"),
+        (lambda w: {**w, "fc_norm.bias": 3}, r"these entries are not tensors: fc_norm\.bias"),
         (lambda w: {**w, "backbone.head.bias": torch.ones(5)}, r"head\.bias is there twice"),
-        (lambda w: {}, "empty"),
+        (lambda w: {}, "it has no entries"),
     ],
 )
 def test_what_does_not_fit_is_named(
@@ -118,7 +118,7 @@ class Harmful:
 
 def test_nothing_in_a_file_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     torch.save({"model": {"head.weight": Harmful()}}, tmp_path / "c.pt")
-    with pytest.raises(SetupError, match=r"tensors only but got head\.weight"):
+    with pytest.raises(SetupError, match=r"these entries are not tensors: head\.weight"):
         read_checkpoint(tmp_path / "c.pt")
     assert "must not run" not in capsys.readouterr().out
 

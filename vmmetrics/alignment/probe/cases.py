@@ -311,8 +311,8 @@ def _read(key: _Key, plan: Plan) -> Clip:
     task = key.task
     if task.broken is not None:
         raise ClipError(task.broken)
-    if isinstance(task.frames, Clip):
-        return window(task.frames, plan)
+    if isinstance(task.in_memory, Clip):
+        return window(task.in_memory, plan)
     clip = read_clip(
         task.path, name=task.clip, prompt=task.prompt, subject=task.subject, root=task.root, **reading_options()
     )

@@ -169,8 +169,8 @@ def pair_dimensions(
     """
     stated = _stated(metrics, dimensions, pairing or {})
     requested = set(map(normalised, asked))
-    about = {d: None if normalised(d) in requested else aspects_of(d) for d in dimensions}
-    paired = {m: stated.get(m) or _guess(m, about) for m in metrics}
+    aspects = {d: None if normalised(d) in requested else aspects_of(d) for d in dimensions}
+    paired = {m: stated.get(m) or _guess(m, aspects) for m in metrics}
     if not any(paired.values()):
         raise SetupError(
             f"No dimension of the ratings is about motion by its name ({', '.join(dimensions)}): choose one with "
@@ -185,7 +185,7 @@ def pair_dimensions(
         for targets, alike in by_dimensions.items()
     ]
     left = [d for d in dimensions if not any(d in targets for targets in paired.values())]
-    others = [d for d in left if about[d] == frozenset()]
+    others = [d for d in left if aspects[d] == frozenset()]
     if others:
         notes.append(f"Not compared, as its name is not about motion: {', '.join(others)}")
     if unmeasured := [d for d in left if d not in others]:
@@ -245,16 +245,16 @@ def _stated(metrics: Sequence[str], dimensions: Sequence[str], pairing: Pairing)
     return stated
 
 
-def _guess(metric: str, about: Mapping[str, frozenset[str] | None]) -> tuple[str, ...]:
+def _guess(metric: str, aspects: Mapping[str, frozenset[str] | None]) -> tuple[str, ...]:
     """Return the dimensions to compare a metric with, by its name and by their aspects."""
-    if len(about) == 1:
-        return tuple(about)
+    if len(aspects) == 1:
+        return tuple(aspects)
     name = normalised(metric.rpartition(":")[2])
     words = set(name.split("_"))
-    motion = {d for d, aspects in about.items() if aspects != frozenset()}
+    motion = {d for d in aspects if aspects[d] != frozenset()}
     chosen = motion
     if len(motion) != 1 and name in registered():
-        own = {d for d in motion if name in (about[d] or (name,))}
-        chosen = own or {d for d in motion if not _is_amount(about[d])} or motion
-    namesakes = {d for d in about.keys() - motion if words <= (its := set(normalised(d).split("_"))) or its <= words}
-    return tuple(d for d in about if d in chosen | namesakes)
+        own = {d for d in motion if name in (aspects[d] or (name,))}
+        chosen = own or {d for d in motion if not _is_amount(aspects[d])} or motion
+    namesakes = {d for d in aspects.keys() - motion if words <= (its := set(normalised(d).split("_"))) or its <= words}
+    return tuple(d for d in aspects if d in chosen | namesakes)

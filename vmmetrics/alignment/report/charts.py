@@ -58,7 +58,7 @@ def intervals_chart(report: StudyReport, dimension: str) -> Figure:
     figure = Figure(figsize=(canvas.WIDTH, _ROW * max(len(pairs), 2) + 1.7), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True).tolist()
     shown = [*shuffled, *(e for _, estimates, marks in panels for e in (*estimates, *(mark[0] for mark in marks)))]
-    low, high = _range(shown, -0.1, 0.8)
+    low, high = _axis_range(shown, -0.1, 0.8)
     for axes, (title, estimates, marks) in zip((left, right), panels, strict=True):
         _forest(axes, estimates, (max(-1.05, min(low, 0.0) - 0.05), min(1.05, max(high, 0.0) + 0.05)), 0, marks)
         axes.set_title(title, pad=32, fontweight="bold")
@@ -89,15 +89,15 @@ def accuracy_chart(report: StudyReport, dimension: str) -> Figure:
     figure = Figure(figsize=(canvas.WIDTH * 0.7, _ROW * len(here) + 1.1), layout="constrained")
     axes = figure.subplots()
     estimates = [accuracy.accuracy for accuracy in here]
-    low, high = _range(estimates, 0.4, 0.8)
+    low, high = _axis_range(estimates, 0.4, 0.8)
     _forest(axes, estimates, (low - 0.02, high + 0.02), 0.5)
     axes.set_yticks(range(len(here)), [label(accuracy.name, _FOREST_NAME) for accuracy in here])
     axes.set_xlabel(f"share of pairs preferred as people do: {label(dimension, 30)} (0.5 is chance)")
     return figure
 
 
-def _range(estimates: Sequence[Estimate], low: float, high: float) -> tuple[float, float]:
-    """Return the range that holds the estimates with their intervals, and these two."""
+def _axis_range(estimates: Sequence[Estimate], low: float, high: float) -> tuple[float, float]:
+    """Return the range from ``low`` to ``high``, widened to hold every estimate and its interval."""
     ends = [end for e in estimates for end in (e.value, e.low, e.high) if end is not None]
     return min([low, *ends]), max([high, *ends])
 

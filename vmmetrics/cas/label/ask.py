@@ -145,21 +145,27 @@ class _Pool:
         self.best = self._find_best()
 
     def links(self) -> list[tuple[int, tuple[int, int]]]:
-        """Return pairs (positions in the pool) that would link its components, each with how many pairs it links."""
-        _, own, sizes = np.unique(self.component, return_inverse=True, return_counts=True)
-        joined = np.arange(len(sizes))
+        """Return pairs (positions in the pool) that would connect components of the comparison graph.
+
+        Each is returned behind the number of pairs of clips that it connects.
+        """
+        _, component_of, sizes = np.unique(self.component, return_inverse=True, return_counts=True)
+        merged = np.arange(len(sizes))  # component -> label after the links chosen so far
         used = self.times.copy()
         links = []
         for group in self.rng.permutation(np.unique(self.group)):
-            inside = self.rng.permutation(np.flatnonzero(self.group == group))
-            last = None
-            for part in dict.fromkeys(own[inside].tolist()):
-                if last is not None and joined[last] != joined[part]:
-                    ends = [min(inside[own[inside] == side], key=lambda clip: used[clip]) for side in (last, part)]
-                    links.append((int(sizes[last] * sizes[part]), (int(ends[0]), int(ends[1]))))
+            in_group = self.rng.permutation(np.flatnonzero(self.group == group))
+            previous = None
+            for component in dict.fromkeys(component_of[in_group].tolist()):
+                if previous is not None and merged[previous] != merged[component]:
+                    ends = [
+                        min(in_group[component_of[in_group] == side], key=lambda clip: used[clip])
+                        for side in (previous, component)
+                    ]
+                    links.append((int(sizes[previous] * sizes[component]), (int(ends[0]), int(ends[1]))))
                     used[ends] += 1
-                    joined[joined == joined[part]] = joined[last]
-                last = part
+                    merged[merged == merged[component]] = merged[previous]
+                previous = component
         return links
 
     def take(self, pair: tuple[int, int], reason: Reason) -> tuple[tuple[int, int], Reason, float]:

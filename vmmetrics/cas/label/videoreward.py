@@ -216,7 +216,8 @@ def _merge(model: Any, plain: dict[str, Any], lora: dict[str, tuple[Any, Any]], 
         own[name].copy_(tensor)
     for name, (down, up) in lora.items():
         if own[name].shape != (up.shape[0], down.shape[1]):
-            raise SetupError(f"The LoRA of {name} does not fit its {tuple(own[name].shape)}")
+            update = up.shape[0], down.shape[1]
+            raise SetupError(f"{name}: the LoRA update has shape {update}, the base weight {tuple(own[name].shape)}")
         own[name] += scale * (up.float() @ down.float())
 
 

@@ -95,9 +95,12 @@ def read_weights(path: Path, entry: str, name: str) -> dict[str, Tensor]:
 
 def _tensors(path: Path, weights: Mapping[str, Any]) -> dict[str, Tensor]:
     others = [str(key) for key, value in weights.items() if not isinstance(value, Tensor)]
-    if others or not weights:
-        what = f"but got {listed(others)}" if others else "but it is empty"
-        raise SetupError(f"{path}: expected tensors only {what}")
+    if others:
+        raise SetupError(
+            f"{path}: expected a checkpoint of weights, but these entries are not tensors: {listed(others)}"
+        )
+    if not weights:
+        raise SetupError(f"{path}: expected a checkpoint of weights but it has no entries")
     return dict(weights)
 
 

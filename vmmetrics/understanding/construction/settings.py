@@ -44,7 +44,7 @@ class BuildSettings:
         temperature: Of the writing.
         tokens: Of the writer's answers at most.
         per_minute: Requests a minute to each endpoint.
-        prices: Of a million tokens sent and answered, of whichever model.
+        prices: Prices of a million input tokens and of a million output tokens, of whichever model.
         max_cost: Most that all models together may cost.
         key_variable: Environment variable with the endpoints' key.
 
@@ -102,10 +102,10 @@ class BuildSettings:
         url = f"http{rest}" if at else self.url
         if url is None:
             raise ValueError(f"{spec} needs an address: {spec}@http://..., or --url")
-        input_price, answered = self.prices or (None, None)
+        input_price, output_price = self.prices or (None, None)
         return EndpointSettings(
             url, model if at else rest, tokens=self.tokens, per_minute=self.per_minute,
-            input_price=input_price, output_price=answered, key_variable=self.key_variable,
+            input_price=input_price, output_price=output_price, key_variable=self.key_variable,
         )  # fmt: skip
 
     def viewing(self, spec: str) -> ModelSettings:

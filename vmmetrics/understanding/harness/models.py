@@ -39,7 +39,7 @@ class ModelSettings:
         temperature: Of an endpoint; None leaves it to the endpoint.
         seed: Of an endpoint's sampling; None sends none.
         per_minute: Requests to an endpoint a minute.
-        prices: Of a million tokens sent, and answered.
+        prices: Prices of a million input tokens and of a million output tokens.
         max_cost: Most that may be spent.
         key_variable: Environment variable with the endpoint's key.
         threads: Questions at once to an endpoint; threads of torch for a local model, None for its own choice.
@@ -105,11 +105,12 @@ class ModelSettings:
             ValueError: It cannot be.
         """
         model, _, url = self.rest.rpartition("@http")
-        input_price, answered = self.prices or (None, None)
+        input_price, output_price = self.prices or (None, None)
         return EndpointSettings(
             f"http{url}", model, tokens=self.tokens, temperature=self.temperature, seed=self.seed,
-            per_minute=self.per_minute, input_price=input_price, output_price=answered, key_variable=self.key_variable,
-            timeout=max(TIMEOUT, self.tokens / TOKENS_A_SECOND), extra=further_fields(self.extra, self.effort),
+            per_minute=self.per_minute, input_price=input_price, output_price=output_price,
+            key_variable=self.key_variable, timeout=max(TIMEOUT, self.tokens / TOKENS_A_SECOND),
+            extra=further_fields(self.extra, self.effort),
         )  # fmt: skip
 
 

@@ -118,16 +118,16 @@ def _order(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list[bo
     return [[name for name in value if name in first] == seen for value in reading.values]
 
 
-def _turning(reading: Reading, tracks: list[FloatArray], share: FloatArray) -> list[bool]:
-    """Return the direction of rotation in each half of the clip, if all its steps agree."""
+def _turning(reading: Reading, tracks: list[FloatArray], relative_times: FloatArray) -> list[bool]:
+    """Return the options whose direction of rotation, one sign per half of the clip, is that of all steps seen."""
     dot, hub = tracks
     angle = np.arctan2(*(dot - hub).T[::-1])
     step = (np.diff(angle) + np.pi) % (2 * np.pi) - np.pi
-    ways = ""
-    for inside in (share[1:] <= 0.5, share[:-1] >= 0.5):
-        signs = set(np.sign(step[inside]))
-        ways += {1.0: "+", -1.0: "-"}.get(signs.pop(), "?") if len(signs) == 1 else "?"
-    return [value == ways for value in reading.values]
+    directions = ""  # of the first and second half: "+" clockwise, "-" anticlockwise, "?" mixed or not seen
+    for in_half in (relative_times[1:] <= 0.5, relative_times[:-1] >= 0.5):
+        signs = set(np.sign(step[in_half]))
+        directions += {1.0: "+", -1.0: "-"}.get(signs.pop(), "?") if len(signs) == 1 else "?"
+    return [value == directions for value in reading.values]
 
 
 def _ratio(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list[bool]:

@@ -13,12 +13,13 @@ from vmmetrics.understanding.synthetic.figures import GROUND, SIDE, SOFT, WALL, 
 from vmmetrics.understanding.synthetic.questions import QuestionSlot, colours, placed, rest
 from vmmetrics.understanding.synthetic.scenes import MARGIN, Draft, DrawnScene, Dwell, Reading, lifts, turning, unseen
 
-_WAYS: Final = {
+_DIRECTIONS: Final = {
     "++": "clockwise all the time",
     "--": "anticlockwise all the time",
     "+-": "first clockwise, then anticlockwise",
     "-+": "first anticlockwise, then clockwise",
 }
+"""Options by the sign of rotation in the first and second half of the clip: "+" clockwise, "-" anticlockwise."""
 _TURNING: Final = {
     "wheel": ("the wheel with the {colour} dot turn", figures.spinner, (SIDE / 2, SIDE / 2), 160),
     "ball": ("the figure whirl the {colour} ball, as seen in the video", figures.whirler, (SIDE / 2, 424), 230),
@@ -33,16 +34,16 @@ def direction(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Dra
     """Draw a question on which way something turns, at a speed that swells and ebbs."""
     name = str(rng.choice(list(_TURNING)))
     dot, hub = colours(rng, 2)
-    right = list(_WAYS)[turn.answer]
-    first, second = (1 if way == "+" else -1 for way in right)
+    right = list(_DIRECTIONS)[turn.answer]
+    first, second = (1 if sign == "+" else -1 for sign in right)
     half = max(dwell.seconds(_HALF), 6 * dwell.frames)
     waves = float(rng.uniform(1.0, min(3.0, half / (6 * dwell.frames))))  # full speed lasts three dwells at a time
     turns = turning(2 * half, dwell.frames, (first, second), waves, float(rng.random()))
     turns = turns + rng.random()
     what, draw, at, size = _TURNING[name]
     scene = DrawnScene(dwell.fps, 2 * half, lambda frame: draw(at, size, float(turns[frame]), dot, hub))
-    values = placed(rng, right, [way for way in _WAYS if way != right], turn.position)
-    options, reading = tuple(_WAYS[value] for value in values), Reading("turning", (dot, hub), values)
+    values = placed(rng, right, [signs for signs in _DIRECTIONS if signs != right], turn.position)
+    options, reading = tuple(_DIRECTIONS[value] for value in values), Reading("turning", (dot, hub), values)
     text = f"Which way does {what.format(colour=dot)}?"
     return Draft(scene, text, options, turn.position, reading, dwell.min_fps, name)
 

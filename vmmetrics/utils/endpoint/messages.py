@@ -36,7 +36,7 @@ class EndpointSettings:
         per_minute: Most requests a minute of one client (all its threads together); None leaves it to the endpoint.
         timeout: Seconds until a request that is not answered in full counts as lost.
         input_price: Price of a million tokens that are sent, in any currency; None where it is not known.
-        output_price: Price of a million tokens that are answered.
+        output_price: Price of a million output tokens.
         key_variable: Environment variable that holds the key; the key itself is never part of anything kept.
         extra: Further fields of the request's body (``reasoning_effort``, ``chat_template_kwargs``), ready for JSON.
 
@@ -82,7 +82,10 @@ class EndpointSettings:
             and len(key) >= LEAST_SECRET
             and key in json.dumps(self.extra, ensure_ascii=False)
         ):
-            raise ValueError(f"Expected further fields without a key in them; it is read from {self.key_variable}")
+            raise ValueError(
+                "Expected no API key in the further request fields; remove it there, it is read from the environment "
+                f"variable {self.key_variable}"
+            )
 
     @property
     def address(self) -> str:

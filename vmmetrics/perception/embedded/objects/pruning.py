@@ -70,8 +70,8 @@ def _cost(evidence: Evidence, labels: Labels, early: Piece, late: Piece) -> floa
     if not near or max(early.area, late.area) > SIZE_RATIO * min(early.area, late.area) or alike < ALIKE:
         return np.inf
     camera = evidence.camera_between(last, first)
-    out = mean_velocity(evidence, labels, early.id, early.frames[-6:])
-    velocity = 0.5 * (out + mean_velocity(evidence, labels, late.id, late.frames[:6]))
+    velocity_before_gap = mean_velocity(evidence, labels, early.id, early.frames[-6:])
+    velocity = 0.5 * (velocity_before_gap + mean_velocity(evidence, labels, late.id, late.frames[:6]))
     goes_to = centre(labels[last] == early.id) + velocity * gap
     expected = mapped(camera, goes_to.reshape(1, 1, 2).astype(np.float32)).ravel()
     distance = float(np.hypot(*(centre(labels[first] == late.id) - expected)))

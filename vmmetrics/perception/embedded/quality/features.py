@@ -332,7 +332,7 @@ def _freeze(motion: FloatArray, change: FloatArray, start: int) -> int:
 
 
 def _pace(motion: FloatArray, step: int, cells: BoolArray) -> float:
-    """Return the mean speed of ``cells`` in a step, working pixels."""
+    """Return the mean speed of the selected grid cells in one frame step, pixels of the flow's working size."""
     return float(np.linalg.norm(motion[step][cells], axis=-1).mean())
 
 

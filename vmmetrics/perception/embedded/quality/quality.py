@@ -58,35 +58,40 @@ class TemporalQuality:
 
     def assess(self, scene: Scene) -> FloatArray:
         """Return (T,) float64 in 0..1, 1 best."""
-        fine, edges = appearance(scene)
-        evidence = gather(scene, fine, edges)
+        detail, block_borders = appearance(scene)
+        evidence = gather(scene, detail, block_borders)
         strengths = [ramp(over_frame(evidence[kind], share), low, high) for kind, share, low, high in SIGNS]
-        return np.asarray(level(fine, edges) * (1 - DEPTH * np.max(strengths, axis=0)), dtype=np.float64)
+        return np.asarray(level(detail, block_borders) * (1 - DEPTH * np.max(strengths, axis=0)), dtype=np.float64)
 
 
 def appearance(scene: Scene) -> tuple[FloatArray, FloatArray]:
-    """Return detail (T, 2, 4, rows, columns) and block borders (T, 2) of every frame, both as logarithms."""
+    """Return the detail and the block borders of every frame.
+
+    Returns:
+        (T, 2, 4, rows, columns): logarithm of the mean |second difference| in each grid cell, at two scales and in four
+        directions; (T, 2): logarithm of the contrast of single columns and of single rows, which block borders raise.
+    """
     shape = features.grid_shape(scene.clip.height, scene.clip.width)
     greys = (features.luma(frame) for frame in scene.clip.frames)
     both = [(features.detail(grey, shape), features.combs(grey)) for grey in greys]
-    return np.stack([d for d, _ in both]), np.stack([c for _, c in both])
+    return np.stack([detail for detail, _ in both]), np.stack([block_borders for _, block_borders in both])
 
 
-def gather(scene: Scene, fine: FloatArray, edges: FloatArray) -> dict[str, FloatArray]:
+def gather(scene: Scene, detail: FloatArray, block_borders: FloatArray) -> dict[str, FloatArray]:
     """Return the evidence of every kind, each (T, rows, columns) on a grid of its own.
 
     Blur, noise and blocks are differences of log detail, foreign content is relative to contrast, displacement and
     rhythm are in working pixels. Blur and noise must show in all directions: motion blur spares the one across it.
     """
-    shape = fine.shape[-2:]
+    shape = detail.shape[-2:]
     rhythm, repeated = features.breaks(scene.flow, shape)
     flow = without(scene.flow, repeated)
     content, contrast = features.foreign(flow, shape)
     offset, speed = features.displaced(flow)
     around = widen(speed, 3, 0.8, REACH)
     pace = np.stack([cv2.resize(plane, shape[::-1], interpolation=cv2.INTER_AREA) for plane in around])
-    blurred = (features.neighbour_quantile(fine, 0.2, REACH) - fine).min(2).max(1)
-    noisy = (fine - features.neighbour_quantile(fine, 0.8, REACH)).min(2).max(1)
+    blurred = (features.neighbour_quantile(detail, 0.2, REACH) - detail).min(2).max(1)
+    noisy = (detail - features.neighbour_quantile(detail, 0.8, REACH)).min(2).max(1)
     # Texture masks foreign content, and motion masks it and displacement: the weights are those that best separate
     # injected defects from clean frames over the real clips, each within a factor of two.
     hidden = (1 + 0.1 * features.neighbour_quantile(contrast, 0.8, REACH)) * (1 + 0.3 * pace)
@@ -97,7 +102,7 @@ def gather(scene: Scene, fine: FloatArray, edges: FloatArray) -> dict[str, Float
     return {
         "blur": blurred,
         "noise": noisy,
-        "blocks": (edges - features.neighbour_quantile(edges, 0.8, REACH)).max(1)[:, None, None],
+        "blocks": (block_borders - features.neighbour_quantile(block_borders, 0.8, REACH)).max(1)[:, None, None],
         "foreign": smooth(alien[0])[shown],
         "foreign, lasting": lasting(alien)[shown],
         "displaced": smooth(shifted[0])[shown],
@@ -161,12 +166,12 @@ def ramp(values: FloatArray, low: float, high: float) -> FloatArray:
     return np.asarray(np.clip((values - low) / (high - low), 0, 1))
 
 
-def level(fine: FloatArray, edges: FloatArray) -> FloatArray:
+def level(detail: FloatArray, block_borders: FloatArray) -> FloatArray:
     """Return (T,) in 0..1: lasting sharpness, cleanness and freedom from blocks."""
-    falloff = over_frame((fine[:, 0] - fine[:, 1]).mean(1), 0.25)
-    grain = over_frame(np.exp(fine[:, 0].min(1)), 0.9)
+    falloff = over_frame((detail[:, 0] - detail[:, 1]).mean(1), 0.25)
+    grain = over_frame(np.exp(detail[:, 0].min(1)), 0.9)
     sharpness = 1 / (1 + np.exp(-4 * (falloff + 0.6)))
     cleanness = 1 / (1 + grain / 8)
-    freedom = 1 / (1 + np.exp(2 * (edges.max(1) - 1.5)))
-    window = min(LEVEL_WINDOW, len(fine) - 1 + len(fine) % 2)
+    freedom = 1 / (1 + np.exp(2 * (block_borders.max(1) - 1.5)))
+    window = min(LEVEL_WINDOW, len(detail) - 1 + len(detail) % 2)
     return np.asarray(median_filter(sharpness * cleanness * freedom, size=window, mode="nearest"))

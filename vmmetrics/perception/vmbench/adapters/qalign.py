@@ -186,7 +186,10 @@ def _weights(path: Path) -> Iterator[tuple[str, Tensor]]:
         tensors = _safetensors(path) if path.suffix == ".safetensors" else load_tensors(path, mapped=mapped).items()
         for name, value in tensors:
             if not isinstance(value, Tensor):
-                raise SetupError(f"{path}: expected tensors only but {name} is of type {type(value).__name__}")
+                raise SetupError(
+                    f"{path}: expected a checkpoint of weights, but its entry {name} is not a tensor: "
+                    f"{type(value).__name__}"
+                )
             yield name, value
     except pickle.UnpicklingError as error:
         raise SetupError(f"{path}: holds more than weights, or is damaged; {MEND}. torch says: {error}") from error

@@ -132,7 +132,7 @@ class VisionTransformer(nn.Module):  # type: ignore[misc]
 
 
 class Embeddings(nn.Module):  # type: ignore[misc]
-    """Patches and the class token, with learned positions."""
+    """Input tokens of the vision transformer: patches and the class token, with learned positions."""
 
     def __init__(self, size: VisionSize) -> None:
         super().__init__()
@@ -142,7 +142,7 @@ class Embeddings(nn.Module):  # type: ignore[misc]
         self.pre_layernorm = nn.LayerNorm(size.hidden_size, eps=size.layer_norm_eps)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Return (B, tokens, width), the class token first."""
+        """Return the tokens (B, 1 + patches, width) that enter the first block, the class token first."""
         patches = self.patch_embed(images).flatten(2).transpose(1, 2)
         tokens = torch.cat([self.cls_token.expand(len(images), -1, -1), patches], dim=1)
         return self.pre_layernorm(tokens + self.position_embedding)

@@ -129,8 +129,8 @@ class CSPLayer(nn.Module):  # type: ignore[misc]
         return self.final_conv(self.attention(both) if hasattr(self, "attention") else both)
 
 
-class FeaturePyramid(nn.Module):  # type: ignore[misc]
-    """Pooling at several kernel sizes (SPP)."""
+class SpatialPyramidPooling(nn.Module):  # type: ignore[misc]
+    """Spatial pyramid pooling (SPP): max pooling at several kernel sizes, concatenated."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -155,7 +155,7 @@ class CSPNeXt(nn.Module):  # type: ignore[misc]
             width = widths[stage]
             layers: list[nn.Module] = [ConvNorm(widths[stage - 1], width, 3, 2)]
             if stage == last:
-                layers.append(FeaturePyramid(width))
+                layers.append(SpatialPyramidPooling(width))
             layers.append(CSPLayer(width, width, blocks, identity=stage < last, attention=True))
             self.add_module(f"stage{stage}", nn.Sequential(*layers))
 
@@ -317,7 +317,7 @@ class RTMPose(nn.Module):  # type: ignore[misc]
         self.head = PoseHead(size.widths[-1])
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return (B, 17, 384) scores along x and (B, 17, 512) along y.
+        """Return SimCC scores of 17 keypoints from an image: (B, 17, 384) along x and (B, 17, 512) along y.
 
         Args:
             x: (B, 3, 256, 192) float32, RGB, normalised.

@@ -133,23 +133,24 @@ def released_scores(
 def _camera(similarity: ReleasedSimilarity, reference: Any, candidate: Any) -> tuple[float, float, float, float]:
     if not reference or not reference.strip():
         return 1.0, 1.0, 1.0, 1.0
-    actions, others = parse_camera(candidate), parse_camera(reference)
-    if not actions or not others:
+    candidate_actions, reference_actions = parse_camera(candidate), parse_camera(reference)
+    if not candidate_actions or not reference_actions:
         return 0.0, 0.0, 0.0, 0.0
-    precision, recall, pairs = _match(similarity, actions, others, 0.3 * 0.8)
-    return f1_of(precision, recall), precision, recall, _order(pairs, len(actions), len(others))
+    precision, recall, pairs = _match(similarity, candidate_actions, reference_actions, 0.3 * 0.8)
+    order = _order(pairs, len(candidate_actions), len(reference_actions))
+    return f1_of(precision, recall), precision, recall, order
 
 
 def _subjects(
     similarity: ReleasedSimilarity, reference: Subjects, candidate: Subjects
 ) -> tuple[float, float, float, float]:
     rows, weights = [], []
-    for number, other in _match_subjects(similarity, reference, candidate).items():
-        actions, others = candidate[number][1], reference[other][1]
-        precision, recall, pairs = _match(similarity, actions, others, tables.THRESHOLD)
-        order = _order(pairs, len(actions), len(others))
+    for candidate_id, reference_id in _match_subjects(similarity, reference, candidate).items():
+        candidate_actions, reference_actions = candidate[candidate_id][1], reference[reference_id][1]
+        precision, recall, pairs = _match(similarity, candidate_actions, reference_actions, tables.THRESHOLD)
+        order = _order(pairs, len(candidate_actions), len(reference_actions))
         rows.append((f1_of(precision, recall), precision, recall, order))
-        weights.append(len(others))
+        weights.append(len(reference_actions))
     if not rows:
         return 0.0, 0.0, 0.0, 0.0
     f1, precision, recall, order = (
@@ -164,23 +165,28 @@ def _chronology(
 ) -> tuple[float, float, float, float]:
     if not reference or not candidate:
         return 0.0, 0.0, 0.0, 0.0
-    actions, others = [action for action, _ in candidate], [action for action, _ in reference]
-    precision, recall, pairs = _match(similarity, actions, others, tables.THRESHOLD)
+    candidate_actions, reference_actions = [action for action, _ in candidate], [action for action, _ in reference]
+    precision, recall, pairs = _match(similarity, candidate_actions, reference_actions, tables.THRESHOLD)
     same = float(np.mean([candidate[i][1] == reference[j][1] for i, j in pairs.items()])) if pairs else 0.0
     precision, recall = precision * (0.9 + 0.1 * same), recall * (0.9 + 0.1 * same)
     return f1_of(precision, recall), precision, recall, _order(pairs, len(candidate), len(reference))
 
 
 def _match_subjects(similarity: ReleasedSimilarity, reference: Subjects, candidate: Subjects) -> dict[int, int]:
-    """Match the description's subjects to the annotation's, the most similar pairs first."""
+    """Return the reference subject of each candidate subject that is matched, the most similar pairs first."""
     if not reference or not candidate:
         return {}
-    numbers, others = list(candidate), list(reference)
-    values = np.array([[_subject_likeness(similarity, candidate[n], reference[o]) for o in others] for n in numbers])
-    pairs = [(numbers[i], others[j], values[i, j]) for i, j in zip(*linear_sum_assignment(-values), strict=True)]
-    pairs.sort(key=lambda pair: pair[2], reverse=True)
-    likely = [pair for pair in pairs if pair[2] > 0.15]
-    return {number: other for number, other, _ in likely or pairs[:1]}
+    candidate_ids, reference_ids = list(candidate), list(reference)
+    similarities = np.array(
+        [[_subject_likeness(similarity, candidate[n], reference[o]) for o in reference_ids] for n in candidate_ids]
+    )
+    matches = [
+        (candidate_ids[i], reference_ids[j], similarities[i, j])
+        for i, j in zip(*linear_sum_assignment(-similarities), strict=True)
+    ]
+    matches.sort(key=lambda match: match[2], reverse=True)
+    likely = [match for match in matches if match[2] > 0.15]
+    return {candidate_id: reference_id for candidate_id, reference_id, _ in likely or matches[:1]}
 
 
 def _subject_likeness(

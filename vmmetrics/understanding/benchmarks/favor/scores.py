@@ -250,16 +250,16 @@ def score(similarity: Similarity, reference: Structure, candidate: Structure) ->
         camera, no actions) nobody can miss: saying nothing of it is 1, saying something 0.
     """
     camera = match(camera_matrix(similarity, candidate.camera, reference.camera))
-    subject, numbers = _match_subjects(similarity, reference, candidate)
-    actions, others = [action for action, _ in candidate.chronology], [action for action, _ in reference.chronology]
-    values = similarity.matrix(actions, others)
+    subject, reference_of_candidate = _match_subjects(similarity, reference, candidate)
+    values = similarity.matrix(
+        [action for action, _ in candidate.chronology], [action for action, _ in reference.chronology]
+    )
     for i, (_, who) in enumerate(candidate.chronology):
         for j, (_, other) in enumerate(reference.chronology):
-            if (
-                numbers.get(who, NOBODY if who in candidate.subjects else who) != other
-            ):  # in the order alone: as they are
+            # numbers that only the chronology has are compared as they are
+            if reference_of_candidate.get(who, NOBODY if who in candidate.subjects else who) != other:
                 values[i, j] *= WRONG_SUBJECT
-    return CaptionScores(camera, subject, match(values, out_of_order=OUT_OF_ORDER), numbers)
+    return CaptionScores(camera, subject, match(values, out_of_order=OUT_OF_ORDER), reference_of_candidate)
 
 
 def match(values: FloatArray, out_of_order: float = 1.0) -> ListMatch:
@@ -274,8 +274,9 @@ def match(values: FloatArray, out_of_order: float = 1.0) -> ListMatch:
         nothing = float(n == m)
         return ListMatch(nothing, nothing, nothing)
     offsets = np.abs(np.linspace(0, 1, n)[:, None] - np.linspace(0, 1, m)[None, :]) if n > 1 and m > 1 else 0.0
-    rows, columns = linear_sum_assignment(values - _ORDER_PREFERENCE * offsets * (values > 0), maximize=True)
-    pairs = tuple((int(i), int(j), float(values[i, j])) for i, j in zip(rows, columns, strict=True) if values[i, j] > 0)
+    preferred = values - _ORDER_PREFERENCE * offsets * (values > 0)
+    assigned = zip(*linear_sum_assignment(preferred, maximize=True), strict=True)
+    pairs = tuple((int(i), int(j), float(values[i, j])) for i, j in assigned if values[i, j] > 0)
     whole = sum(value for *_, value in pairs)
     total = whole if out_of_order == 1 else out_of_order * whole + (1 - out_of_order) * _in_order(pairs)
     precision, recall = total / n, total / m
@@ -285,28 +286,37 @@ def match(values: FloatArray, out_of_order: float = 1.0) -> ListMatch:
 def _match_subjects(
     similarity: Similarity, reference: Structure, candidate: Structure
 ) -> tuple[ListMatch, dict[int, int]]:
-    """Match subjects for the largest total action similarity; unmatched ones count with all their actions."""
-    numbers, others = list(candidate.subjects), list(reference.subjects)
-    if not numbers or not others:
-        return match(np.zeros((len(numbers), len(others)))), {}
-    looks = similarity.matrix(
-        [candidate.subjects[n].description for n in numbers], [reference.subjects[o].description for o in others]
+    """Match subjects for the largest total action similarity.
+
+    Returns:
+        Match of their actions, in which unmatched subjects count with all of theirs; the reference subject of each
+        matched candidate subject, by numbers.
+    """
+    candidate_ids, reference_ids = list(candidate.subjects), list(reference.subjects)
+    if not candidate_ids or not reference_ids:
+        return match(np.zeros((len(candidate_ids), len(reference_ids)))), {}
+    description_similarity = similarity.matrix(
+        [candidate.subjects[n].description for n in candidate_ids],
+        [reference.subjects[o].description for o in reference_ids],
     )
     matches = [
-        [match(similarity.matrix(candidate.subjects[n].actions, reference.subjects[o].actions)) for o in others]
-        for n in numbers
+        [match(similarity.matrix(candidate.subjects[n].actions, reference.subjects[o].actions)) for o in reference_ids]
+        for n in candidate_ids
     ]
-    done = np.array([[sum(value for *_, value in one.pairs) for one in row] for row in matches])
-    rows, columns = linear_sum_assignment(done + LOOKS * looks, maximize=True)
-    assigned = list(zip(rows.tolist(), columns.tolist(), strict=True))
-    candidate_count = sum(len(candidate.subjects[n].actions) for n in numbers)
-    reference_count = sum(len(reference.subjects[o].actions) for o in others)
-    total = float(sum(done[i, j] for i, j in assigned))
-    same = {numbers[i]: others[j] for i, j in assigned}
+    action_similarity = np.array([[sum(value for *_, value in one.pairs) for one in row] for row in matches])
+    candidate_indices, reference_indices = linear_sum_assignment(
+        action_similarity + LOOKS * description_similarity, maximize=True
+    )
+    assigned = list(zip(candidate_indices.tolist(), reference_indices.tolist(), strict=True))
+    candidate_count = sum(len(candidate.subjects[n].actions) for n in candidate_ids)
+    reference_count = sum(len(reference.subjects[o].actions) for o in reference_ids)
+    total = float(sum(action_similarity[i, j] for i, j in assigned))
+    reference_of_candidate = {candidate_ids[i]: reference_ids[j] for i, j in assigned}
     if not candidate_count or not reference_count:
-        return match(np.zeros((candidate_count, reference_count))), same
-    order = sum(matches[i][j].order * len(reference.subjects[others[j]].actions) for i, j in assigned) / reference_count
-    return ListMatch(total / candidate_count, total / reference_count, order), same
+        return match(np.zeros((candidate_count, reference_count))), reference_of_candidate
+    weighted = (matches[i][j].order * len(reference.subjects[reference_ids[j]].actions) for i, j in assigned)
+    order = sum(weighted) / reference_count
+    return ListMatch(total / candidate_count, total / reference_count, order), reference_of_candidate
 
 
 def _in_order(pairs: tuple[tuple[int, int, float], ...]) -> float:

@@ -95,10 +95,14 @@ class RecordedJudge:
 
 
 class EventJudge:
-    """Judge model behind an endpoint, asked three checked questions per caption.
+    """Judge model behind an endpoint, asked three questions per caption.
+
+    It splits the caption into events, matches them with the annotated events, and classifies how the caption treats
+    each visual element. Every answer is validated; invalid splits or matches are repaired where they can be, and
+    counted; else there is no judgement.
 
     Args:
-        client: The endpoint's.
+        client: Client of the endpoint.
     """
 
     def __init__(self, client: Client) -> None:
