@@ -82,7 +82,7 @@ def test_the_card_says_what_happened(learnt: Trained):
     assert card["settings"] == asdict(QUICK)
     text = (out / "card.md").read_text()
     assert "| model-1 |" in text
-    assert f"epoch {learnt.best.number} of {len(learnt.history)} kept" in text
+    assert f"best epoch {learnt.best.number} of {len(learnt.history)}" in text
     for name in ("curves.png", "calibration.png"):
         with Image.open(out / name) as picture:
             assert len(picture.getcolors(1 << 20)) > 20

@@ -160,8 +160,8 @@ def test_a_checkpoint_takes_the_place_of_the_embedded_classifier(model: VideoMAE
 def test_a_clip_below_fair_is_explained_when_it_is_scored(model: VideoMAE, monkeypatch: pytest.MonkeyPatch):
     judge = VideoMAEPlausibility(model, PLAN)
     passes: list[int] = []
-    looked = judge.looked
-    monkeypatch.setattr(judge, "looked", lambda scene: passes.append(1) or looked(scene))
+    looked = judge.saliency
+    monkeypatch.setattr(judge, "saliency", lambda scene: passes.append(1) or looked(scene))
     score = cas.measure(scene(FRAMES, judge)).score
     assert score is not None
     for limit, count in ((score, 0), (score + 1e-9, 4)):

@@ -196,5 +196,5 @@ def test_tf32_is_set_in_the_process_that_scores(precision: Any, monkeypatch: pyt
     assert precision() == "highest"
     load_preset("vmbench", PresetOptions(tf32=True))
     assert precision() == "high"
-    with pytest.raises(ValueError, match="preset embedded runs on the CPU"):
+    with pytest.raises(ValueError, match="preset embedded, which runs on the CPU"):
         load_preset("embedded", PresetOptions(tf32=True))
