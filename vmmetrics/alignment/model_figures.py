@@ -37,14 +37,14 @@ def measure_models(
         return None
     wins = win_ratios(study, dimension, metrics, resamples, seed)
     reference = against if against is not None and against in metrics else next(iter(metrics), "")
-    soft: dict[str, Estimate] = {}
+    soft_accuracy: dict[str, Estimate] = {}
     permuted: dict[str, float] = {}
     if dimension in study.ratings and metrics:
         people, models, _ = cells_of(study, finite(study.mean_rating(dimension)))
         cells = {metric: cells_of(study, finite(study.scores[metric]))[0] for metric in metrics}
         accuracies = soft_pairwise_accuracy(people, np.stack(list(cells.values())), resamples, seed)
         none = Estimate(None, note="no two models share a prompt")
-        soft = {
+        soft_accuracy = {
             metric: none if np.isnan(value) else Estimate(float(value), n=len(models))
             for metric, value in zip(cells, accuracies, strict=True)
         }
@@ -53,4 +53,4 @@ def measure_models(
             p = perm_both(cells[metric], cells[reference], figure, resamples, seed).p
             if not np.isnan(p):
                 permuted[metric] = float(p)
-    return ModelFigures(dimension, wins, strengths, soft, reference, permuted)
+    return ModelFigures(dimension, wins, strengths, soft_accuracy, reference, permuted)

@@ -290,20 +290,20 @@ def _has_direction(metric: str, dimension: str, stated: Collection[str | None] =
 
 
 def _with_pairing(study: Study) -> tuple[Study, list[str]]:
-    """Return the study with its pairing restricted to existing names (by default all with all), and unknown names."""
+    """Return the study with its pairing (by default all with all) restricted to existing names, and a note per gap."""
     judged = dict.fromkeys([*study.ratings, *study.preferences])
     pairing = study.pairing or {metric: tuple(judged) for metric in study.scores}
     sides = {"scores": study.scores, "judgements": judged}
-    unknown = [f"there are no {side}, so there is nothing to compare" for side, names in sides.items() if not names]
-    unknown += [f"{metric}: there are no scores of this name" for metric in pairing if metric not in study.scores]
-    unknown += [
+    problems = [f"there are no {side}, so there is nothing to compare" for side, names in sides.items() if not names]
+    problems += [f"{metric}: there are no scores of this name" for metric in pairing if metric not in study.scores]
+    problems += [
         f"{metric} × {dimension}: there are no judgements of this name"
         for metric, paired in pairing.items()
         for dimension in paired
         if dimension not in judged
     ]
     there = {m: tuple(d for d in paired if d in judged) for m, paired in pairing.items() if m in study.scores}
-    return replace(study, pairing=there), unknown
+    return replace(study, pairing=there), problems
 
 
 def _judged_clips(study: Study, dimensions: Sequence[str]) -> BoolArray:

@@ -112,7 +112,7 @@ def whole_configuration(settings: Settings, suite: Scoring) -> dict[str, Any]:
 
 
 class _ClipHandler:
-    """Scores clips in a worker; of clips at addresses, ``addresses`` has one of each kind."""
+    """Scorer of clips in a worker; ``addresses`` has an example of each kind of remote address, to check first."""
 
     def __init__(self, settings: Settings, addresses: Sequence[str] = ()) -> None:
         if settings.threads is not None:

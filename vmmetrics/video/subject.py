@@ -79,7 +79,7 @@ def _after_openings(lowered: list[str]) -> int:
 
 
 def _after_opening(lowered: list[str], start: int, landmarks: tuple[list[int], ...]) -> int:
-    """Return the position after the words from ``start`` on that only set the scene; ``start`` where none do."""
+    """Return the position after the one opener at ``start`` ("there is", "in the park,", ...); else ``start``."""
     first, second = lowered[start], lowered[start + 1] if start + 1 < len(lowered) else ""
     if first in ",.;:!?" or first in words.ADVERBS or (first.endswith("ly") and first not in words.LY_NOUNS):
         return start + 1

@@ -115,7 +115,7 @@ def test_a_defect_of_time_says_why_it_cannot_be_done_to_a_still_clip(clip):
 
 @pytest.mark.parametrize("name", ["vanish", "appear", "limb_stretch", "limb_snap"])
 def test_what_needs_a_thing_says_what_it_lacks(name, clip, objects):
-    with pytest.raises(NotApplicableError, match="needs the objects and people"):
+    with pytest.raises(NotApplicableError, match="needs the clip's object masks and poses"):
         made(name, 1.0, clip, None)
     nothing = ClipObjects(np.zeros_like(objects.labels), objects.people[:, :0])
     with pytest.raises(NotApplicableError, match=r"no moving object|no forearm"):

@@ -107,7 +107,9 @@ def _harmed(
     """Return the frames of a clip with a defect, at most as many as before, and where their order breaks."""
     if name in OBJECT_DEFECTS:
         if objects is None:
-            raise NotApplicableError("needs the objects and people of the clip")
+            raise NotApplicableError(
+                "needs the clip's object masks and poses: pass objects=ClipObjects(labels, people)"
+            )
         return OBJECT_DEFECTS[name](clip.frames, strength, clip.fps, objects), ()
     if name in TIMINGS:
         _check_motion(clip)

@@ -84,7 +84,7 @@ def read_released(path: Path, name: str | None, scale: RatingScale) -> Judgement
     released = RELEASED[name]
     files = [path] if path.is_file() or _is_published(path) else sorted(f for g in released.files for f in path.glob(g))
     if not files:
-        raise SetupError(f"{path}: expected {released.expected}")
+        raise SetupError(f"{path}: no file of {released.title} in this folder; expected {released.expected}")
     if name == "visionreward" and (pairs := [table for table in map(_table, files) if looks_like_pairs(table)]):
         if len(files) > 1:
             raise SetupError(f"{path} holds ratings and preferences; give one file of them")

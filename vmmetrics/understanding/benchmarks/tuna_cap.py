@@ -17,7 +17,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import product
+from operator import add
 from pathlib import Path
 from typing import Any, Final
 
@@ -327,7 +329,8 @@ def _released_figures(questions: Sequence[Question], scored: Sequence[Scored]) -
         key = f"{kind} {measure}" if kind else measure
         got = [scored[index] for index in groups.get(name, ()) if key in scored[index].parts]
         values = [one.parts[key] for one in sorted(got, key=lambda one: one.detail["place"])]
-        mean = round(sum(values) / len(values), 3) if values else None
+        # one after the other, as the released scorer: sum() compensates rounding from Python 3.12 on
+        mean = round(reduce(add, values) / len(values), 3) if values else None
         remark = note if (name, kind) == (ALL, "") else ""
         figures.append(Figure(*_named(name, kind), measure, mean, n=len(values), clusters=len(values), note=remark))
     return figures

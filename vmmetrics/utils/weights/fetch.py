@@ -174,7 +174,7 @@ def _install(entry: Published, remote: Remote, download: Path, home: Path, liste
 
 def _copy_all(incomplete: list[Inspection], copies: Path, home: Path, listener: FetchListener, *, alone: bool) -> None:
     if not copies.is_dir():
-        raise SetupError(f"{copies} is not a folder")
+        raise SetupError(f"{copies} is not a folder; --from-folder names the one with the downloaded files")
     plan: list[tuple[Published, Remote]] = []
     for inspection in incomplete:
         available = find_copies(inspection.entry, copies, alone=alone)

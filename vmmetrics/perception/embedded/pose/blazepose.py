@@ -201,18 +201,18 @@ def anchor_centres() -> FloatArray:
 
 
 def weighted_nms(scores: FloatArray, boxes: FloatArray, points: FloatArray) -> Detections:
-    """Merge overlapping detections (IoU > 0.3) into their score-weighted mean, under the best score."""
+    """Merge detections with overlapping boxes (IoU > 0.3): the best score, and the score-weighted mean points."""
     order = np.argsort(-scores, kind="stable")
-    best, merged = [], []
+    best, merged_points = [], []
     while order.size:
         group = box_iou(boxes[order[0]], boxes[order]) > NMS_IOU
         group[0] = True
         members = order[group]
         weight = scores[members] / scores[members].sum()
         best.append(scores[order[0]])
-        merged.append(np.tensordot(weight, points[members], axes=(0, 0)))
+        merged_points.append(np.tensordot(weight, points[members], axes=(0, 0)))
         order = order[~group]
-    return Detections(np.array(best), np.array(merged).reshape(-1, 4, 2))
+    return Detections(np.array(best), np.array(merged_points).reshape(-1, 4, 2))
 
 
 def box_iou(box: FloatArray, others: FloatArray) -> FloatArray:

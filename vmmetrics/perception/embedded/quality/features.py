@@ -286,7 +286,7 @@ def breaks(flow: Flow, shape: tuple[int, int]) -> tuple[FloatArray, BoolArray]:
     breaks_by = np.zeros(len(flow.images))
     repeats: list[int] = []
     cadence = np.zeros(len(flow.images), np.bool_)
-    leaps: list[float] = []
+    jump_ratios: list[float] = []
     start = 1
     while start < len(motion):
         run = _freeze(motion, change, start)
@@ -294,18 +294,18 @@ def breaks(flow: Flow, shape: tuple[int, int]) -> tuple[FloatArray, BoolArray]:
             start += 1
             continue
         first, after = start + 1, start + run + 1  # frames: step t leads to frame t + 1
-        leap = _leap(motion, change, start, run)
+        jump_ratio = _jump_ratio(motion, change, start, run)
         missed = _pace(motion, start - 1, _moving(motion, start - 1))
-        if leap > 1 and run > 1:
+        if jump_ratio > 1 and run > 1:
             breaks_by[after] = missed
         else:
             breaks_by[first:after] = missed
             cadence[first:after] = True
             repeats.append(first)
-            leaps.append(leap)
+            jump_ratios.append(jump_ratio)
         start += run
     # A frame rate repeats frames and skips none.
-    if _is_cadence(repeats, len(breaks_by)) and float(np.median(leaps)) < 1:
+    if _is_cadence(repeats, len(breaks_by)) and float(np.median(jump_ratios)) < 1:
         return np.where(cadence, 0, breaks_by), cadence
     return breaks_by, np.zeros_like(cadence)
 
@@ -342,7 +342,7 @@ def _is_still(motion: FloatArray, change: FloatArray, reference: int, step: int,
     return halted and bool(change[step][moving].mean() < UNCHANGED * change[reference][moving].mean())
 
 
-def _leap(motion: FloatArray, change: FloatArray, start: int, run: int) -> float:
+def _jump_ratio(motion: FloatArray, change: FloatArray, start: int, run: int) -> float:
     """Return the size of the step after a freeze; above 1 it is a jump over the motion that the freeze skipped."""
     resumed = start + run
     cells = _moving(motion, start - 1) & _moving(motion, resumed)
