@@ -223,7 +223,7 @@ def test_reasoning_options_go_with_every_request(served: Any) -> None:
         ({"extra": '{"messages": []}'}, "'messages'"),
         ({"effort": "high, please"}, "a word"),
         ({"effort": "high", "extra": '{"reasoning_effort": "low"}'}, "once"),
-        ({"extra": '{"api_key": "sk-never-to-be-written"}'}, "without a key"),
+        ({"extra": '{"api_key": "sk-never-to-be-written"}'}, "no API key"),
     ],
 )
 def test_further_fields_that_cannot_be(settings: Any, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
