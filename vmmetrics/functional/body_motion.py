@@ -23,6 +23,7 @@ from vmmetrics.functional.limbs import (
     person_scale,
     usable_keypoints,
 )
+from vmmetrics.functional.pas import project
 from vmmetrics.types import BoolArray, FloatArray
 
 MOTION_REASONS = ("jitters", "slides or floats", "jolted", "bends backwards")
@@ -152,9 +153,7 @@ def ground_moves(points: FloatArray, scale: FloatArray, camera: FloatArray) -> t
     Returns:
         Own movement and the camera's, each (T-1, 17, 2) torso lengths.
     """
-    ones = np.ones((*points[:-1].shape[:2], 1))
-    carried = np.einsum("tij,tkj->tki", camera, np.concatenate([points[:-1], ones], axis=-1))
-    carried = carried[..., :2] / carried[..., 2:]
+    carried = project(camera, points[:-1])
     return (points[1:] - carried) / scale[1:, None, None], (carried - points[:-1]) / scale[1:, None, None]
 
 

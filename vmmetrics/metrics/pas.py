@@ -63,7 +63,8 @@ def measure(scene: Scene, protocol: Protocol) -> AmplitudeResult:
         return _in_every_frame(result, step, len(clip))
     # All independently moving regions, queried every KEY_SECONDS and tracked through the clip.
     tracks = scene.track("moving", moving_queries(scene))
-    camera = _camera_over(scene.camera.homographies, step)
+    starts = range(0, len(clip) - step, step)
+    camera = np.stack([scene.camera.between(start, start + step) for start in starts])
     middle = (np.arange(len(camera)) + 0.5) * step
     near = np.abs(middle[:, None] - tracks.query_frames) <= KEY_SECONDS * clip.fps
     xy, visible = tracks.xy[::step], tracks.visible[::step]
@@ -72,14 +73,6 @@ def measure(scene: Scene, protocol: Protocol) -> AmplitudeResult:
         xy[:, moving], None, size, subject_visibility=visible[:, moving], camera=camera, fps=clip.fps / step
     )
     return _in_every_frame(result, step, len(clip))
-
-
-def _camera_over(homographies: FloatArray, step: int) -> FloatArray:
-    """Chain the camera's motion over every ``step`` frame pairs; remaining pairs at the end are dropped."""
-    joined = [np.eye(3)] * (len(homographies) // step)
-    for i, matrix in enumerate(homographies[: len(joined) * step]):
-        joined[i // step] = matrix @ joined[i // step]
-    return np.stack(joined)
 
 
 def _in_every_frame(result: AmplitudeResult, step: int, frames: int) -> AmplitudeResult:

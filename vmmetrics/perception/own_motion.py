@@ -125,7 +125,4 @@ def _camera_between(scene: Scene, start: int, stop: int, points: FloatArray, tar
         depth = corners @ fitted[2]
         bends = not np.isfinite(fitted).all() or depth.min() < LEAST_DEPTH or depth.max() > 1 / LEAST_DEPTH
         return np.eye(3) if bends or abs(np.linalg.det(fitted)) < LEAST_DEPTH**3 else fitted
-    motion = np.eye(3)
-    for t in range(start, stop):
-        motion = camera.homographies[t] @ motion
-    return motion
+    return camera.between(start, stop)

@@ -61,6 +61,13 @@ class Camera:
     kinds: tuple[str, ...]
     inliers: FloatArray
 
+    def between(self, start: int, stop: int) -> FloatArray:
+        """Return the (3, 3) motion from frame ``start`` to ``stop``, at least ``start``."""
+        motion = np.eye(3)
+        for homography in self.homographies[start:stop]:
+            motion = homography @ motion
+        return motion
+
 
 @dataclass(frozen=True, slots=True)
 class SceneObject:

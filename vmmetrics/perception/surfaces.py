@@ -12,6 +12,7 @@ from itertools import pairwise
 import cv2
 import numpy as np
 
+from vmmetrics.perception.embedded.camera import TEXTURE
 from vmmetrics.perception.embedded.flow import NOISE, look_up, pixel_grid
 from vmmetrics.perception.scene import Flow, Objects
 from vmmetrics.types import BoolArray, FloatArray, IntArray
@@ -22,8 +23,6 @@ REACHES = (1, 2)
 """Steps over which a surface is matched: a repainted one is lost over one, a melting one over two."""
 TILES = 16
 """Tiles along the short side; at 256 pixels 16 pixels each."""
-TEXTURE = 5e-4
-"""Corner strength from which a pixel can be followed, as for the camera (OpenCV's scaling, 7 px)."""
 WINDOW = 9
 """Side, pixels, of the window in which two surfaces are compared."""
 ALIKE = 0.5
