@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -120,32 +120,50 @@ def events_lines(path: Path, warnings: list[str] | None = None) -> Iterator[tupl
     return iterate_with_text(path / EVENTS, like=_Events, warnings=warnings)
 
 
-def read_events(path: Path, record: Record, warnings: list[str] | None = None) -> dict[str, Any]:
-    """Return the events and series of a clip by metric, for the metrics its record has: the newest of each.
+@contextmanager
+def opened_events(
+    path: Path, warnings: list[str] | None = None
+) -> Iterator[Callable[[Record], dict[str, Any]]]:
+    """Open ``events.jsonl`` of a run to look up clips.
 
     Args:
         path: Run directory.
-        record: The clip.
         warnings: Receives texts on damaged lines.
+
+    Yields:
+        A function from a record to events and series by metric, for the metrics that the record has: the newest of
+        each.
+
+    Raises:
+        SetupError: It is not a run directory, or cannot be read.
     """
-    newest: dict[str, Any] = {}
-    damaged: list[tuple[int, str]] = []
-    with opened_index(path) as index:
-        lines = index.events(record.key) + [(offset, line) for line, offset, _ in index.damaged(EVENTS)]
     journal = path / EVENTS
-    with journal.open("rb") if lines else nullcontext(BytesIO()) as file:
-        for offset, number in sorted(lines):
-            file.seek(offset)
-            raw = file.readline(LONGEST_LINE)
-            if str(record.sha256).encode() not in raw:
-                continue
-            try:
-                line = decoded(raw.removesuffix(b"\n"), _Events)[0]
-            except ValueError as error:
-                damaged.append((number, str(error)))
-                continue
-            if (line.get("path") or line["clip"]) == record.key and line["sha256"] == record.sha256:
-                newest.update(line["metrics"])
+    with opened_index(path) as index, journal.open("rb") if journal.exists() else BytesIO() as file:
+        damaged_lines = [(offset, line) for line, offset, _ in index.damaged(EVENTS)]
+        damaged: dict[int, str] = {}
+
+        def events_of(record: Record) -> dict[str, Any]:
+            newest: dict[str, Any] = {}
+            for offset, number in sorted(index.events(record.key) + damaged_lines):
+                file.seek(offset)
+                raw = file.readline(LONGEST_LINE)
+                if str(record.sha256).encode() not in raw:
+                    continue
+                try:
+                    line = decoded(raw.removesuffix(b"\n"), _Events)[0]
+                except ValueError as error:
+                    damaged[number] = str(error)
+                    continue
+                if (line.get("path") or line["clip"]) == record.key and line["sha256"] == record.sha256:
+                    newest.update(line["metrics"])
+            return {metric: newest[metric] for metric in in_order(newest) if metric in record.settled()}
+
+        yield events_of
     if warnings is not None:
-        warnings += sentences(EVENTS, damaged)
-    return {metric: newest[metric] for metric in in_order(newest) if metric in record.settled()}
+        warnings += sentences(EVENTS, sorted(damaged.items()))
+
+
+def read_events(path: Path, record: Record, warnings: list[str] | None = None) -> dict[str, Any]:
+    """Return events and series of one clip, as :func:`opened_events` does."""
+    with opened_events(path, warnings) as events_of:
+        return events_of(record)

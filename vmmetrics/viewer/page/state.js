@@ -1,0 +1,79 @@
+// What the URL holds. A link reproduces the view, the filter, the clip and the frame.
+"use strict";
+
+(() => {
+  const TEXTS = /** @type {const} */ (["view", "q", "where", "sort", "clip", "metric", "a", "b", "pair"]);
+  /** @type {Set<(state: State) => void>} */
+  const listeners = new Set();
+  const LAYERS = ["boxes", "masks", "tracks", "skeletons"];
+
+  /** @returns {State} */
+  const fresh = () => ({
+    view: "", q: "", where: "", facets: {}, ranges: {}, sort: "", desc: false, clip: "", frame: 0,
+    layers: [...LAYERS], metric: "", a: "", b: "", pair: "",
+  });
+
+  /** @param {string} hash @returns {State} Anything that cannot be read is left out. */
+  function parse(hash) {
+    const state = fresh();
+    for (const [name, value] of new URLSearchParams(hash.replace(/^#/, ""))) {
+      if (/** @type {readonly string[]} */ (TEXTS).includes(name)) /** @type {any} */ (state)[name] = value;
+      else if (name === "desc") state.desc = value === "1";
+      else if (name === "frame") state.frame = Math.max(0, Math.trunc(Number(value)) || 0);
+      else if (name === "layers") state.layers = value.split(",").filter((layer) => LAYERS.includes(layer));
+      else if (name.startsWith("f.")) (state.facets[name.slice(2)] ??= []).push(value);
+      else if (name.startsWith("r.")) {
+        const ends = value.split("~").map(Number);
+        if (ends.length === 2 && ends.every((end) => !Number.isNaN(end))) state.ranges[name.slice(2)] = [ends[0], ends[1]];
+      }
+    }
+    return state;
+  }
+
+  /** @param {State} state @returns {string} */
+  function serialise(state) {
+    const params = new URLSearchParams();
+    for (const name of TEXTS) if (state[name]) params.set(name, state[name]);
+    if (state.desc) params.set("desc", "1");
+    if (state.clip && state.frame) params.set("frame", String(state.frame));
+    if (state.layers.length < LAYERS.length) params.set("layers", state.layers.join(","));
+    for (const [name, values] of Object.entries(state.facets)) for (const value of values) params.append(`f.${name}`, value);
+    for (const [name, ends] of Object.entries(state.ranges)) params.set(`r.${name}`, ends.join("~"));
+    return params.toString();
+  }
+
+  /** @type {State} */
+  vm.state = parse(location.hash);
+  vm.layers = LAYERS;
+
+  /**
+   * Change the state.
+   * @param {Partial<State>} changes
+   * @param {{ replace?: boolean }} [options] replace: no new entry in the browser's history (typing, playing).
+   */
+  vm.go = (changes, options = {}) => {
+    vm.state = { ...vm.state, ...changes };
+    const url = `#${serialise(vm.state)}`;
+    if (url !== (location.hash || "#")) {
+      if (options.replace) history.replaceState(null, "", url);
+      else history.pushState(null, "", url);
+    }
+    for (const listener of listeners) listener(vm.state);
+  };
+
+  /** @param {Partial<State>} changes @returns {string} href of a link to the present state with changes. */
+  vm.link = (changes) => `#${serialise({ ...vm.state, ...changes })}`;
+
+  /** @param {(state: State) => void} listener @returns {() => void} Ends it. */
+  vm.onState = (listener) => {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  };
+
+  const moved = () => {
+    vm.state = parse(location.hash);
+    for (const listener of listeners) listener(vm.state);
+  };
+  addEventListener("popstate", moved);
+  addEventListener("hashchange", moved);
+})();

@@ -1,0 +1,355 @@
+// Data of a report and the parts of its page, for `tsc --noEmit --checkJs` (page/jsconfig.json). Written by vmmetrics/viewer.
+
+/** `data/index.js`: everything that lists, filters and tables need. Column arrays have one entry per clip. */
+interface ReportIndex {
+  format: 1;
+  title: string;
+  provenance: Provenance;
+  runs: RunInfo[];
+  /** Columns of scores in order of display: motion_index first where there is one, the five, own metrics, ratings. */
+  metrics: MetricInfo[];
+  models: string[];
+  prompts: string[];
+  /** Reasons why a score, a clip or a video is missing; other fields refer to them by position. */
+  reasons: string[];
+  /** Reasons of events that cost points. */
+  events: { metric: string; reason: string }[];
+  tags: TagInfo[];
+  /** Folders of linked videos, relative to index.html, percent-encoded, ending in "/". */
+  bases: string[];
+  clips: {
+    name: string[];
+    run: number[];
+    model: number[];
+    /** Position in `prompts`, -1 for none. */
+    prompt: number[];
+    frames: (number | null)[];
+    fps: (number | null)[];
+    /** Position in `reasons` where the clip as a whole failed, else -1. */
+    failed: number[];
+    scores: Record<string, (number | null)[]>;
+    /** By metric: row (as text) to position in `reasons`. "failed" and "not applicable" are told apart by `kind`. */
+    missing: Record<string, Record<string, { reason: number; kind: "missing" | "not applicable" | "failed" | "not scored" }>>;
+    /** Positions in `events` of the reasons that cost a clip points, each once. */
+    events: number[][];
+    /** By tag: position in its values, the number itself for numeric tags, null for none. */
+    tags: Record<string, (number | null)[]>;
+    /** Number b >= 0: `bases[b]` + encoded name. Number below 0: no video, for `reasons[-1 - number]`. Text: relative URL. */
+    media: (number | string)[];
+    /** 1 where posters/<row>.webp is there. */
+    poster: number[];
+    /** 1 where overlays/<row>.js is there. */
+    overlay: number[];
+  };
+  boards: Board[];
+  /** Every two models of one board, on the prompts that both have. */
+  pairs: ModelPair[];
+  changes: RunChange[];
+  groups: TagGroup[];
+  /** Clips per shard of data/detail-NNN.js. */
+  shard: number;
+}
+
+interface Provenance {
+  vmmetrics: string;
+  /** Lines of text: command without paths, limits, and what was left out and why. */
+  notes: string[];
+  /** Clips in the runs, and clips in the report. */
+  total: number;
+  shown: number;
+  left_out: { reason: string; clips: number }[];
+}
+
+interface RunInfo {
+  name: string;
+  label: string;
+  preset: string;
+  protocol: string;
+  comparable: boolean;
+  clips: number;
+  failed: number;
+  /** Score version by metric. */
+  versions: Record<string, number[]>;
+  vmmetrics: string[];
+  /** First start and last end, ISO 8601 UTC, or null. */
+  begun: string | null;
+  ended: string | null;
+  notes: string[];
+  /** Runs with an equal group are comparable with one another. */
+  group: number;
+}
+
+interface MetricInfo {
+  key: string;
+  /** "TCS", "INDEX", own key. */
+  label: string;
+  title: string;
+  /** Least and largest score where that is known. */
+  range: [number, number] | null;
+  lower_is_better: boolean;
+  /** False where a low score is no fault of the clip (PAS). */
+  low_is_fault: boolean;
+  /** CSS class suffix of its colour: the key for our own, "own" for the rest. */
+  colour: string;
+  kind: "index" | "metric" | "own" | "rating";
+  unit: string;
+}
+
+interface TagInfo {
+  name: string;
+  /** null for numeric tags. */
+  values: string[] | null;
+}
+
+/** Scores of boards, pairs and changes are on the scale of the leaderboard (our metrics times 100). */
+interface Board {
+  label: string;
+  comparable: boolean;
+  columns: string[];
+  by: string;
+  prompts: number;
+  notes: string[];
+  /** True where several boards exist: numbers are not comparable across them. */
+  rows: BoardRow[];
+  steps: BoardStep[];
+}
+interface BoardRow {
+  model: string;
+  rank: number | null;
+  prompts: number;
+  clips: number;
+  shares: number[];
+  cells: Record<string, BoardCell>;
+}
+interface BoardCell {
+  mean: number | null;
+  low: number | null;
+  high: number | null;
+  prompts: number;
+  without: Record<string, number>;
+}
+interface BoardStep {
+  above: string;
+  below: string;
+  difference: number | null;
+  low: number | null;
+  high: number | null;
+  p: number | null;
+  p_holm: number | null;
+  prompts: number;
+}
+
+/** One model against another: difference is `a` less `b`. */
+interface ModelPair {
+  /** Side: run (position in runs, -1 where the model's board joins several) and model name as the board has it. */
+  a: string;
+  b: string;
+  board: number;
+  metrics: Record<string, PairedDifference>;
+}
+interface PairedDifference {
+  difference: number | null;
+  low: number | null;
+  high: number | null;
+  p: number | null;
+  p_holm: number | null;
+  prompts: number;
+}
+
+/** A candidate run against a baseline run. */
+interface RunChange {
+  before: number;
+  after: number;
+  /** Why the two cannot be compared; then the lists are empty. */
+  refused: string | null;
+  notes: string[];
+  paired_by: Record<string, number>;
+  rows: (PairedDifference & {
+    metric: string;
+    model: string | null;
+    before: number | null;
+    after: number | null;
+    lost: number;
+    gained: number;
+    clips: number;
+    lower_is_better: boolean;
+  })[];
+  /** Rows (positions of clips) of the two runs that are the same clip or prompt. */
+  pairs: [number, number][];
+  /** Names of clips that only one of the runs has. */
+  gone: string[];
+  new: string[];
+}
+
+/** Means by value of a tag, per model. */
+interface TagGroup {
+  tag: string;
+  value: string;
+  model: string | null;
+  run: number;
+  clips: number;
+  means: Record<string, { mean: number; low: number | null; high: number | null; clips: number }>;
+}
+
+/** One clip in data/detail-NNN.js. */
+interface ClipDetail {
+  /** Width and height of the clip as stored. */
+  size: [number, number] | null;
+  /** Pixels that boxes and overlays are in; null where not known (then those of `size`). */
+  pixels: [number, number] | null;
+  /** Seconds of each frame from the first, where they are uneven; else null and frame i is at i / fps. */
+  timestamps: number[] | null;
+  seconds: number;
+  codec: string | null;
+  sha256: string | null;
+  /** Absolute path or address, only with --show-paths. */
+  path: string | null;
+  prompt_source: string | null;
+  subject: string | null;
+  notes: string[];
+  events: ClipEvent[];
+  /** Metric to series name to one value per frame. */
+  series: Record<string, Record<string, (number | null)[]>>;
+  /** CAS: probabilities of Bad, Poor, Fair, Good, Perfect. */
+  probabilities: number[] | null;
+  /** CAS: saliency grids of the worst view. */
+  saliency: { frame: number; gain: number[][]; reason: string }[];
+  /** Points (hundredths of the score's range) that a metric lost, and how many of them belong to no event. */
+  lost: Record<string, { points: number; unexplained: number }>;
+  /** Human ratings: dimension to mean and, where known, each rater's. */
+  ratings: Record<string, { mean: number; each: (number | null)[] }>;
+}
+interface ClipEvent {
+  metric: string;
+  /** Runs of frames, first and last of each. */
+  frames: [number, number][];
+  reason: string;
+  target: string | null;
+  /** x0, y0, x1, y1 in `pixels`. */
+  box: [number, number, number, number] | null;
+  magnitude: number | null;
+  threshold: number | null;
+  /** Points it cost; null where the metric's loss cannot be divided, 0 where excused. */
+  cost: number | null;
+  excuse: string | null;
+}
+
+/** An overlay as stored in the run (docs/run-directory.md), before decoding. */
+interface StoredOverlay {
+  format: number;
+  frames: number;
+  size: [number, number];
+  map?: [number, number];
+  scale?: [number, number];
+  objects?: { id: number; label: string; present: string; occluded: string; left: string | null; outlines: number[][][] }[];
+  tracks?: { object: number; query_frames: number[]; visible: string[]; xy: number[][] }[];
+  people?: { frames: (number[] | null)[] }[];
+  camera?: { kinds: string[]; homographies: number[][]; inliers: number[] };
+}
+
+/** What the URL holds; every view reads and changes this alone. */
+interface State {
+  view: string;
+  /** Text filter over clip, model, prompt and reasons. */
+  q: string;
+  /** Expression filter: tcs < 0.5 and model == "x". */
+  where: string;
+  /** Facets: "run", "model", "missing.<metric>", "event", "tag.<name>" to chosen values (text). */
+  facets: Record<string, string[]>;
+  /** Metric to the ends of a range, inclusive. */
+  ranges: Record<string, [number, number]>;
+  /** Column to sort by: a metric, "name", "model", "frames" or "" for the order of the runs. */
+  sort: string;
+  desc: boolean;
+  /** Identifier of the open clip, and its frame. */
+  clip: string;
+  frame: number;
+  /** Layers of the overlay that are on. */
+  layers: string[];
+  /** Metric that leaderboard, distribution, compare and changes are about. */
+  metric: string;
+  /** Sides of a comparison: "<run position>/<model>" (model may be empty). */
+  a: string;
+  b: string;
+  /** Positions of pair or change in view, where a view has its own paging. */
+  pair: string;
+}
+
+/** A place that a media element can be loaded from, or the reason why there is none. */
+type Media = { url: string; reason: null } | { url: null; reason: string };
+
+/** A frame-exact player of one clip with its overlay on a canvas. */
+interface Player {
+  readonly root: HTMLElement;
+  readonly row: number;
+  readonly frames: number;
+  /** Frame that the picture shows. */
+  readonly frame: number;
+  readonly playing: boolean;
+  /** Resolves when the picture of that frame is on the screen; clamps to the clip. */
+  seek(frame: number): Promise<void>;
+  play(): Promise<void>;
+  pause(): void;
+  rate: number;
+  muted: boolean;
+  /** First and last frame to play in a loop, or null. */
+  loop: [number, number] | null;
+  layers: string[];
+  /** Event to light up, or null. */
+  highlight: ClipEvent | null;
+  /** Seconds of a frame from the first. */
+  timeOf(frame: number): number;
+  /** Nearest frame shown at so many seconds from the first. */
+  frameAt(seconds: number): number;
+  /** Called with every frame that is shown. Returns a function that ends it. */
+  onFrame(listener: (frame: number) => void): () => void;
+  destroy(): void;
+}
+
+/** A page of the report. */
+interface View {
+  key: string;
+  title: string;
+  /** False where the data has nothing for it. */
+  available(): boolean;
+  /** Fills the empty element; called when the view opens. Returns what to do on later states and when it closes. */
+  open(root: HTMLElement): { update(state: State): void; close(): void };
+}
+
+interface VM {
+  views: View[];
+  data: ReportData;
+  [name: string]: any;
+}
+interface Window {
+  vm: VM;
+  vmReport: { index(data: ReportIndex): void; detail(shard: number, clips: ClipDetail[]): void; overlay(row: number, gzipped: string): void };
+}
+declare var vm: VM;
+declare var vmReport: Window["vmReport"];
+
+/** The decoded index (data.js). Rows are positions of clips. */
+interface ReportData {
+  index: ReportIndex;
+  n: number;
+  metric(key: string): MetricInfo | undefined;
+  /** Scores of a metric, NaN where missing. */
+  scores(metric: string): Float64Array;
+  /** Why a clip has no score; "" where it has one. */
+  missing(metric: string, row: number): { reason: string; kind: string };
+  name(row: number): string;
+  /** Stable identifier: run name, "/" and clip name. */
+  id(row: number): string;
+  find(id: string): number;
+  model(row: number): string;
+  run(row: number): RunInfo;
+  prompt(row: number): string;
+  tag(name: string, row: number): string | number | null;
+  events(row: number): { metric: string; reason: string }[];
+  media(row: number): Media;
+  poster(row: number): string | null;
+  frames(row: number): number;
+  fps(row: number): number;
+  detail(row: number): Promise<ClipDetail>;
+  overlay(row: number): Promise<StoredOverlay | null>;
+}
