@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from vmmetrics.metrics.registry import METRICS, find, label
 from vmmetrics.scoring.leaderboard import INDEX
 from vmmetrics.scoring.record import Record
-from vmmetrics.viewer.texts import Texts, legible
+from vmmetrics.viewer.rows import Row
+from vmmetrics.viewer.texts import legible
 
 T = TypeVar("T", bound=Hashable)
 DIGITS = 4
@@ -30,29 +30,6 @@ class Codes(Generic[T]):
     def values(self) -> list[T]:
         """Return the values."""
         return list(self._codes)
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A clip of the report.
-
-    Attributes:
-        record: Its record.
-        name: Its name in the report.
-        run: Position of its run.
-        model: Its model as the leaderboard names it.
-        texts: Removes paths and hosts from the run's texts.
-    """
-
-    record: Record
-    name: str
-    run: int
-    model: str
-    texts: Texts
-
-    def text(self, text: str) -> str:
-        """Return a text of the clip without paths and hosts."""
-        return self.texts(text, self.record, self.name)
 
 
 class Columns:

@@ -10,7 +10,8 @@ from typing import Any
 from vmmetrics.scoring.record import Record, result_from_json
 from vmmetrics.types import Event, MetricResult
 from vmmetrics.utils.schema import plain
-from vmmetrics.viewer.columns import Row, frames_of
+from vmmetrics.viewer.columns import frames_of
+from vmmetrics.viewer.rows import Row
 
 CLIPS_PER_SHARD = 256
 _POINTS = 100  # in a score of 1

@@ -1,107 +1,73 @@
-"""Runs that a report is made of: read once, with names that are unique and hold no path."""
+"""Runs that a report is made of, with the names of their clips and without paths in their texts."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import shlex
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 from vmmetrics.errors import SetupError
-from vmmetrics.scoring.header import read_run_json
-from vmmetrics.scoring.leaderboard import DECISIVE
+from vmmetrics.scoring.prompt_scores import DECISIVE, Run
 from vmmetrics.scoring.record import Record
-from vmmetrics.scoring.records import read_records
 from vmmetrics.scoring.versions import Versions, of_one_meaning, versions_of
 from vmmetrics.utils.storage.addresses import address_of
+from vmmetrics.viewer.named_runs import read_runs
 from vmmetrics.viewer.texts import Texts, legible
 
-Run = str | os.PathLike[str]
+RunPath = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A run.
+    """A run of a report.
 
     Attributes:
-        name: Its name in the report, unlike those of the others.
-        label: The NAME of ``NAME=RUN``, or "".
-        path: Run directory.
-        header: Its ``run.json``.
-        records: Newest record of every clip, in order of the clips' names.
+        run: The run.
         names: Name of every clip in the report, each once.
         versions: Versions of its scores.
-        texts: Removes paths and hosts from its texts.
-        warnings: Texts on damaged lines.
     """
 
-    name: str
-    label: str
-    path: Path
-    header: Mapping[str, Any]
-    records: Sequence[Record]
+    run: Run
     names: Sequence[str]
     versions: Versions
-    texts: Texts
-    warnings: list[str]
 
     @property
-    def configuration(self) -> Mapping[str, Any]:
-        """The configuration that all of its scores have."""
-        configuration: Mapping[str, Any] = self.header["configuration"]
-        return configuration
+    def name(self) -> str:
+        """Its name in the report, unlike those of the others."""
+        return legible(self.run.title)
 
-    def model(self, record: Record) -> str:
-        """Return the model of a clip as the leaderboard names it."""
-        if self.label and record.model:
-            return legible(f"{self.label}/{record.model}")
-        return legible(record.model or self.label or self.path.resolve().name)
+    @property
+    def records(self) -> Sequence[Record]:
+        """The newest record of every clip, in order of name."""
+        return self.run.records
 
 
-def read_sources(runs: Run | Sequence[Run], show_paths: bool = False) -> list[Source]:
+def read_sources(runs: RunPath | Sequence[RunPath]) -> list[Source]:
     """Read the runs of a report, each once.
 
     Args:
         runs: Run directories; ``NAME=DIRECTORY`` names one.
-        show_paths: Leave absolute paths in texts.
 
     Raises:
-        SetupError: There is none, or one is no run, has no clips or is named twice.
+        SetupError: There is none, or one is no run, has no clips or is listed twice.
     """
     listed = [runs] if isinstance(runs, str | os.PathLike) else list(runs)
     if not listed:
         raise SetupError("A report needs a run directory")
-    sources: list[Source] = []
-    for label, path in map(_named, listed):
-        if any(other.path.resolve() == path.resolve() for other in sources):
-            raise SetupError(f"{path} is named twice")
-        sources.append(_read(label, path, {source.name for source in sources}, show_paths))
-    return sources
-
-
-def _named(run: Run) -> tuple[str, Path]:
-    """Return the name, or "", and the directory of a run as ``vmmetrics leaderboard`` takes it."""
-    name, equals, folder = os.fspath(run).partition("=")
-    if equals and not Path(run).exists():
-        if "/" in name:
-            raise SetupError(f"A name of a run has no '/': {name!r}")
-        return name, Path(folder)
-    return "", Path(run)
-
-
-def _read(label: str, path: Path, taken: set[str], show_paths: bool) -> Source:
-    header = read_run_json(path)
-    warnings: list[str] = []
-    records = read_records(path, warnings)
-    if not records:
-        raise SetupError(f"{path} has no scored clips yet")
-    name = _numbered(legible(label or path.resolve().name or "run"), taken)
-    texts = Texts.of_run(path, header["sessions"], show_paths)
-    return Source(name, label, path, header, records, clip_names(records), versions_of(records), texts, warnings)
+    sources: dict[str, Source] = {}
+    for run in read_runs([os.fspath(path) for path in listed]):
+        if not run.records:
+            raise SetupError(f"{run.path} has no scored clips yet")
+        if str(run.path.resolve()) in sources:
+            raise SetupError(f"{run.path} is listed twice")
+        sources[str(run.path.resolve())] = Source(run, clip_names(run.records), versions_of(run.records))
+    return list(sources.values())
 
 
 def clip_names(records: Iterable[Record]) -> list[str]:
@@ -128,7 +94,7 @@ def groups_of(sources: Sequence[Source]) -> list[int]:
     """Return the number of the group of each run: scores of runs of one group are comparable."""
     by_configuration: dict[str, list[int]] = {}
     for position, source in enumerate(sources):
-        decisive = {name: source.configuration.get(name) for name in DECISIVE}
+        decisive = {name: source.run.configuration.get(name) for name in DECISIVE}
         by_configuration.setdefault(json.dumps(decisive, sort_keys=True), []).append(position)
     alike: list[list[int]] = []
     for positions in by_configuration.values():
@@ -137,24 +103,31 @@ def groups_of(sources: Sequence[Source]) -> list[int]:
     return [group_of[position] for position in range(len(sources))]
 
 
-def describe_run(source: Source, group: int) -> dict[str, Any]:
-    """Return a run for the page (``RunInfo`` in ``page/types.d.ts``)."""
-    configuration, sessions = source.configuration, source.header["sessions"]
+def describe_run(source: Source, group: int, texts: Texts) -> dict[str, Any]:
+    """Return a run for the page (``RunInfo`` in ``page/types.d.ts``).
+
+    Args:
+        source: The run.
+        group: Number of its group (:func:`groups_of`).
+        texts: Removes paths and hosts.
+    """
+    configuration, sessions = source.run.configuration, source.run.header["sessions"]
     releases = [configuration.get("versions"), *(session.get("versions") for session in sessions)]
-    stated = [str(part["vmmetrics"]) for part in releases if isinstance(part, Mapping) and "vmmetrics" in part]
+    stated = {str(part["vmmetrics"]) for part in releases if isinstance(part, Mapping) and "vmmetrics" in part}
+    notes = [*_commands(sessions), *_limits(sessions), *source.run.warnings]
     return {
         "name": source.name,
-        "label": source.texts(str(configuration.get("label", ""))),
-        "preset": str(configuration.get("preset", "")),
-        "protocol": str(configuration.get("protocol", "")),
+        "label": texts(str(configuration.get("label", ""))),
+        "preset": texts(str(configuration.get("preset", ""))),
+        "protocol": texts(str(configuration.get("protocol", ""))),
         "comparable": bool(configuration.get("comparable", False)),
         "clips": len(source.records),
         "failed": sum(record.failed for record in source.records),
         "versions": {metric: list(versions) for metric, versions in source.versions.items()},
-        "vmmetrics": sorted({source.texts(version) for version in stated}),
+        "vmmetrics": sorted(map(texts, stated)),
         "begun": min(_times(sessions, "started"), default=None),
         "ended": max(_times(sessions, "ended"), default=None),
-        "notes": [*_commands(source), *_limits(source), *map(source.texts, source.warnings)],
+        "notes": list(map(texts, notes)),
         "group": group,
     }
 
@@ -168,22 +141,22 @@ def _times(sessions: Iterable[Mapping[str, Any]], name: str) -> list[str]:
     return [time for time in times if isinstance(time, str) and _TIME.fullmatch(time)]
 
 
-def _commands(source: Source) -> list[str]:
-    """Return the commands that scored, each once, with names of files in place of paths."""
+def _commands(sessions: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the commands that scored, each once."""
     commands: dict[str, None] = {}
-    for session in source.header["sessions"]:
+    for session in sessions:
         words = session.get("command")
         if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
-            commands[" ".join([PurePosixPath(words[0]).name, *map(source.texts, words[1:])])] = None
+            commands[shlex.join([PurePosixPath(words[0]).name, *words[1:]])] = None
     return list(commands)
 
 
-def _limits(source: Source) -> list[str]:
-    """Return the limits of sessions that scored a part of the clips."""
+def _limits(sessions: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the limits of sessions that scored a part of the clips, each once."""
     limits: dict[str, None] = {}
-    for session in source.header["sessions"]:
+    for session in sessions:
         if isinstance(limit := session.get("limit"), int):
             limits[f"limited to the first {limit} clips"] = None
         if isinstance(shard := session.get("shard"), str | list):
             limits[f"shard {'/'.join(map(str, shard)) if isinstance(shard, list) else shard}"] = None
-    return [source.texts(limit) for limit in limits]
+    return list(limits)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vmmetrics.scoring.prompt_scores import Run
 from vmmetrics.scoring.record import Record
 from vmmetrics.utils.storage.addresses import masked
 
@@ -27,7 +28,7 @@ def legible(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Texts of a run as they may be shown to anyone.
+    """Texts of runs as they may be shown to anyone.
 
     Attributes:
         places: Folders, longest first; they are cut off what lies in them.
@@ -40,16 +41,19 @@ class Texts:
     show_paths: bool = False
 
     @classmethod
-    def of_run(cls, path: Path, sessions: Iterable[Mapping[str, Any]], show_paths: bool) -> Texts:
-        """Return the texts of a run in this directory, with these sessions of ``run.json``."""
-        folders, hosts = {str(path.resolve()), str(path.absolute()), str(Path.home())}, {platform.node()}
-        for session in sessions:
-            folders.add(str(session.get("folder", "")))
-            machine = session.get("machine")
-            hosts.add(str(machine.get("host", "")) if isinstance(machine, Mapping) else "")
-        places = sorted((folder for folder in folders if folder.count("/") > 1), key=lambda folder: (-len(folder), folder))
+    def of_runs(cls, runs: Iterable[Run], show_paths: bool = False) -> Texts:
+        """Return the texts of runs."""
+        folders, hosts = {str(Path.home()), str(Path.cwd())}, {platform.node()}
+        for run in runs:
+            folders |= {str(run.path.resolve().parent), str(run.path.absolute().parent)}
+            for session in run.header["sessions"]:
+                machine = session.get("machine")
+                folders.add(str(session.get("folder", "")))
+                hosts.add(str(machine.get("host", "")) if isinstance(machine, Mapping) else "")
+        places = sorted((folder for folder in folders if folder.count("/") > 1), key=lambda place: (-len(place), place))
         names = "|".join(sorted(map(re.escape, filter(None, hosts)), key=lambda name: (-len(name), name)))
-        return cls(tuple(places), re.compile(rf"(?<![\w.-])(?:{names})(?::[0-9]+)?(?![\w-])") if names else None, show_paths)
+        pattern = re.compile(rf"(?<![\w.-])(?:{names})(?::[0-9]+)?(?![\w-])") if names else None
+        return cls(tuple(places), pattern, show_paths)
 
     def __call__(self, text: str, record: Record | None = None, name: str = "") -> str:
         """Return a text without paths and hosts.
@@ -74,3 +78,14 @@ class Texts:
 
 def _last(match: re.Match[str]) -> str:
     return match["name"] or "(path)"
+
+
+def clean_json(value: Any, texts: Texts) -> Any:
+    """Return a JSON value with all of its texts cleaned."""
+    if isinstance(value, str):
+        return texts(value)
+    if isinstance(value, Mapping):
+        return {texts(str(key)): clean_json(part, texts) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean_json(part, texts) for part in value]
+    return value
