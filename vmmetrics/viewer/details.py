@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast, get_args
 
+from vmmetrics.functional.event_costs import EventCosts, event_costs
 from vmmetrics.scoring.record import Record, result_from_json
-from vmmetrics.types import Event, MetricResult
+from vmmetrics.types import Event, MetricResult, Protocol
 from vmmetrics.utils.schema import plain
 from vmmetrics.viewer.columns import frames_of
 from vmmetrics.viewer.rows import Row
@@ -47,6 +48,7 @@ def detail_of(row: Row, results: Mapping[str, MetricResult], ratings: Mapping[st
     """
     record, cas = row.record, results.get("cas")
     frames = frames_of(record)
+    costs = {metric: costs_of(metric, result, record) for metric, result in results.items()}
     return {
         "size": _size(record.size),
         "pixels": pixels_of(record),
@@ -58,7 +60,11 @@ def detail_of(row: Row, results: Mapping[str, MetricResult], ratings: Mapping[st
         "prompt_source": None if record.prompt_source is None else row.text(record.prompt_source),
         "subject": None if record.subject is None else record.subject.get("phrase"),
         "notes": [row.text(note) for note in record.notes],
-        "events": [_event(event, row, frames) for result in results.values() for event in result.events],
+        "events": [
+            _event(event, cost, row, frames)
+            for metric, result in results.items()
+            for event, cost in zip(result.events, costs[metric].costs, strict=True)
+        ],
         "series": {
             metric: {name: plain(values, _short) for name, values in result.series.items()}
             for metric, result in results.items()
@@ -68,12 +74,28 @@ def detail_of(row: Row, results: Mapping[str, MetricResult], ratings: Mapping[st
             {"frame": look.frame, "gain": plain(look.gain, _short), "reason": row.text(look.reason)}
             for look in getattr(cas, "looks", ())
         ],
-        "lost": {},
+        "lost": {
+            metric: {"points": _points(cost.lost), "unexplained": _points(cost.unexplained)}
+            for metric, cost in costs.items()
+            if cost.lost
+        },
         "ratings": dict(ratings),
     }
 
 
-def _event(event: Event, row: Row, frames: int | None) -> dict[str, Any]:
+def costs_of(metric: str, result: MetricResult, record: Record) -> EventCosts:
+    """Return the loss of a score divided among its events; undivided where the record does not tell enough."""
+    frames = frames_of(record)
+    if frames is None or record.protocol not in get_args(Protocol):
+        return EventCosts(tuple(None if event.excuse is None else 0.0 for event in result.events), 0.0, 0.0)
+    return event_costs(metric, result, frames, cast("Protocol", record.protocol))
+
+
+def _points(cost: float) -> float:
+    return round(_POINTS * cost, 2)
+
+
+def _event(event: Event, cost: float | None, row: Row, frames: int | None) -> dict[str, Any]:
     return {
         "metric": event.metric,
         "frames": runs_of(frame for frame in event.frames if 0 <= frame and (frames is None or frame < frames)),
@@ -82,7 +104,7 @@ def _event(event: Event, row: Row, frames: int | None) -> dict[str, Any]:
         "box": None if event.box is None else [round(side, 1) for side in event.box],
         "magnitude": _short_or_none(event.magnitude),
         "threshold": _short_or_none(event.threshold),
-        "cost": None if event.excuse is None else 0,
+        "cost": None if cost is None else _points(cost),
         "excuse": None if event.excuse is None else row.text(event.excuse),
     }
 
