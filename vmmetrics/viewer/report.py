@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 import os
-<<<<<<< HEAD
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-=======
-import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
-from itertools import accumulate
->>>>>>> r-stats
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
@@ -44,7 +36,6 @@ _MOST_WARNINGS = 20
 _MOST_OVERLAY_BYTES = 8 << 20  # gzipped; those that scoring keeps have 1 to 40 KB
 
 
-<<<<<<< HEAD
 @dataclass(frozen=True, slots=True)
 class Report:
     """A report that was written.
@@ -132,7 +123,8 @@ class _Contents:
         metrics = metrics_of(sources)
         columns = Columns(metrics, tags_of(sources))
         details: list[dict[str, Any]] = []
-        for row, lines, poster, overlay in self._clips(sources, rows_of(sources, selection, self.texts)):
+        rows = rows_of(sources, selection, self.texts)
+        for row, lines, poster, overlay in self._clips(sources, rows):
             results = results_of(row, lines, self.warnings)
             video = self._video(row, columns)
             columns.add(row, faults=faults_of(results, row), media=video, poster=poster, overlay=overlay, ratings={})
@@ -144,77 +136,15 @@ class _Contents:
         damage = [f"{source.name}: {text}" for source in sources for text in source.run.warnings]
         self.warnings = list(dict.fromkeys(map(self.texts, [*damage, *self.warnings])))
         groups = groups_of(sources)
+        positions = [{row.record.key: row.number for row in of_run} for of_run in rows]
+        comparisons = comparisons_of([source.run for source in sources], positions)
         return {
             "provenance": self._provenance(sources, selection),
             "runs": [describe_run(source, group, self.texts) for source, group in zip(sources, groups, strict=True)],
             "metrics": metrics,
             **columns.to_json(),
             "bases": self.media.bases,
-            **clean_json(comparisons_of([source.run for source in sources]), self.texts),
-=======
-def write_report(runs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]) -> Path:
-    """Write a report (first sketch)."""
-    sources = [Path(run) for run in ([runs] if isinstance(runs, str | os.PathLike) else runs)]
-    target = Path(out)
-    warnings: list[str] = []
-    stored = read_runs([str(source) for source in sources])
-    records = [run.records for run in stored]
-    headers = [run.header for run in stored]
-    starts = [0, *accumulate(map(len, records))]
-    rows = [{r.key: start + n for n, r in enumerate(rs)} for start, rs in zip(starts, records, strict=False)]
-    keys = in_order({m for rs in records for r in rs for m in {*r.scores, *r.missing, *r.errors}})
-    indexed = any(r.motion_index is not None for rs in records for r in rs)
-    metrics = [*([INDEX] if indexed else []), *keys]
-    tags = sorted({tag for rs in records for r in rs for tag in r.tags}, key=lambda tag: (tag != "pattern", tag))
-    columns, bases = Columns(metrics, tags), []
-    if target.exists():
-        shutil.rmtree(target)
-    with making(target) as folder:
-        for name in ("app", "data", "posters", "overlays"):
-            (folder / name).mkdir()
-        shard: list[dict[str, Any]] = []
-        for number, run in enumerate(sources):
-            posters = {(p["path"] or p["clip"], p["sha256"]): p["webp"] for p, _ in iterate_with_text(run / POSTERS, like=Poster)}
-            with opened_events(run, warnings) as events_of:
-                for record in records[number]:
-                    row = len(columns)
-                    results = results_of(record, events_of(record), warnings)
-                    poster = posters.get((record.key, record.sha256))
-                    if poster:
-                        (folder / "posters" / f"{row:06}.webp").write_bytes(base64.b64decode(poster))
-                    overlay = record.sha256 and overlay_path(run, record.sha256)
-                    has_overlay = bool(overlay and overlay.is_file())
-                    if overlay and has_overlay:
-                        text = call("overlay", row, base64.b64encode(overlay.read_bytes()).decode())
-                        (folder / "overlays" / f"{row:06}.js").write_text(text)
-                    reasons = [(e.metric, e.reason) for r in results.values() for e in r.events if e.excuse is None]
-                    media: int | str = -1 - columns.reasons["no video"]
-                    if record.path:
-                        media = quote(os.path.relpath(record.path, target.absolute()))
-                    columns.add(record, number, stored[number].model_name(record.model), reasons, media, bool(poster), has_overlay)
-                    shard.append(detail_of(record, results, record.size))
-                    if len(shard) == CLIPS_PER_SHARD:
-                        _write_shard(folder, row // CLIPS_PER_SHARD, shard)
-                        shard = []
-        if shard:
-            _write_shard(folder, (len(columns) - 1) // CLIPS_PER_SHARD, shard)
-        index = {
-            "format": 1,
-            "title": "Motion report",
-            "provenance": {"vmmetrics": "", "notes": [], "total": len(columns), "shown": len(columns), "left_out": []},
-            "runs": [
-                {
-                    "name": run.title, "label": header["configuration"].get("label", ""), "preset": header["configuration"].get("preset", ""),
-                    "protocol": header["configuration"].get("protocol", ""), "comparable": False, "clips": len(rs), "failed": 0,
-                    "versions": {}, "vmmetrics": [], "begun": None, "ended": None, "notes": [], "group": 0,
-                }
-                for run, header, rs in zip(stored, headers, records, strict=True)
-            ],
-            "metrics": [metric_info(key) for key in metrics],
-            **columns.to_json(),
-            "bases": bases,
-            **comparisons_of(stored, rows),
->>>>>>> r-stats
+            **clean_json(comparisons, self.texts),
             "shard": CLIPS_PER_SHARD,
         }
 
