@@ -51,9 +51,7 @@ def write_video(path: Path, codec: str, pixels: str = "yuv420p", times_ms: list[
     return path
 
 
-def write_animation(
-    path: Path, durations_ms: int | list[int], size: tuple[int, int] = (96, 64), **options: Any
-) -> Path:
+def write_animation(path: Path, durations_ms: int | list[int], size: tuple[int, int] = (96, 64), **more: Any) -> Path:
     """Write :func:`pictures` with Pillow."""
     first, *rest = map(Image.fromarray, pictures(*size))
     first.save(path, save_all=True, append_images=rest, duration=durations_ms, loop=0, **more)
