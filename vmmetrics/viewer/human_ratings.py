@@ -203,9 +203,14 @@ def agreement_of(
     Returns:
         ``agreement`` of the index, without correlations that are not defined.
     """
-    by_row = {of_run[r.key]: r for run, of_run in zip(runs, rows, strict=True) for r in run.records if r.key in of_run}
+    by_row = {
+        of_run[record.key]: (record, run.model_name(record.model))
+        for run, of_run in zip(runs, rows, strict=True)
+        for record in run.records
+        if record.key in of_run
+    }
     rated = sorted({int(row) for values in ratings.values.values() for row in np.flatnonzero(~np.isnan(values).all(1))})
-    records, turned = [by_row[row] for row in rated], frozenset(lower)
+    records, turned = [by_row[row][0] for row in rated], frozenset(lower)
     scores = {
         metric: np.array([np.nan if (s := score_of(record, metric)) is None else s for record in records], float)
         * (-1 if metric in turned else 1)
@@ -214,7 +219,7 @@ def agreement_of(
     study = Study(
         clips=tuple(map(str, rated)),
         prompts=tuple(" ".join((record.prompt or f"\0{record.key}").split()) for record in records),
-        models=tuple(record.model or "" for record in records),
+        models=tuple(by_row[row][1] for row in rated),
         scores=scores,
         ratings={dimension: values[rated] for dimension, values in ratings.values.items()},
     )
@@ -223,19 +228,16 @@ def agreement_of(
 
 
 def _agreement(study: Study, dimension: str, metrics: Sequence[str], resamples: int) -> list[dict[str, Any]]:
-    by_metric = {}
+    rows: dict[str, dict[str, Any]] = {}
     for sample in samples_of(study, dimension, metrics):
         overall = overall_spearman(sample, resamples, SEED)
         several = len(set(sample.with_named_models().models)) > 1
         within = [of.mean for of in within_model(sample, resamples, SEED)] if several else [None for _ in overall]
-        for metric, *estimates in zip(sample.metrics, overall, within, strict=True):
-            by_metric[metric] = (*map(_correlation, estimates), overall[0].n)
-    rows = [(metric, *by_metric[metric]) for metric in metrics]
-    return [
-        {"metric": metric, "dimension": dimension, **overall, "clips": clips, "within_model": within}
-        for metric, overall, within, clips in rows
-        if overall is not None
-    ]
+        for metric, of_all, of_models in zip(sample.metrics, overall, within, strict=True):
+            if (correlation := _correlation(of_all)) is not None:
+                counts = {"clips": of_all.n, "within_model": _correlation(of_models)}
+                rows[metric] = {"metric": metric, "dimension": dimension, **correlation, **counts}
+    return [rows[metric] for metric in metrics if metric in rows]
 
 
 def _correlation(estimate: Estimate | None) -> dict[str, float | None] | None:
