@@ -29,8 +29,8 @@ def test_every_view_opens(open_report: OpenReport) -> None:
 def test_faults_of_a_page_are_noticed(open_report: OpenReport, faults: list[str], script: str) -> None:
     page = open_report()
     page.evaluate(script)
-    page.wait_for_timeout(50)
-    assert len(faults) == 1
+    page.evaluate("new Promise(done => setTimeout(done, 20))")
+    assert faults
     faults.clear()
 
 
