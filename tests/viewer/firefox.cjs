@@ -28,7 +28,7 @@ const play = async (clip) => {
     await page.goto(url);
     await page.waitForSelector("html[data-ready]");
     const clips = await page.evaluate(() => vm.data.n);
-    const filtered = await page.evaluate(() => { vm.go({ q: "a dog runs" }); return vm.filtered().length; });
+    const filtered = await page.evaluate(() => { vm.go({ q: "a dog runs" }); return vm.rows().length; });
     console.log(JSON.stringify({ clips, filtered, ...(await page.evaluate(play, clip)), faults }));
   } finally {
     await browser.close();
