@@ -104,6 +104,7 @@
     choose(event) {
       this.chosen = event;
       for (const [other, item] of this.items ?? []) item.toggleAttribute("data-chosen", other === event);
+      this.timeline?.choose(event);
       const looping = Boolean(this.player.loop);
       this.choice.replaceChildren(...(event
         ? [vm.h(`span.clip-event${event.excuse === null ? ".fault" : ".muted"}`, { text: vm.eventText(event) }), this.loopButton(event, looping)]
@@ -176,13 +177,13 @@
       const { row, detail } = this, { metrics } = vm.data.index, lost = detail?.lost ?? {}, costs = Object.keys(lost).length > 0;
       const line = (/** @type {MetricInfo} */ { key, label, title, unit }) => {
         const score = vm.data.scores(key)[row], missing = vm.data.missing(key, row), cost = lost[key];
-        const rest = cost && cost.unexplained >= 0.05 ? `${vm.fixed(cost.unexplained, 1)} of them belong to no event` : null;
+        const rest = cost && cost.unexplained >= 0.05 ? `${vm.fixed(cost.unexplained, 1)} in no event` : null;
         return vm.h("tr", {},
-          vm.h("th", { scope: "row", "--colour": vm.colour(key) }, vm.h("span.clip-metric", { text: label }), " ", vm.h("span.small.muted", { text: title })),
+          vm.h("th", { scope: "row", "--colour": vm.colour(key) }, vm.h("span.clip-metric", { text: label }), vm.h("div.small.muted", { text: title })),
           Number.isNaN(score)
             ? vm.h("td.muted", { colspan: costs ? 2 : 1 }, "– ", vm.h("span.small", { text: `${missing.kind === "failed" ? "failed: " : ""}${missing.reason}` }))
             : [vm.h("td.n", { text: vm.score(score), title: unit || null }),
-              costs && vm.h("td.n", { title: rest }, cost ? vm.fixed(cost.points, 1) : "–", rest && vm.h("div.small.muted", { text: rest }))]);
+              costs && vm.h("td.n", {}, cost ? vm.fixed(cost.points, 1) : "–", rest && vm.h("div.small.muted", { text: rest }))]);
       };
       this.scores.replaceChildren(vm.h("h3", { text: "Scores" }), vm.h("div.wide", { tabindex: 0, role: "region", "aria-label": "Scores" },
         vm.h("table.clip-scores", {}, costs && vm.h("thead", {}, vm.h("tr", {}, vm.h("th", { text: "Metric" }), vm.h("th.n", { text: "Score" }),
@@ -206,7 +207,7 @@
       const text = [
         vm.h("span.clip-metric", { text: label, "--colour": vm.colour(event.metric) }),
         vm.h("span", { text: `${event.target ? `${event.target}: ` : ""}${event.reason}` }),
-        vm.h("span.n", { text: event.cost ? vm.fixed(event.cost, 1) : "", title: event.cost ? "points" : null }),
+        vm.h("span.n", { text: event.cost ? `${vm.fixed(event.cost, 1)} points` : "" }),
         vm.h("span.small.muted.clip-when", { text: [vm.eventFrames(event), event.excuse && `excused: ${event.excuse}`].filter(Boolean).join(" · ") }),
       ];
       const about = { title: vm.eventText(event), onpointerenter: light, onfocus: light, onpointerleave: dim, onblur: dim };
@@ -225,7 +226,7 @@
       const compare = vm.views.some((view) => view.key === "compare");
       return vm.h("section", {}, vm.h("h3", { text: "The same prompt" }), vm.h("ul.clip-others", {}, same.slice(0, MOST_OTHERS).map((other) => vm.h("li", {},
         vm.h("a", { href: vm.link({ view: "clip", clip: vm.data.id(other) }), text: vm.data.model(other) || names[other], title: vm.data.id(other) }),
-        vm.h("span.small.muted", { text: `${shown ? `${shown.label} ${vm.score(vm.data.scores(shown.key)[other])}` : ""}, run ${vm.data.run(other).name}` }),
+        vm.h("span.small.muted", { text: shown ? `${shown.label} ${vm.score(vm.data.scores(shown.key)[other])}` : "" }),
         compare && vm.h("a.small", { href: vm.link({ view: "compare", a: side(row), b: side(other), clip: this.id }), text: "compare", "aria-label": `Compare with ${vm.data.id(other)}` })))),
         same.length > MOST_OTHERS && vm.h("p.small.muted", { text: `and ${same.length - MOST_OTHERS} more` }));
     }

@@ -46,6 +46,9 @@
     return [0, high > 0 ? high : 1];
   }
 
+  /** @param {ClipEvent} event @returns {[number, number]} Its longest run of frames. */
+  const longest = (event) => event.frames.reduce((best, run) => (run[1] - run[0] > best[1] - best[0] ? run : best));
+
   class Timeline {
     /** @param {Player} player @param {ClipDetail} detail @param {(event: ClipEvent) => void} onEvent An event was chosen. */
     constructor(player, detail, onEvent) {
@@ -183,6 +186,9 @@
           const bar = /** @type {HTMLElement} */ (this.bars.get(event));
           bar.style.top = `${rows[index] * ROW}px`;
           bar.dataset.text = texts ? sides[index] : "none";
+          const [from, to] = longest(event), [first] = event.frames[0], length = event.frames[event.frames.length - 1][1] + 1 - first;
+          bar.style.setProperty("--text-from", `${100 * (from - first) / length}%`);
+          bar.style.setProperty("--text-length", `${100 * (to + 1 - from) / length}%`);
         });
         strip.style.height = `${count * ROW}px`;
       }
@@ -197,7 +203,8 @@
       for (const event of events) {
         let start = event.frames[0][0] * px, end = Math.max(start + LEAST_BAR, (event.frames[event.frames.length - 1][1] + 1) * px), side = "none";
         const text = measure.measureText(/** @type {HTMLElement} */ (this.bars.get(event)).textContent ?? "").width + 12;
-        if (texts && text <= end - start) side = "in";
+        const [from, to] = longest(event);
+        if (texts && text <= (to + 1 - from) * px) side = "in";
         else if (texts && end + text <= this.width) [side, end] = ["right", end + text];
         else if (texts && start - text >= 0) [side, start] = ["left", start - text];
         else if (texts) side = "in";
@@ -279,6 +286,9 @@
       });
       ctx.restore();
     }
+
+    /** Mark an event as chosen. @param {ClipEvent | null} event */
+    choose(event) { for (const [other, bar] of this.bars) bar.toggleAttribute("data-chosen", other === event); }
 
     fit() {
       const width = this.root.clientWidth - GUTTER - END;
