@@ -9,7 +9,8 @@ from importlib.resources import files
 from typing import Any
 
 SCRIPTS = (
-    "core.js", "data.js", "state.js", "filter.js", "filters.js", "gallery.js", "leaderboard.js", "distributions.js",
+    "core.js", "data.js", "state.js", "expression.js", "filter.js", "filters.js", "grid.js", "table.js",
+    "gallery.js", "leaderboard.js", "distributions.js",
     "player.js", "overlay.js", "timeline.js", "clip.js", "compare.js", "changes.js", "groups.js", "about.js", "main.js",
 )  # fmt: skip
 """In the order in which they are run."""
