@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 SCRIPTS = (
-    "core.js", "data.js", "state.js", "expression.js", "filter.js", "filters.js", "grid.js", "table.js",
+    "core.js", "data.js", "state.js", "expression.js", "filter.js", "filters.js", "virtual.js", "tile.js", "table.js",
     "gallery.js", "leaderboard.js", "distributions.js",
     "player.js", "overlay.js", "timeline.js", "clip.js", "compare.js", "changes.js", "groups.js", "about.js", "main.js",
 )  # fmt: skip

@@ -287,7 +287,7 @@
   vm.fieldTitle = (name) => {
     if (name.startsWith("missing.")) return `${vm.data.metric(name.slice(8))?.label ?? name.slice(8)} missing`;
     if (name.startsWith("tag.")) return name.slice(4);
-    return vm.data.metric(name)?.label ?? name;
+    return vm.data.metric(name)?.label ?? (name === "error" ? "failed" : name);
   };
 
   /** @param {[number, number]} ends @returns {string} */
