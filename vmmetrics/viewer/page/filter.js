@@ -5,6 +5,8 @@
   const MOST_MASKS = 48, MOST_RESULTS = 12;
   /** @type {Record<string, string>} */
   const SORTS = { name: "clip" };
+  /** @type {Record<string, string>} */
+  const TITLES = { run: "Run", model: "Model", event: "Event", error: "Failed" };
 
   /** @typedef {{ key: string, facet: string, make: () => Uint8Array }} Part */
   /** @typedef {{ parts: Part[], failures: Uint16Array, last: Int32Array }} Passing */
@@ -287,7 +289,7 @@
   vm.fieldTitle = (name) => {
     if (name.startsWith("missing.")) return `${vm.data.metric(name.slice(8))?.label ?? name.slice(8)} missing`;
     if (name.startsWith("tag.")) return name.slice(4);
-    return vm.data.metric(name)?.label ?? (name === "error" ? "failed" : name);
+    return vm.data.metric(name)?.label ?? TITLES[name] ?? name;
   };
 
   /** @param {[number, number]} ends @returns {string} */

@@ -109,7 +109,7 @@
         fill(input, state.where);
         const wrong = vm.whereError(state);
         input.setAttribute("aria-invalid", String(Boolean(wrong)));
-        error.textContent = wrong ? `Character ${wrong.at + 1}: ${wrong.message}` : "";
+        error.textContent = wrong ? `Character ${wrong.at + 1}: ${wrong.message}. The last expression without a mistake counts.` : "";
       },
     };
   }
@@ -196,7 +196,7 @@
     const chip = (text, remove) => vm.h("li.chip", {}, vm.h("span", { text, title: text }),
       vm.h("button", { type: "button", "aria-label": `Remove ${text}`, text: "×", onclick: remove }));
     const list = state.q.trim() ? [chip(`“${state.q.trim()}”`, () => vm.go({ q: "" }))] : [];
-    if (state.where.trim()) list.push(chip(state.where.trim(), () => vm.go({ where: "" })));
+    if (state.where.trim()) list.push(chip(`${vm.whereError(state) ? "not readable: " : ""}${state.where.trim()}`, () => vm.go({ where: "" })));
     for (const [name, values] of Object.entries(state.facets)) {
       for (const value of values) list.push(chip(`${vm.fieldTitle(name)}: ${value || "none"}`, () => choose(name, value, false)));
     }

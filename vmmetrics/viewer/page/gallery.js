@@ -21,13 +21,14 @@
     if (!options.some(([sort]) => sort === state.sort)) options.push([state.sort, vm.fieldTitle(state.sort)]);
     const select = vm.h("select", { onchange: () => vm.go({ sort: select.value }) },
       options.map(([value, text]) => vm.h("option", { value, text, selected: value === state.sort })));
-    const numbers = vm.column(state.sort)?.kind === "number";
-    const order = numbers ? (state.desc ? "↓ highest first" : "↑ lowest first") : state.desc ? "↓ last first" : "↑ first first";
+    const orders = vm.column(state.sort)?.kind === "number" ? ["lowest first", "highest first"]
+      : state.sort ? ["A to Z", "Z to A"] : ["first to last", "last to first"];
+    const order = orders[Number(state.desc)];
     /** @param {string} table @param {string} text */
     const form = (table, text) => vm.h("button", { type: "button", "aria-pressed": String(state.table === table), text, onclick: () => vm.go({ table }) });
     return vm.h("div.toolbar", {},
       vm.h("label", {}, "Sort by ", select),
-      vm.h("button", { type: "button", text: order, "aria-label": `Order: ${order.slice(2)}; turn round`, onclick: () => vm.go({ desc: !vm.state.desc }) }),
+      vm.h("button", { type: "button", text: `${state.desc ? "↓" : "↑"} ${order}`, title: `Turn round: ${orders[Number(!state.desc)]}`, onclick: () => vm.go({ desc: !vm.state.desc }) }),
       vm.h("span.forms", { role: "group", "aria-label": "Form of the list" }, form("", "Tiles"), form("1", "Table")));
   }
 

@@ -27,16 +27,16 @@
     const textColumn = (sort, label, least, grow, text) => ({ sort, label, title: "", least, grow, number: false, colour: "", cell: (row) => words(text(row)) });
     return [
       {
-        ...textColumn("name", "Clip", 13, 2, (row) => vm.data.name(row)),
+        ...textColumn("name", "Clip", innerWidth < 600 ? 8 : 13, 2, (row) => vm.data.name(row)),
         cell: (row) => vm.h("a.cut", { href: vm.link({ view: "clip", clip: vm.data.id(row), frame: 0 }), tabindex: -1, text: vm.data.name(row), title: vm.data.name(row) }),
       },
       textColumn("model", "Model", 7, 1, (row) => vm.data.model(row)),
-      ...runs.length > 1 ? [textColumn("run", "Run", 6, 1, (row) => vm.data.run(row).name)] : [],
       ...metrics.map(scoreColumn),
       {
         sort: "frames", label: "Frames", title: "", least: 5, grow: 0, number: true, colour: "",
         cell: (row) => vm.h("span.n", { text: vm.data.frames(row) || "–" }),
       },
+      ...runs.length > 1 ? [textColumn("run", "Run", 6, 1, (row) => vm.data.run(row).name)] : [],
       ...prompts.length ? [textColumn("prompt", "Prompt", 16, 3, (row) => vm.data.prompt(row))] : [],
     ];
   }

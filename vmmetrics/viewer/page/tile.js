@@ -117,13 +117,14 @@
 
   /** @param {number} row @param {State} state @param {number} column @returns {HTMLElement} */
   vm.tile = (row, state, column) => {
-    const { runs, prompts } = vm.data.index, name = vm.data.name(row), prompt = vm.data.prompt(row);
-    const source = runs.length > 1 ? `${vm.data.model(row)} · ${vm.data.run(row).name}` : vm.data.model(row);
+    const { runs, prompts } = vm.data.index, name = vm.data.name(row), model = vm.data.model(row), prompt = vm.data.prompt(row);
+    const source = runs.length > 1 ? `${model} · ${vm.data.run(row).name}` : model;
+    const short = name.startsWith(`${model}/`) ? name.slice(model.length + 1) : name; // the model stands in the next line
     const link = vm.link({ view: "clip", clip: vm.data.id(row), frame: 0 });
     return vm.h("div.tile", { role: "gridcell", "aria-colindex": column + 1 },
       picture(row),
       vm.h("div.text", {},
-        vm.h("div.line", {}, vm.h("a.name", { href: link, tabindex: -1, text: name, title: name })),
+        vm.h("div.line", {}, vm.h("a.name", { href: link, tabindex: -1, text: short, title: name })),
         vm.h("div.line", {}, vm.h("span.model.muted", { text: source, title: source }), mainScore(row, state.sort)),
         prompts.length > 0 && vm.h("div.prompt", { text: prompt, title: prompt }),
         vm.tileMetrics().map((/** @type {MetricInfo} */ metric) => bar(metric, row))));

@@ -25,8 +25,8 @@
       this.active = 0;
       /** @type {Map<number, { row: HTMLElement, items: HTMLElement[] }>} */
       this.rows = new Map();
-      this.render = this.render.bind(this);
-      this.soon = vm.perFrame(() => { if (this.options.root.isConnected) this.render(); });
+      this.soon = vm.perFrame(() => { if (options.root.isConnected) this.render(); });
+      this.later = vm.perFrame(() => { if (options.root.isConnected) this.render(true); });
       const { root, body, scroller } = options;
       (scroller ?? window).addEventListener("scroll", this.soon, { passive: true });
       root.addEventListener("keydown", (event) => this.key(event));
@@ -56,14 +56,24 @@
       return { top: view.top + header - top, bottom: view.bottom - top };
     }
 
-    /** Put the rows into the page that are to be there, and take out the others. */
-    render() {
+    /**
+     * Put the rows into the page that are to be there, and take out the others: those in sight at once, a screen more in the
+     * next animation frame.
+     * @param {boolean} [ahead] Also the screens above and below.
+     */
+    render(ahead = false) {
       const { body, headers, make, drop } = this.options;
       const { top, bottom } = this.visible(), screen = bottom - top;
-      const rows = Math.ceil(this.count / this.columns);
-      const first = Math.max(0, Math.floor((top - screen) / this.height)), end = Math.min(rows, Math.ceil((bottom + screen) / this.height));
-      const wanted = new Set(Array.from({ length: Math.max(0, end - first) }, (_, index) => first + index));
+      /** @param {number} margin @returns {Set<number>} */
+      const within = (margin) => {
+        const first = Math.max(0, Math.floor((top - margin) / this.height));
+        const end = Math.min(Math.ceil(this.count / this.columns), Math.ceil((bottom + margin) / this.height));
+        return new Set(Array.from({ length: Math.max(0, end - first) }, (_, index) => first + index));
+      };
+      const near = within(screen), wanted = ahead ? near : within(0);
       if (this.count) wanted.add(Math.floor(this.active / this.columns)); // holds the focus, or takes it
+      for (const index of near) if (this.rows.has(index)) wanted.add(index);
+      if (!ahead) this.later();
       for (const [index, { row }] of this.rows) {
         if (wanted.has(index)) continue;
         drop(row);
