@@ -13,15 +13,16 @@ from typing import Any
 from urllib.parse import quote
 
 from vmmetrics.metrics.registry import in_order
-from vmmetrics.scoring.header import read_run_json
 from vmmetrics.scoring.leaderboard import INDEX
 from vmmetrics.scoring.pictures import POSTERS, Poster, overlay_path
 from vmmetrics.scoring.record import Record
-from vmmetrics.scoring.records import opened_events, read_records
+from vmmetrics.scoring.records import opened_events
 from vmmetrics.utils.storage.atomic import making
 from vmmetrics.utils.storage.journal import iterate_with_text
 from vmmetrics.viewer.columns import Columns, metric_info
+from vmmetrics.viewer.comparisons import comparisons_of
 from vmmetrics.viewer.details import CLIPS_PER_SHARD, detail_of, results_of
+from vmmetrics.viewer.named_runs import read_runs
 from vmmetrics.viewer.page import call, page, script, style
 
 
@@ -30,8 +31,9 @@ def write_report(runs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
     sources = [Path(run) for run in ([runs] if isinstance(runs, str | os.PathLike) else runs)]
     target = Path(out)
     warnings: list[str] = []
-    records = [read_records(run, warnings) for run in sources]
-    headers = [read_run_json(run) for run in sources]
+    stored = read_runs([str(source) for source in sources])
+    records = [run.records for run in stored]
+    headers = [run.header for run in stored]
     keys = in_order({m for rs in records for r in rs for m in {*r.scores, *r.missing, *r.errors}})
     indexed = any(r.motion_index is not None for rs in records for r in rs)
     metrics = [*([INDEX] if indexed else []), *keys]
@@ -61,7 +63,7 @@ def write_report(runs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
                     media: int | str = -1 - columns.reasons["no video"]
                     if record.path:
                         media = quote(os.path.relpath(record.path, target.absolute()))
-                    columns.add(record, number, record.model or run.name, reasons, media, bool(poster), has_overlay)
+                    columns.add(record, number, stored[number].model_name(record.model), reasons, media, bool(poster), has_overlay)
                     shard.append(detail_of(record, results, record.size))
                     if len(shard) == CLIPS_PER_SHARD:
                         _write_shard(folder, row // CLIPS_PER_SHARD, shard)
@@ -74,16 +76,17 @@ def write_report(runs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
             "provenance": {"vmmetrics": "", "notes": [], "total": len(columns), "shown": len(columns), "left_out": []},
             "runs": [
                 {
-                    "name": run.name, "label": header["configuration"].get("label", ""), "preset": header["configuration"].get("preset", ""),
+                    "name": run.title, "label": header["configuration"].get("label", ""), "preset": header["configuration"].get("preset", ""),
                     "protocol": header["configuration"].get("protocol", ""), "comparable": False, "clips": len(rs), "failed": 0,
                     "versions": {}, "vmmetrics": [], "begun": None, "ended": None, "notes": [], "group": 0,
                 }
-                for run, header, rs in zip(sources, headers, records, strict=True)
+                for run, header, rs in zip(stored, headers, records, strict=True)
             ],
             "metrics": [metric_info(key) for key in metrics],
             **columns.to_json(),
             "bases": bases,
-            "boards": [], "pairs": [], "changes": [], "groups": [], "shard": CLIPS_PER_SHARD,
+            **comparisons_of(stored),
+            "shard": CLIPS_PER_SHARD,
         }  # fmt: skip
         (folder / "data" / "index.js").write_text(call("index", index))
         (folder / "app" / "report.js").write_text(script())
