@@ -29,18 +29,14 @@
       vm.h("ul", {}, parts.map(([reason, clips]) => vm.h("li", {}, `${reason}: ${vm.count(clips, "clip")}`))));
   }
 
-  /** @param {Board} board @param {string} model @returns {Partial<State>} State of the gallery with the clips of a model and no other filter. */
-  function clipsOf(board, model) {
-    const { boards, runs } = vm.data.index, one = runs.length > 1 && boards.length > 1;
-    const names = runs.filter((run) => run.label === board.label).map((run) => run.name);
-    return { view: "gallery", q: "", where: "", ranges: {}, facets: { model: [model], ...(one && names.length ? { run: names } : {}) }, clip: "" };
-  }
+  /** @param {string} model @returns {Partial<State>} The gallery with the clips of a model and no other filter; names of models are those of boards. */
+  const clipsOf = (model) => ({ view: "gallery", q: "", where: "", ranges: {}, facets: { model: [model] }, clip: "" });
 
-  /** @param {Board} board @param {BoardRow} row @param {string} metric @param {any[]} shown */
-  function cellLink(board, row, metric, shown) {
+  /** @param {BoardRow} row @param {string} metric @param {any[]} shown */
+  function cellLink(row, metric, shown) {
     const info = vm.data.metric(metric);
     if (!info) return shown;
-    const href = vm.link({ ...clipsOf(board, row.model), sort: metric, desc: info.lower_is_better });
+    const href = vm.link({ ...clipsOf(row.model), sort: metric, desc: info.lower_is_better });
     return vm.h("a.plain", { href, title: `Clips of ${row.model}, worst ${info.label} first` }, shown);
   }
 
@@ -51,7 +47,7 @@
     if (!cell || cell.mean === null)
       return [vm.h("span", { title: "no mean" }, "–"), reasons ?? vm.h("div.small.muted", {}, cell ? "no score" : "not in this run")];
     return [
-      cellLink(board, row, metric, [
+      cellLink(row, metric, [
         vm.intervalPlot(cell, domain, metric, width),
         vm.h("span.mean", {}, vm.fixed(cell.mean, 1)),
         cell.low === null ? null : vm.h("span.ends", {}, ` [${vm.fixed(cell.low, 1)}, ${vm.fixed(cell.high, 1)}]`),
@@ -64,7 +60,7 @@
   /** @param {Board} board @param {string} metric @returns {[number, number]} */
   function domainOf(board, metric) {
     const cells = board.rows.map((row) => row.cells[metric]).filter(Boolean);
-    return vm.domain(cells.flatMap((cell) => [cell.mean, cell.low, cell.high]), vm.scaleOf(metric) === 100 ? [0, 100] : vm.column(metric).range);
+    return vm.domain(cells.flatMap((cell) => [cell.mean, cell.low, cell.high]), vm.scaleOf(metric) === 100 ? [0, 100] : vm.columnInfo(metric).range);
   }
 
   /** @param {BoardRow} row */
@@ -78,38 +74,33 @@
 
   const ratings = () => vm.data.index.metrics.filter((metric) => metric.kind === "rating").map((metric) => metric.key);
 
-  /** @param {Board} board @param {string} model @returns {number[]} */
-  function rowsOf(board, model) {
-    const { facets } = clipsOf(board, model), rows = [];
-    for (let row = 0; row < vm.data.n; row++)
-      if (vm.data.model(row) === model && (!facets?.run || facets.run.includes(vm.data.run(row).name))) rows.push(row);
-    return rows;
-  }
+  /** @param {string} model @returns {number[]} Rows of its clips. */
+  const rowsOf = (model) => Array.from({ length: vm.data.n }, (_, row) => row).filter((row) => vm.data.model(row) === model);
 
   /** @param {Board} board */
   function table(board) {
     const { sort, desc } = vm.state, rated = ratings();
     const domains = new Map(board.columns.map((metric) => [metric, domainOf(board, metric)]));
-    const human = new Map(rated.map((key) => [key, new Map(board.rows.map((row) => [row.model, vm.meanOf(key, rowsOf(board, row.model)).mean]))]));
+    const human = new Map(rated.map((key) => [key, new Map(board.rows.map((row) => [row.model, vm.meanOf(key, rowsOf(row.model)).mean]))]));
     /** @type {(row: BoardRow) => number | string | null | undefined} */
     const value = (row) => sort === "model" ? row.model : human.get(sort)?.get(row.model) ?? row.cells[sort]?.mean ?? (board.columns.includes(sort) || rated.includes(sort) ? null : row.rank);
     const known = sort === "" || sort === "model" || board.columns.includes(sort) || rated.includes(sort);
     const heads = board.columns.map((metric) => {
-      const info = vm.column(metric), [low, high] = /** @type {[number, number]} */ (domains.get(metric));
+      const info = vm.columnInfo(metric), [low, high] = /** @type {[number, number]} */ (domains.get(metric));
       const more = [
         vm.h("div.small.muted.title", {}, info.title), info.lower_is_better ? vm.h("div.small", {}, "lower is better") : null,
         vm.h("div.small.muted.ends", {}, vm.h("span", {}, vm.fixed(low, 0)), vm.h("span", {}, vm.fixed(high, high - low < 5 ? 1 : 0))),
       ];
       return vm.sortHeader(metric, { text: [vm.h("span.swatch", { "--colour": vm.colour(metric), "aria-hidden": "true" }), info.label], more, title: `Sort by ${info.title}`, best: info.lower_is_better ? "low" : "high" });
     });
-    const humans = rated.map((key) => vm.sortHeader(key, { text: vm.column(key).label, more: vm.h("div.small.muted.title", {}, "human rating, mean"), title: `Sort by human rating ${vm.column(key).title}`, best: "high", classes: ".n" }));
+    const humans = rated.map((key) => vm.sortHeader(key, { text: vm.columnInfo(key).label, more: vm.h("div.small.muted.title", {}, "human rating, mean"), title: `Sort by human rating ${vm.columnInfo(key).title}`, best: "high", classes: ".n" }));
     const body = vm.ordered(board.rows, value, known && desc).map((/** @type {BoardRow} */ row) => vm.h("tr", {},
       rankCell(row),
-      vm.h("th.first", { scope: "row" }, vm.h("a", { href: vm.link(clipsOf(board, row.model)), title: `Clips of ${row.model}` }, row.model), vm.h("div.small.muted", {}, vm.count(row.clips, "clip"))),
+      vm.h("th.first", { scope: "row" }, vm.h("a", { href: vm.link(clipsOf(row.model)), title: `Clips of ${row.model}` }, row.model), vm.h("div.small.muted", {}, vm.count(row.clips, "clip"))),
       board.columns.map((metric) => vm.h("td", {}, cellParts(board, row, metric, /** @type {[number, number]} */ (domains.get(metric))))),
       rated.map((key) => vm.h("td.n", {}, vm.fixed(human.get(key)?.get(row.model), 2)))));
     return vm.wide(`Models, ${board.label}`, vm.h("table.numbers.models", {},
-      vm.h("thead", {}, vm.h("tr", {}, vm.sortHeader("", { text: "Rank", title: `Sort by rank in ${vm.column(board.by).title}`, best: "low", more: vm.h("div.small.muted.title", {}, "95 % interval") }),
+      vm.h("thead", {}, vm.h("tr", {}, vm.sortHeader("", { text: "Rank", title: `Sort by rank in ${vm.columnInfo(board.by).title}`, best: "low", more: vm.h("div.small.muted.title", {}, "95 % interval") }),
         vm.sortHeader("model", { text: "Model", classes: ".first", best: "low" }), heads, humans)),
       vm.h("tbody", {}, body)));
   }
@@ -118,14 +109,14 @@
   function profile(board) {
     const [row] = board.rows, width = 260;
     return vm.wide(`Scores of ${row.model}`, vm.h("table.numbers.profile", {},
-      vm.h("caption", {}, vm.h("a", { href: vm.link(clipsOf(board, row.model)) }, row.model), `, ${vm.count(row.clips, "clip")}`),
+      vm.h("caption", {}, vm.h("a", { href: vm.link(clipsOf(row.model)) }, row.model), `, ${vm.count(row.clips, "clip")}`),
       vm.h("thead", {}, vm.h("tr", {}, vm.h("th.first", { scope: "col" }, "Score"), vm.h("th", { scope: "col" }, "Mean"), vm.h("th", { scope: "col" }, "Scale"))),
       vm.h("tbody", {}, [...board.columns, ...ratings()].map((metric) => {
-        const info = vm.column(metric), rated = info.kind === "rating";
+        const info = vm.columnInfo(metric), rated = info.kind === "rating";
         const scale = vm.scaleOf(metric) === 100 ? [0, 100] : info.range;
         const domain = scale ?? domainOf(board, metric);
         const head = vm.h("th.first", { scope: "row" }, vm.h("span.swatch", { "--colour": vm.colour(metric), "aria-hidden": "true" }), info.label, vm.h("div.small.muted", {}, rated ? "human rating" : info.title));
-        const mean = rated ? vm.fixed(vm.meanOf(metric, rowsOf(board, row.model)).mean, 2) : cellParts(board, row, metric, domain, width);
+        const mean = rated ? vm.fixed(vm.meanOf(metric, rowsOf(row.model)).mean, 2) : cellParts(board, row, metric, domain, width);
         return vm.h("tr", {}, head, vm.h("td", {}, mean), vm.h("td.small.muted", {}, rated || !scale ? vm.scoreUnit(metric) : `${scale[0]} to ${scale[1]} points, ${info.lower_is_better ? "lower" : "higher"} is ${info.low_is_fault ? "better" : "more"}`));
       }))));
   }
@@ -134,18 +125,17 @@
   function steps(board) {
     if (!board.steps.length) return null;
     const unit = vm.scaleOf(board.by) === 100 ? " points" : "";
+    const lower = vm.columnInfo(board.by).lower_is_better;
+    const advantage = (/** @type {any} */ { difference, low, high }) => lower ? [-difference, minus(high), minus(low)] : [difference, low, high];
     const sentences = board.steps.map((step) => {
       if (step.difference === null) return vm.h("li", {}, `${step.above} and ${step.below} share no prompt with a score.`);
       const p = step.p_holm ?? step.p, significant = p !== null && p < LEVEL;
-      const amount = `${vm.withInterval(Math.abs(step.difference), ...turned(step))}${unit}`;
+      const amount = `${vm.withInterval(...advantage(step))}${unit}`;
       const test = p === null ? "not tested" : `p ${p < 0.001 ? "" : "= "}${vm.pValue(p)} (${step.p_holm === null ? "uncorrected" : "Holm"})`;
       return vm.h("li", {}, vm.h("b", {}, step.above), " is above ", vm.h("b", {}, step.below), ` by ${amount}, ${significant ? "" : "not significant, "}${test}, ${vm.count(step.prompts, "prompt")}`);
     });
-    return [vm.h("h3", {}, `Steps between neighbours in ${vm.column(board.by).title}`), vm.h("ul.prose.steps", {}, sentences)];
+    return [vm.h("h3", {}, `Steps between neighbours in ${vm.columnInfo(board.by).title}`), vm.h("ul.prose.steps", {}, sentences)];
   }
-
-  /** @param {BoardStep} step @returns {(number | null)[]} Interval of the amount: of the difference, or of its negative where lower is better. */
-  const turned = ({ difference, low, high }) => (difference !== null && difference < 0 && low !== null && high !== null ? [-high, -low] : [low, high]);
 
   /** @param {number} number @param {Board} board */
   function matrix(number, board) {
@@ -158,11 +148,10 @@
     for (const pair of pairs) {
       const found = pair.metrics[metric];
       if (!found) continue;
-      const minus = (/** @type {number | null} */ value) => (value === null ? null : -value);
       differences.set(JSON.stringify([modelOf(pair.a), modelOf(pair.b)]), found);
       differences.set(JSON.stringify([modelOf(pair.b), modelOf(pair.a)]), { ...found, difference: minus(found.difference), low: minus(found.high), high: minus(found.low) });
     }
-    const names = board.rows.map((row) => row.model), info = vm.column(metric);
+    const names = board.rows.map((row) => row.model), info = vm.columnInfo(metric);
     const most = Math.max(...[...differences.values()].map((pair) => Math.abs(pair.difference ?? 0)), 1e-9);
     const cell = (/** @type {string} */ row, /** @type {string} */ column) => {
       const pair = differences.get(JSON.stringify([row, column]));
@@ -183,21 +172,24 @@
     ];
   }
 
+  /** @param {number | null} value */
+  const minus = (value) => (value === null ? null : -value);
+
   /** @param {string} side "<run position>/<model>" @returns {string} */
   const modelOf = (side) => side.slice(side.indexOf("/") + 1);
 
   /** @param {Board} board @returns {any} Means of the clips that the filter shows. */
   function filtered(board) {
-    const { rows, active } = vm.shown();
+    const { rows, active } = vm.filtered();
     if (!active) return null;
     const metrics = [...board.columns.filter((metric) => vm.data.metric(metric)), ...ratings()], visible = new Set(rows);
     return [
       vm.h("h3", {}, "With the filter"),
       vm.h("p.prose", {}, `The table above covers all clips; the filter shows ${vm.count(rows.length, "clip")}. Their means, without intervals:`),
       vm.wide(`Means with the filter, ${board.label}`, vm.h("table.numbers.filtered", {},
-        vm.h("thead", {}, vm.h("tr", {}, vm.h("th.first", { scope: "col" }, "Model"), vm.h("th.n", { scope: "col" }, "Clips"), metrics.map((metric) => vm.h("th.n", { scope: "col" }, vm.column(metric).label)))),
+        vm.h("thead", {}, vm.h("tr", {}, vm.h("th.first", { scope: "col" }, "Model"), vm.h("th.n", { scope: "col" }, "Clips"), metrics.map((metric) => vm.h("th.n", { scope: "col" }, vm.columnInfo(metric).label)))),
         vm.h("tbody", {}, board.rows.map((row) => {
-          const own = rowsOf(board, row.model).filter((clip) => visible.has(clip));
+          const own = rowsOf(row.model).filter((clip) => visible.has(clip));
           return vm.h("tr", {}, vm.h("th.first", { scope: "row" }, row.model), vm.h("td.n", {}, String(own.length)), metrics.map((metric) => vm.h("td.n", {}, vm.fixed(vm.meanOf(metric, own).mean, 1))));
         })))),
     ];
@@ -213,7 +205,7 @@
     return vm.h("section", {},
       vm.h("h2", {}, head[0].toUpperCase() + head.slice(1)),
       warnings.length ? vm.h("p.warning", {}, `${warnings.join("; ")}.`) : null,
-      vm.h("p.prose.muted", {}, `Means in points (0 to 100) over ${basis}.${single ? "" : ` Ranked by ${vm.column(board.by).title}. A model opens its clips; a number opens them worst first.`}`),
+      vm.h("p.prose.muted", {}, `Means in points (0 to 100) over ${basis}.${single ? "" : ` Ranked by ${vm.columnInfo(board.by).title}. A model opens its clips; a number opens them worst first.`}`),
       single ? profile(board) : table(board), filtered(board), steps(board), matrix(number, board),
       board.notes.length ? vm.h("details.prose", { "data-key": `notes ${board.label}` }, vm.h("summary", {}, vm.count(board.notes.length, "note")), vm.h("ul", {}, board.notes.map((note) => vm.h("li", {}, note)))) : null);
   }

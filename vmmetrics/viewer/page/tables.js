@@ -10,14 +10,14 @@
    * @param {string} key
    * @returns {MetricInfo}
    */
-  vm.column = (key) => vm.data.metric(key) ?? {
+  vm.columnInfo = (key) => vm.data.metric(key) ?? {
     key, label: key === "average" ? "Average" : key, title: key === "average" ? "mean of the five" : key, range: key === "average" ? [0, 1] : null,
     lower_is_better: false, low_is_fault: false, colour: key === "average" ? "index" : "own", kind: "own", unit: "",
   };
 
   /** @param {string} key @returns {number} What a clip's score is multiplied by in tables of means. */
   vm.scaleOf = (key) => {
-    const { range, kind } = vm.column(key);
+    const { range, kind } = vm.columnInfo(key);
     return kind !== "rating" && range?.[0] === 0 && range[1] === 1 ? SCALE : 1;
   };
 
@@ -26,7 +26,7 @@
 
   /** @param {string} key @returns {string} Unit or range of a clip's score. */
   const scoreUnit = (key) => {
-    const { range, unit } = vm.column(key);
+    const { range, unit } = vm.columnInfo(key);
     return range ? `${range[0]} to ${range[1]}` : unit || "unit not stated";
   };
   vm.scoreUnit = scoreUnit;
@@ -109,7 +109,7 @@
   };
 
   /** @returns {{ rows: number[], active: boolean }} Rows that the filter shows, and whether it hides any. */
-  vm.shown = () => {
+  vm.filtered = () => {
     const rows = [...(vm.rows?.() ?? Array.from({ length: vm.data.n }, (_, row) => row))];
     return { rows, active: rows.length < vm.data.n };
   };
@@ -140,7 +140,7 @@
    * @param {string} label
    */
   vm.metricSelect = (keys, chosen, label) => {
-    const options = keys.map((key) => vm.h("option", { value: key, selected: key === chosen }, vm.column(key).label, vm.column(key).title === key ? "" : `, ${vm.column(key).title}`));
+    const options = keys.map((key) => vm.h("option", { value: key, selected: key === chosen }, vm.columnInfo(key).label, vm.columnInfo(key).title === key ? "" : `, ${vm.columnInfo(key).title}`));
     const select = vm.h("select", { "data-key": `select ${label}`, onchange: (/** @type {any} */ event) => vm.go({ metric: event.target.value }, { replace: true }) }, options);
     return vm.h("label.choice", {}, `${label} `, select);
   };
