@@ -50,7 +50,7 @@
       cellLink(row, metric, [
         vm.intervalPlot(cell, domain, metric, width),
         vm.h("span.mean", {}, vm.fixed(cell.mean, 1)),
-        cell.low === null ? null : vm.h("span.ends", {}, ` [${vm.fixed(cell.low, 1)}, ${vm.fixed(cell.high, 1)}]`),
+        cell.low === null ? null : vm.h("span.span-ends", {}, ` [${vm.fixed(cell.low, 1)}, ${vm.fixed(cell.high, 1)}]`),
       ]),
       cell.prompts < row.prompts ? vm.h("div.small.muted", {}, `${cell.prompts} of ${vm.count(row.prompts, "prompt")}`) : null,
       reasons,
@@ -89,7 +89,7 @@
       const info = vm.columnInfo(metric), [low, high] = /** @type {[number, number]} */ (domains.get(metric));
       const more = [
         vm.h("div.small.muted.title", {}, info.title), info.lower_is_better ? vm.h("div.small", {}, "lower is better") : null,
-        vm.h("div.small.muted.ends", {}, vm.h("span", {}, vm.fixed(low, 0)), vm.h("span", {}, vm.fixed(high, high - low < 5 ? 1 : 0))),
+        vm.h("div.small.muted.scale-ends", {}, vm.h("span", {}, vm.fixed(low, 0)), vm.h("span", {}, vm.fixed(high, high - low < 5 ? 1 : 0))),
       ];
       return vm.sortHeader(metric, { text: [vm.h("span.swatch", { "--colour": vm.colour(metric), "aria-hidden": "true" }), info.label], more, title: `Sort by ${info.title}`, best: info.lower_is_better ? "low" : "high" });
     });
@@ -131,7 +131,7 @@
       if (step.difference === null) return vm.h("li", {}, `${step.above} and ${step.below} share no prompt with a score.`);
       const p = step.p_holm ?? step.p, significant = p !== null && p < LEVEL;
       const amount = `${vm.withInterval(...advantage(step))}${unit}`;
-      const test = p === null ? "not tested" : `p ${p < 0.001 ? "" : "= "}${vm.pValue(p)} (${step.p_holm === null ? "uncorrected" : "Holm"})`;
+      const test = p === null ? "not tested" : `p\u00a0${p < 0.001 ? "" : "=\u00a0"}${vm.pValue(p)} (${step.p_holm === null ? "uncorrected" : "Holm"})`;
       return vm.h("li", {}, vm.h("b", {}, step.above), " is above ", vm.h("b", {}, step.below), ` by ${amount}, ${significant ? "" : "not significant, "}${test}, ${vm.count(step.prompts, "prompt")}`);
     });
     return [vm.h("h3", {}, `Steps between neighbours in ${vm.columnInfo(board.by).title}`), vm.h("ul.prose.steps", {}, sentences)];
@@ -157,15 +157,15 @@
       const pair = differences.get(JSON.stringify([row, column]));
       if (row === column || !pair || pair.difference === null) return vm.h("td.n.muted", {}, row === column ? "" : "–");
       const p = pair.p_holm ?? pair.p, significant = p !== null && p < LEVEL;
-      const tint = significant ? Math.round(12 + (30 * Math.abs(pair.difference)) / most) : 0;
       const better = pair.difference > 0 !== info.lower_is_better;
-      return vm.h(`td.n.pair${significant ? better ? ".better" : ".worse" : ""}`, { "--colour": vm.colour(metric), "--tint": `${tint}%`, title: `${row} less ${column}: ${vm.signed(pair.difference)} [${vm.signed(pair.low)}, ${vm.signed(pair.high)}], ${vm.count(pair.prompts, "prompt")}` },
-        vm.h(significant ? "b" : "span", {}, vm.signed(pair.difference)), vm.h("div.small.muted", {}, `p ${vm.pValue(p)}`));
+      const tint = significant && better ? Math.round(10 + (22 * Math.abs(pair.difference)) / most) : 0;
+      return vm.h(tint ? "td.n.pair" : "td.n", { "--colour": vm.colour(metric), "--tint": `${tint}%`, title: `${row} less ${column}: ${vm.signed(pair.difference)} [${vm.signed(pair.low)}, ${vm.signed(pair.high)}], ${vm.count(pair.prompts, "prompt")}` },
+        vm.h(significant ? "b" : "span", {}, vm.signed(pair.difference)), vm.h("div.small", {}, `p ${vm.pValue(p)}`));
     };
     return [
       vm.h("h3", {}, "Every two models"),
       vm.h("div.controls", {}, vm.metricSelect(metrics, metric, "Score")),
-      vm.h("p.prose.muted", {}, `Mean of the row's model less that of the column's, ${vm.meanUnit(metric)}, over the prompts that both have; p of a sign-flip test, Holm-corrected over the pairs of this score. Bold and tinted: p < ${LEVEL}.`),
+      vm.h("p.prose.muted", {}, `Mean of the row's model less that of the column's, ${vm.meanUnit(metric)}, over the prompts that both have; p of a sign-flip test, Holm-corrected over the pairs of this score. Bold: p < ${LEVEL}; tinted: the row's model is better.`),
       vm.wide(`Every two models, ${board.label}`, vm.h("table.numbers.pairs", {},
         vm.h("thead", {}, vm.h("tr", {}, vm.h("th.first", { scope: "col" }, info.label), names.map((name) => vm.h("th.n.name", { scope: "col" }, name)))),
         vm.h("tbody", {}, names.map((row) => vm.h("tr", {}, vm.h("th.first", { scope: "row" }, row), names.map((column) => cell(row, column))))))),
