@@ -8,7 +8,7 @@
 
   /** @returns {{ change: number, page: number }} From `state.pair`: "<change>.<page>". */
   function position() {
-    const [change, page] = vm.state.pair.split(".").map((part) => Math.max(0, Math.trunc(Number(part)) || 0));
+    const [change, page] = vm.state.pair.split(".").map((/** @type {string} */ part) => Math.max(0, Math.trunc(Number(part)) || 0));
     return { change: change < vm.data.index.changes.length ? change : 0, page: page ?? 0 };
   }
 

@@ -146,10 +146,10 @@
     /** @type {Map<string, PairedDifference>} */
     const differences = new Map();
     for (const pair of pairs) {
-      const found = pair.metrics[metric];
-      if (!found) continue;
-      differences.set(JSON.stringify([modelOf(pair.a), modelOf(pair.b)]), found);
-      differences.set(JSON.stringify([modelOf(pair.b), modelOf(pair.a)]), { ...found, difference: minus(found.difference), low: minus(found.high), high: minus(found.low) });
+      const paired = pair.metrics[metric];
+      if (!paired) continue;
+      differences.set(JSON.stringify([modelOf(pair.a), modelOf(pair.b)]), paired);
+      differences.set(JSON.stringify([modelOf(pair.b), modelOf(pair.a)]), { ...paired, difference: minus(paired.difference), low: minus(paired.high), high: minus(paired.low) });
     }
     const names = board.rows.map((row) => row.model), info = vm.columnInfo(metric);
     const most = Math.max(...[...differences.values()].map((pair) => Math.abs(pair.difference ?? 0)), 1e-9);
