@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -34,6 +35,8 @@ def write_report(runs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
     stored = read_runs([str(source) for source in sources])
     records = [run.records for run in stored]
     headers = [run.header for run in stored]
+    starts = [0, *accumulate(map(len, records))]
+    rows = [{r.key: start + n for n, r in enumerate(rs)} for start, rs in zip(starts, records, strict=False)]
     keys = in_order({m for rs in records for r in rs for m in {*r.scores, *r.missing, *r.errors}})
     indexed = any(r.motion_index is not None for rs in records for r in rs)
     metrics = [*([INDEX] if indexed else []), *keys]
@@ -85,7 +88,7 @@ def write_report(runs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
             "metrics": [metric_info(key) for key in metrics],
             **columns.to_json(),
             "bases": bases,
-            **comparisons_of(stored),
+            **comparisons_of(stored, rows),
             "shard": CLIPS_PER_SHARD,
         }  # fmt: skip
         (folder / "data" / "index.js").write_text(call("index", index))
