@@ -32,6 +32,10 @@
       shown = { key: view.key, open: view.open(main) };
       scrollTo(0, 0);
     };
+    document.querySelector(".skip")?.addEventListener("click", (event) => {
+      event.preventDefault(); // the hash is the state
+      main.focus();
+    });
     vm.onState(show);
     show(vm.state);
     document.documentElement.dataset.ready = "1";
