@@ -29,10 +29,10 @@
     if (!cell) return vm.h("td.n.muted", { title: "no clip has this score" }, "–");
     const tint = Math.round((STRONGEST * (cell.mean - domain[0])) / (domain[1] - domain[0] || 1));
     const sparse = cell.clips < group.clips || cell.clips < FEW;
-    const info = vm.columnInfo(metric);
+    const info = vm.columnInfo(metric), text = (/** @type {number | null} */ value) => vm.fixed(value === null ? null : value * vm.scaleOf(metric), 1);
     return vm.h("td.n.heat", { "--colour": vm.colour(metric), "--tint": `${tint}%` },
       vm.h("a.plain", { href: vm.link({ ...clipsOf(group), sort: metric, desc: info.lower_is_better }), title: `Clips of ${group.value}, worst ${info.label} first` },
-        vm.h("span.mean", {}, vm.fixed(cell.mean, 1)), cell.low === null ? null : vm.h("div.small", {}, `[${vm.fixed(cell.low, 1)}, ${vm.fixed(cell.high, 1)}]`)),
+        vm.h("span.mean", {}, text(cell.mean)), cell.low === null ? null : vm.h("div.small", {}, `[${text(cell.low)}, ${text(cell.high)}]`)),
       sparse ? vm.h("div.small", {}, vm.count(cell.clips, "clip")) : null);
   }
 
@@ -66,7 +66,7 @@
         vm.refill(root,
           vm.h("h2", {}, `Means by tag, ${sideTitle(side)}`),
           sides.length > 1 ? vm.h("div.controls", {}, vm.h("label.choice", {}, "Clips of ", vm.h("select", { onchange: choose, "data-key": "side" }, sides.map((other) => vm.h("option", { value: other, selected: other === side }, sideTitle(other)))))) : null,
-          vm.h("p.prose.muted", {}, `Mean and 95 % bootstrap interval over prompts. The darker a cell, the higher its mean within the column. The number of clips stands where it is below ${FEW} or some have no score. A value opens its clips, a mean opens them worst first.`),
+          vm.h("p.prose.muted", {}, `Mean and 95 % bootstrap interval over clips. The stronger a cell is tinted, the higher its mean within the column. The number of clips stands where it is below ${FEW} or some have no score. A value opens its clips, a mean opens them worst first.`),
           tags.map((/** @type {string} */ tag) => table(tag, chosen.filter((group) => group.tag === tag))));
       };
       update();

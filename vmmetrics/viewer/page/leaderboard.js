@@ -3,6 +3,7 @@
 
 (() => {
   const LEVEL = 0.05; // p below which a difference is significant
+  const MOST_MODELS = 20; // of which every two are shown
   const OUTER = 0.025; // share of bootstrap samples beyond either end of an interval
 
   /** @param {number[]} shares @returns {[number, number] | null} First and last rank of the 95 % interval. */
@@ -151,6 +152,9 @@
       differences.set(JSON.stringify([modelOf(pair.a), modelOf(pair.b)]), paired);
       differences.set(JSON.stringify([modelOf(pair.b), modelOf(pair.a)]), { ...paired, difference: minus(paired.difference), low: minus(paired.high), high: minus(paired.low) });
     }
+    const choice = vm.h("div.controls", {}, vm.metricSelect(metrics, metric, "Score"));
+    const basis = `${vm.meanUnit(metric)}, over the prompts that both have; p of a sign-flip test, Holm-corrected over the pairs of this score.`;
+    if (board.rows.length > MOST_MODELS) return [vm.h("h3", {}, "Neighbours"), choice, vm.h("p.prose.muted", {}, `Mean of the first model less that of the second, ${basis}`), pairList(board, pairs, metric)];
     const names = board.rows.map((row) => row.model), info = vm.columnInfo(metric);
     const most = Math.max(...[...differences.values()].map((pair) => Math.abs(pair.difference ?? 0)), 1e-9);
     const cell = (/** @type {string} */ row, /** @type {string} */ column) => {
@@ -164,12 +168,24 @@
     };
     return [
       vm.h("h3", {}, "Every two models"),
-      vm.h("div.controls", {}, vm.metricSelect(metrics, metric, "Score")),
-      vm.h("p.prose.muted", {}, `Mean of the row's model less that of the column's, ${vm.meanUnit(metric)}, over the prompts that both have; p of a sign-flip test, Holm-corrected over the pairs of this score. Bold: p < ${LEVEL}; tinted: the row's model is better.`),
+      choice,
+      vm.h("p.prose.muted", {}, `Mean of the row's model less that of the column's, ${basis} Bold: p < ${LEVEL}; tinted: the row's model is better.`),
       vm.wide(`Every two models, ${board.label}`, vm.h("table.numbers.pairs", {},
         vm.h("thead", {}, vm.h("tr", {}, vm.h("th.first", { scope: "col" }, info.label), names.map((name) => vm.h("th.n.name", { scope: "col" }, name)))),
         vm.h("tbody", {}, names.map((row) => vm.h("tr", {}, vm.h("th.first", { scope: "row" }, row), names.map((column) => cell(row, column))))))),
     ];
+  }
+
+  /** @param {Board} board @param {ModelPair[]} pairs @param {string} metric */
+  function pairList(board, pairs, metric) {
+    const rows = pairs.map((pair) => {
+      const { difference, low, high, p, p_holm: holm, prompts } = pair.metrics[metric];
+      return vm.h("tr", {}, vm.h("th.first", { scope: "row" }, modelOf(pair.a)), vm.h("td.name", {}, modelOf(pair.b)),
+        vm.h("td.n", {}, vm.signed(difference), low === null ? null : ` [${vm.signed(low)}, ${vm.signed(high)}]`), vm.h("td.n", {}, vm.pValue(holm ?? p)), vm.h("td.n", {}, String(prompts)));
+    });
+    return vm.wide(`Neighbours, ${board.label}`, vm.h("table.numbers.pairs", {},
+      vm.h("thead", {}, vm.h("tr", {}, vm.h("th.first", { scope: "col" }, "First"), vm.h("th", { scope: "col" }, "Second"), ["Difference", "p (Holm)", "Prompts"].map((head) => vm.h("th.n", { scope: "col" }, head)))),
+      vm.h("tbody", {}, rows)));
   }
 
   /** @param {number | null} value */
