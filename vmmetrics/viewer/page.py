@@ -9,12 +9,12 @@ from importlib.resources import files
 from typing import Any
 
 SCRIPTS = (
-    "core.js", "data.js", "state.js", "filter.js", "filters.js", "gallery.js", "tables.js", "leaderboard.js", "distributions.js",
+    "core.js", "data.js", "state.js", "filter.js", "filters.js", "numbers.js", "leaderboard.js", "gallery.js", "distributions.js",
     "player.js", "transport.js", "overlay.js", "timeline.js", "clip.js", "compare.js", "changes.js", "groups.js", "about.js", "main.js",
 )  # fmt: skip
 """In the order in which they are run."""
 STYLES = (
-    "_vendor/uPlot.min.css", "style.css", "filters.css", "gallery.css", "tables.css", "leaderboard.css", "distributions.css", "player.css",
+    "_vendor/uPlot.min.css", "style.css", "filters.css", "gallery.css", "numbers.css", "leaderboard.css", "distributions.css", "player.css",
     "timeline.css", "clip.css", "compare.css", "changes.css", "groups.css", "about.css",
 )  # fmt: skip
 VENDORED = "_vendor/uPlot.iife.min.js"

@@ -82,7 +82,7 @@
   vm.views.push({
     key: "about", title: "About", available: () => true,
     open: (root) => {
-      root.append(vm.h("div.tables", {}, provenance(), runs(), scores(),
+      root.append(vm.h("div.tables-of-numbers", {}, provenance(), runs(), scores(),
         vm.h("h2", {}, "Keys"), table("Keys", ["Key", "What it does"], KEYS),
         vm.h("h2", {}, "Licences"),
         vm.h("p.prose", {}, "Time series are drawn by uPlot, © 2022 Leon Sorokin, MIT licence, which this page includes: permission is granted to use, copy, modify and distribute it, with this notice, without warranty. The rest is part of vmmetrics, under its licence."),

@@ -281,7 +281,7 @@
       for (const shown of [0, 1]) {
         context.globalAlpha = shown ? (every > 1 ? 0.5 : 0.75) : 0.12;
         for (let at = 0; at < rows.length; at += every) {
-          if ((!visible || visible[rows[at]]) !== !!shown) continue;
+          if (Number(!visible || visible[rows[at]] === 1) !== shown) continue;
           const x = this.x(values[at]), y = this.y(place, rows[at]);
           if (size < 4) context.fillRect(x - size / 2, y - size / 2, size, size);
           else {
@@ -315,10 +315,11 @@
     key: "distributions", title: "Distributions", available: () => vm.data.n > 0 && vm.data.index.metrics.length > 0,
     open: (root) => {
       const charts = panels().map((panel) => new Chart(panel));
-      const filter = vm.filterBar?.(), count = vm.h("p.muted", { "aria-live": "polite" });
-      root.append(vm.h("div.tables", {}, filter?.root ?? filter,
+      const bar = vm.filterBar?.(), count = vm.h("p", { role: "status" });
+      const content = vm.h("div", {}, vm.h("h2", {}, "Scores of clips"),
         vm.h("p.prose.muted", {}, "Every dot is a clip: click it to open the clip. Drag along an axis to filter by that score; clips that the filter leaves out are faint. Line: first to third quartile of all clips; upright: median."),
-        count, charts.length ? vm.h("div.distributions", {}, charts.map((chart) => chart.root)) : vm.h("p.empty", {}, "No clip has a score.")));
+        count, charts.length ? vm.h("div.distributions", {}, charts.map((chart) => chart.root)) : vm.h("p.empty", {}, "No clip has a score."));
+      root.append(bar ? vm.h("div.with-filters", {}, bar, content) : content);
       const sizes = new ResizeObserver(() => { for (const chart of charts) chart.resize(Math.floor(chart.canvas.parentElement.clientWidth)); });
       for (const chart of charts) sizes.observe(chart.canvas.parentElement);
       const update = () => {

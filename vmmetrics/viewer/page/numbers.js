@@ -155,7 +155,7 @@
     const focus = root.contains(document.activeElement) ? /** @type {any} */ (document.activeElement)?.dataset.key : null;
     const open = new Set(keyed("details[open][data-key]").map((node) => node.dataset.key));
     const scrolled = new Map(keyed(".wide[data-key]").map((node) => [node.dataset.key, node.scrollLeft]));
-    root.replaceChildren(vm.h("div.tables", {}, children));
+    root.replaceChildren(vm.h("div.tables-of-numbers", {}, children));
     for (const node of keyed("[data-key]")) {
       if (open.has(node.dataset.key)) node.open = true;
       if (scrolled.has(node.dataset.key)) node.scrollLeft = scrolled.get(node.dataset.key);
