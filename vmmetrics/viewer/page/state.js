@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const TEXTS = /** @type {const} */ (["view", "q", "where", "sort", "clip", "metric", "a", "b", "pair"]);
+  const TEXTS = /** @type {const} */ (["view", "q", "where", "sort", "clip", "metric", "a", "b", "pair", "order", "wipe"]);
   /** @type {Set<(state: State) => void>} */
   const listeners = new Set();
   const LAYERS = ["boxes", "masks", "tracks", "skeletons"];
@@ -10,7 +10,7 @@
   /** @returns {State} */
   const fresh = () => ({
     view: "", q: "", where: "", facets: {}, ranges: {}, sort: "", desc: false, clip: "", frame: 0,
-    layers: [...LAYERS], metric: "", a: "", b: "", pair: "",
+    layers: [...LAYERS], metric: "", a: "", b: "", pair: "", order: "", wipe: "",
   });
 
   /** @param {string} hash @returns {State} Anything that cannot be read is left out. */

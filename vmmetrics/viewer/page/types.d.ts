@@ -273,6 +273,10 @@ interface State {
   b: string;
   /** Positions of pair or change in view, where a view has its own paging. */
   pair: string;
+  /** Order of the pairs of a comparison: "" for the largest loss of b first, "gains" for its largest gain. */
+  order: string;
+  /** Line between two clips that lie over one another, in percent from the left; "" for side by side. */
+  wipe: string;
 }
 
 /** A place that a media element can be loaded from, or the reason why there is none. */
