@@ -4,7 +4,7 @@
 (() => {
   const PER_PAGE = 50;
   const HISTOGRAM = { width: 480, height: 132, top: 8, foot: 36, edge: 28 };
-  const HALF_BINS = 10; // on either side of zero
+  const HALF_BINS = 10; // on either side of the one around zero
   const BAR = 72; // px
 
   /** @typedef {{ key: string, run: number, model: string, rows: number[], label: string }} Side */
@@ -131,22 +131,23 @@
     histogram({ a, b, metric, shown }) {
       const differences = shown.map((pair) => vm.pairDifference(metric.key, pair)).filter((difference) => !Number.isNaN(difference));
       if (!differences.length) return null;
-      const { width, height, top, foot, edge } = HISTOGRAM, most = Math.max(...differences.map(Math.abs)) || 1;
-      const bins = new Array(2 * HALF_BINS).fill(0), size = most / HALF_BINS;
-      for (const difference of differences) bins[Math.min(2 * HALF_BINS - 1, Math.max(0, Math.floor((difference + most) / size)))] += 1;
+      const { height, top, foot, edge } = HISTOGRAM, width = Math.min(HISTOGRAM.width, this.body.clientWidth || HISTOGRAM.width);
+      const most = Math.max(...differences.map(Math.abs)) || 1, size = most / HALF_BINS;
+      const bins = new Array(2 * HALF_BINS + 1).fill(0);
+      for (const difference of differences) bins[Math.round(difference / size) + HALF_BINS] += 1;
       const tallest = Math.max(...bins), base = height - foot, bar = (width - 2 * edge) / bins.length;
-      const at = (/** @type {number} */ value) => edge + ((value + most) / (2 * most)) * (width - 2 * edge);
+      const at = (/** @type {number} */ value) => edge + (value / size + HALF_BINS + 0.5) * bar;
       const [lower, higher] = [differences.filter((d) => d < 0).length, differences.filter((d) => d > 0).length];
       const summary = `${vm.count(differences.length, "pair")}: B lower in ${lower}, higher in ${higher}, equal in ${differences.length - lower - higher}`;
       const bars = bins.map((count, k) => count > 0 && vm.svg("rect", {
         x: edge + k * bar + 0.5, width: bar - 1, y: base - ((base - top) * count) / tallest, height: ((base - top) * count) / tallest,
-      }, vm.svg("title", {}, `${vm.signed(k * size - most, 3)} to ${vm.signed((k + 1) * size - most, 3)}: ${vm.count(count, "pair")}`)));
+      }, vm.svg("title", {}, `${vm.signed((k - HALF_BINS - 0.5) * size, 3)} to ${vm.signed((k - HALF_BINS + 0.5) * size, 3)}: ${vm.count(count, "pair")}`)));
       const label = (/** @type {number} */ value, /** @type {string} */ anchor) =>
         vm.svg("text", { x: at(value), y: base + 14, "text-anchor": anchor, text: value ? vm.signed(value, 3) : "0" });
-      const plot = vm.svg("svg.differences", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Differences of ${metric.label}. ${summary}`, "--colour": vm.colour(metric.key) },
+      const plot = vm.svg("svg.differences", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `Differences of ${metric.label}. ${summary}`, "--colour": vm.colour(metric.key) },
         bars, vm.svg("line.zero", { x1: at(0), x2: at(0), y1: top, y2: base + 3 }), vm.svg("line.base", { x1: edge, x2: width - edge, y1: base, y2: base }),
         label(-most, "start"), label(0, "middle"), label(most, "end"),
-        vm.svg("text", { x: 2, y: top + 10, text: tallest }), vm.svg("text", { x: width / 2, y: height - 6, "text-anchor": "middle", text: `${metric.label} of B less that of A` }));
+        vm.svg("text", { x: 0, y: top + 10, text: vm.count(tallest, "pair") }), vm.svg("text", { x: width / 2, y: height - 6, "text-anchor": "middle", text: `${metric.label} of B less that of A` }));
       return vm.h("figure.compare-plot", {}, plot, vm.h("figcaption.small.muted", { text: `${summary}. A is ${a.label}, B is ${b.label}.` }));
     }
 
@@ -159,8 +160,12 @@
       const pages = Math.ceil(shown.length / PER_PAGE), page = Math.min(pages - 1, Math.max(0, Math.trunc(Number(state.pair)) || 0));
       const rows = shown.slice(page * PER_PAGE, (page + 1) * PER_PAGE);
       const most = shown.reduce((largest, pair) => Math.max(largest, Math.abs(vm.pairDifference(metric.key, pair)) || 0), 0) || 1;
-      const order = vm.h("button", { type: "button", "data-key": "order", text: gains ? "Largest gain of B first" : "Largest loss of B first",
-        title: "Turn the order round", onclick: () => vm.go({ order: gains ? "" : "gains", pair: "" }) });
+      /** @type {Map<string, number>} */
+      const clips = new Map();
+      for (const { key } of shown) clips.set(key, (clips.get(key) ?? 0) + 1);
+      const order = vm.h("select", { "aria-label": "Order", "data-key": "order", onchange: () => vm.go({ order: order.value, pair: "" }) },
+        vm.h("option", { value: "", text: "Largest loss of B first" }), vm.h("option", { value: "gains", text: "Largest gain of B first" }));
+      order.value = gains ? "gains" : "";
       const turn = (/** @type {string} */ text, /** @type {number} */ to) => vm.h("button", { type: "button", text, "data-key": text,
         disabled: to < 0 || to >= pages, onclick: () => vm.go({ pair: to ? String(to) : "" }) });
       const paging = pages > 1 && vm.h("span.paging", {}, turn("Previous page", page - 1),
@@ -170,12 +175,12 @@
       return [
         vm.h("div.pair-tools", {}, order, vm.h("span.muted", { text: count }), paging),
         vm.h("div.wide", { tabindex: 0, role: "region", "aria-label": "Pairs" }, vm.h("table.pairs", {}, vm.h("thead", {}, vm.h("tr", {}, heads)),
-          vm.h("tbody", {}, rows.map((pair) => this.row(now, pair, most))))),
+          vm.h("tbody", {}, rows.map((pair) => this.row(now, pair, most, (clips.get(pair.key) ?? 0) > 1))))),
       ];
     }
 
-    /** @param {Comparison} now @param {Pair} pair @param {number} most Largest difference. */
-    row(now, pair, most) {
+    /** @param {Comparison} now @param {Pair} pair @param {number} most Largest difference. @param {boolean} several Of one prompt. */
+    row(now, pair, most, several) {
       const { metric } = now, { a, b } = pair, scores = vm.data.scores(metric.key), difference = vm.pairDifference(metric.key, pair);
       const whole = a >= 0 && b >= 0, row = a >= 0 ? a : b;
       const href = whole ? vm.link({ ...this.chosen(now), clip: idOf(a), frame: 0 }) : vm.link({ view: "clip", clip: idOf(row), frame: 0 });
@@ -183,19 +188,25 @@
         const src = side >= 0 && vm.data.poster(side);
         return src ? vm.h("img", { src, alt: "", loading: "lazy" }) : vm.h("span.no-poster");
       });
-      const several = vm.data.index.clips.prompt[row] >= 0 && vm.h("span.small.muted", { text: vm.data.name(row), title: vm.data.name(row) });
+      const name = several && vm.h("span.small.muted", { text: vm.data.name(row), title: vm.data.name(row) });
       const why = [[a, "A"], [b, "B"]].flatMap(([side, letter]) => {
         if (/** @type {number} */ (side) < 0) return [`${letter} has no clip`];
         const { reason } = vm.data.missing(metric.key, /** @type {number} */ (side));
         return reason ? [`${letter} missing: ${reason}`] : [];
       });
-      const size = (Math.abs(difference) / most) * (BAR / 2), middle = BAR / 2;
-      const bar = vm.svg("svg.bar", { width: BAR, height: 12, viewBox: `0 0 ${BAR} 12`, "aria-hidden": "true", "--colour": vm.colour(metric.key) },
-        vm.svg("rect", { x: difference < 0 ? middle - size : middle, width: size, y: 1, height: 10 }), vm.svg("line.zero", { x1: middle, x2: middle, y1: 0, y2: 12 }));
+      const shown = Number.isNaN(difference) ? vm.h("span.small.muted", { text: why.join("; ") })
+        : vm.h("span.difference", {}, vm.h("span.n", { text: vm.signed(difference, 3) }), this.bar(metric.key, difference / most));
       const score = (/** @type {number} */ side) => vm.h("td.n", { text: side < 0 ? "–" : vm.score(scores[side]) });
       return vm.h("tr", {},
-        vm.h("td", {}, vm.h("a.pair-link", { href, title: pair.key }, vm.h("span.posters", { "aria-hidden": "true" }, posters), vm.h("span.words", {}, vm.h("span.prompt", { text: pair.key }), several))),
-        score(a), score(b), vm.h("td", {}, Number.isNaN(difference) ? vm.h("span.small.muted", { text: why.join("; ") }) : vm.h("span.difference", {}, vm.h("span.n", { text: vm.signed(difference, 3) }), bar)));
+        vm.h("td", {}, vm.h("a.pair-link", { href, title: pair.key }, vm.h("span.posters", { "aria-hidden": "true" }, posters), vm.h("span.words", {}, vm.h("span.prompt", { text: pair.key }), name))),
+        score(a), score(b), vm.h("td", {}, shown));
+    }
+
+    /** @param {string} metric @param {number} share Of the largest difference, with its sign. */
+    bar(metric, share) {
+      const middle = BAR / 2, size = Math.abs(share) * middle;
+      return vm.svg("svg.bar", { width: BAR, height: 12, viewBox: `0 0 ${BAR} 12`, "aria-hidden": "true", "--colour": vm.colour(metric) },
+        vm.svg("rect", { x: share < 0 ? middle - size : middle, width: size, y: 1, height: 10 }), vm.svg("line.zero", { x1: middle, x2: middle, y1: 0, y2: 12 }));
     }
 
     close() { this.pair?.destroy(); }
