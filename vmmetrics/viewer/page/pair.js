@@ -99,12 +99,13 @@
         });
         const section = vm.h("section.duet-lane", { "aria-label": `Events of ${this.sides[k].label}` }, vm.h("h3", {}, nameOf(this.sides[k], "AB"[k])));
         const whole = details[k].events.filter((/** @type {ClipEvent} */ event) => !event.frames.length);
-        const timeline = vm.timeline?.(both, { ...details[k], series: {} }, (/** @type {ClipEvent} */ event) => {
+        const timeline = vm.timeline(both, { ...details[k], series: {} }, (/** @type {ClipEvent} */ event) => {
           this.duet.pause();
           this.seekFrom(k, event.frames[0][0]);
         });
-        if (timeline) { this.timelines.push(timeline); section.append(timeline.root); }
-        if (whole.length) section.append(vm.h("ul.small", {}, whole.map((/** @type {ClipEvent} */ event) => vm.h("li", { text: vm.eventText?.(event) }))));
+        this.timelines.push(timeline);
+        section.append(timeline.root);
+        if (whole.length) section.append(vm.h("ul.small", {}, whole.map((/** @type {ClipEvent} */ event) => vm.h("li", { text: vm.eventText(event) }))));
         this.lanes.append(section);
       }
     }
@@ -120,14 +121,14 @@
       clearTimeout(this.timer);
       this.timer = setTimeout(() => {
         const { frame } = this.players[0];
-        if (!this.closed && !this.duet.playing && frame !== vm.state.frame) vm.go({ frame }, { replace: true });
+        if (!this.closed && !this.duet.playing && frame !== vm.state.frame) vm.go({ frame, exact: true }, { replace: true });
       }, PAUSE);
     }
 
     async copy() {
       this.duet.pause();
       clearTimeout(this.timer);
-      vm.go({ frame: this.players[0].frame }, { replace: true });
+      vm.go({ frame: this.players[0].frame, exact: true }, { replace: true });
       try {
         await navigator.clipboard.writeText(location.href);
         this.status.textContent = "Link copied";

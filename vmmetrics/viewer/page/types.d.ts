@@ -277,6 +277,8 @@ interface State {
   order: string;
   /** Line between two clips that lie over one another, in percent from the left; "" for side by side. */
   wipe: string;
+  /** True where `frame` is meant even if it is 0; without it a clip opens at its most costly event. */
+  exact?: boolean;
 }
 
 /** A place that a media element can be loaded from, or the reason why there is none. */
