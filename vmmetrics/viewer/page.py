@@ -15,7 +15,8 @@ from vmmetrics.viewer.texts import legible
 SCRIPTS = (
     "core.js", "data.js", "state.js", "expression.js", "filter.js", "filters.js", "virtual.js", "tile.js", "table.js",
     "numbers.js", "leaderboard.js", "gallery.js", "distributions.js", "player.js", "transport.js", "overlay.js",
-    "timeline.js", "clip.js", "pairs.js", "duet.js", "compare.js", "changes.js", "groups.js", "about.js", "main.js",
+    "timeline.js", "clip.js", "matching.js", "duet.js", "pair.js", "compare.js", "changes.js", "groups.js", "about.js",
+    "main.js",
 )  # fmt: skip
 """In the order in which they are run."""
 STYLES = (
