@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.viewer.conftest import OpenReport
-from tests.viewer.made_run import FPS, PROMPTS, MadeClip, number_in, write_run
+from tests.viewer.made_run import PROMPTS, MadeClip, number_in, write_run
 from vmmetrics.viewer.report import write_report
 
 pytestmark = pytest.mark.browser
@@ -104,7 +104,7 @@ def test_runs_scored_otherwise_are_compared_with_a_warning(open_report: OpenRepo
     page = open_report("view=compare", folder=write_report(runs, tmp_path / "out").path.parent)
     page.evaluate("vm.go({ metric: 'mss', a: '1/vmbench/x', b: '0/embedded/x' })")
     assert listed(page) == [("a dog", "0.750", "0.500", "−0.250")]
-    assert "Not comparable" in page.locator(".note").inner_text()
+    assert "Not comparable" in page.locator(".compare-head .note").inner_text()
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_change_between_runs_is_after_less_before(open_report: OpenReport) -> 
     page.evaluate("vm.go({ a: '1/second/alpha', b: '0/first/alpha' })")
     assert "−10.00 [−11.00, −9.00] points" in page.locator(".verdict").inner_text()
     page.evaluate("vm.data.index.changes[0].refused = 'the weights differ'; vm.go({ metric: 'cas' })")
-    assert "the weights differ" in page.locator(".note").inner_text()
+    assert "the weights differ" in page.locator(".compare-head .note").inner_text()
 
 
 def test_both_clips_stay_at_the_same_time(open_report: OpenReport) -> None:
@@ -159,27 +159,27 @@ def test_both_clips_stay_at_the_same_time(open_report: OpenReport) -> None:
             assert frames_of(page) == (min(shown, last_a), shown)
 
 
-def test_clips_of_other_rates_are_within_half_a_frame(open_report: OpenReport, report: Path) -> None:
-    page = open_report(PAIR)
-    settled(page)
-    times = page.evaluate(
+def test_clips_of_other_rates_are_within_half_a_frame(open_report: OpenReport) -> None:
+    times = open_report("view=compare").evaluate(
         """async () => {
-          const names = ["first/alpha/0-a-dog-runs.mp4", "first/beta/0-a-dog-runs.webm"];
-          const [a, b] = names.map(name => vm.player(vm.data.find(name)));
-          b.times = b.times.map(seconds => seconds * 0.7); // as if at 11.4 frames a second
-          b.seek = async frame => { b.frame = b.clamp(frame); };
-          a.seek = async frame => { a.frame = a.clamp(frame); };
+          const made = (frames, rate) => ({
+            frames, frame: 0, root: document.createElement("div"), onFrame: () => () => {}, destroy() {},
+            timeOf: frame => frame / rate,
+            frameAt: seconds => Math.min(frames - 1, Math.max(0, Math.round(seconds * rate))),
+            async seek(frame) { this.frame = frame; },
+          });
+          const [a, b] = [made(33, 16), made(16, 11)];
           const duet = vm.duet(a, b), times = [];
           for (let step = 0; step < 60; step++) {
-            await duet.seek((step * 7) % duet.frames);
-            times.push([a.timeOf(a.frame), b.timeOf(b.frame)]);
+            await duet.seek((step * 7) % 33);
+            times.push([a.frame, a.timeOf(a.frame), b.timeOf(b.frame)]);
           }
-          duet.destroy();
           return times;
         }"""
     )
-    assert len({a for a, _ in times}) == 12
-    assert all(abs(a - b) <= 0.5 / FPS for a, b in times)  # A leads; B has a frame at least every 1 / 11.4 s
+    assert {frame for frame, *_ in times} == set(range(33))
+    end = 15 / 11  # of B, which holds its last frame from there on
+    assert all(abs(min(a, end) - b) <= 0.5 / 11 + 1e-9 for _, a, b in times)
 
 
 def test_playing_moves_both_and_ends_both(open_report: OpenReport) -> None:
@@ -236,3 +236,29 @@ def test_swapping_and_the_next_pair(open_report: OpenReport) -> None:
     page.wait_for_function("before => document.querySelector('.pair-prompt').innerText !== before", arg=before)
     page.keyboard.press("k")
     page.wait_for_function("before => document.querySelector('.pair-prompt').innerText === before", arg=before)
+
+
+def test_ten_thousand_pairs_are_listed_by_pages(open_report: OpenReport) -> None:
+    page = open_report("view=about")
+    page.evaluate(
+        """() => {
+          const { index } = vm.data, rows = [...Array(20000).keys()], of = value => rows.map(() => value);
+          const clips = {
+            name: rows.map(row => `${row % 2 ? "beta" : "alpha"}/${row >> 1}.mp4`), run: of(0), model: rows.map(row => row % 2),
+            prompt: rows.map(row => row >> 1), frames: of(8), fps: of(8), failed: of(-1), events: of([]), media: of(-1),
+            poster: of(0), overlay: of(0), missing: {}, tags: {},
+            scores: { mss: rows.map(row => row % 2 ? (row >> 1) * 7919 % 10000 / 10000 : 0.5) },
+          };
+          const prompts = rows.slice(0, 10000).map(number => `prompt ${number}`);
+          vmReport.index({ ...index, models: ["alpha", "beta"], tags: [], pairs: [], changes: [], clips, prompts });
+          vm.go({ view: "compare", metric: "mss", a: "0/alpha", b: "0/beta" });
+        }"""
+    )
+    losses = [("prompt 0", "0.500", "0.000", "−0.500")]  # 7919 k = d modulo 10,000 has one answer k for every d
+    losses += [(f"prompt {pow(7919, -1, 10000) * d % 10000}", "0.500", f"{d / 1e4:.3f}", "") for d in range(1, 100)]
+    assert [row[0] for row in listed(page)] == [row[0] for row in losses[:50]]
+    assert listed(page)[0] == losses[0]
+    assert "10,000 pairs" in page.locator(".pair-tools").inner_text()
+    page.get_by_role("button", name="Next page").click()
+    assert [row[0] for row in listed(page)] == [row[0] for row in losses[50:]]
+    assert page.evaluate("vm.state.pair") == "1"
