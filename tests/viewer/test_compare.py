@@ -19,7 +19,7 @@ PAIR = f"{SIDES}&metric=mss&clip=first%2Falpha%2F0-a-dog-runs.mp4"
 
 def listed(page: Any) -> list[tuple[str, str, str, str]]:
     """Return the pairs of the list: prompt, scores of A and B, difference or reason."""
-    rows = page.locator("table.pairs tbody tr")
+    rows = page.locator("table.compare-pairs tbody tr")
     return [
         (row.locator(".prompt").inner_text(), *(cell.inner_text().strip() for cell in row.locator("td").all()[1:]))
         for row in rows.all()
@@ -80,6 +80,7 @@ def test_several_clips_of_a_prompt_are_paired_in_order_of_name(
         ("only a", "0.200", "–", "B has no clip"),
         ("only b", "–", "0.200", "A has no clip"),
     ]
+    assert "3 pairs, 2 clips of one side alone" in page.locator(".pair-tools").inner_text()
     # the clips of a prompt count once: the mean of -0.175 and -0.3, with the report's test and without it
     assert "−23.75 [−30.00, −17.50] points" in page.locator(".verdict").inner_text()
     page.evaluate("vm.data.index.pairs = []; vm.go({ order: '', q: ' ' })")
@@ -244,9 +245,10 @@ def test_ten_thousand_pairs_are_listed_by_pages(open_report: OpenReport) -> None
         """() => {
           const { index } = vm.data, rows = [...Array(20000).keys()], of = value => rows.map(() => value);
           const clips = {
-            name: rows.map(row => `${row % 2 ? "beta" : "alpha"}/${row >> 1}.mp4`), run: of(0), model: rows.map(row => row % 2),
-            prompt: rows.map(row => row >> 1), frames: of(8), fps: of(8), failed: of(-1), events: of([]), media: of(-1),
-            poster: of(0), overlay: of(0), missing: {}, tags: {},
+            name: rows.map(row => `${row % 2 ? "beta" : "alpha"}/${row >> 1}.mp4`), run: of(0),
+            model: rows.map(row => row % 2), prompt: rows.map(row => row >> 1), frames: of(8), fps: of(8),
+            failed: of(-1), events: of([]),
+            media: of(-1), poster: of(0), overlay: of(0), missing: {}, tags: {},
             scores: { mss: rows.map(row => row % 2 ? (row >> 1) * 7919 % 10000 / 10000 : 0.5) },
           };
           const prompts = rows.slice(0, 10000).map(number => `prompt ${number}`);
