@@ -56,7 +56,7 @@ def shown(text: str) -> str:
 
 
 @pytest.mark.browser
-@settings(max_examples=6, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=4, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=TEXTS)
 def test_texts_are_shown_as_text(
     texts: list[str], open_report: OpenReport, tmp_path_factory: pytest.TempPathFactory
