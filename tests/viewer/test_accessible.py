@@ -57,7 +57,7 @@ def each_view(page: Any) -> Iterator[str]:
 
 
 def test_axe_finds_nothing_serious(open_report: OpenReport, npm: Path) -> None:
-    page, found = open_report(), []
+    page, serious = open_report(), []
     page.evaluate((npm / "axe-core" / "axe.min.js").read_text("utf-8"))
     for view in each_view(page):
         for width, scheme in SCREENS:
@@ -67,8 +67,8 @@ def test_axe_finds_nothing_serious(open_report: OpenReport, npm: Path) -> None:
             for violation in results["violations"]:
                 if violation["impact"] in ("serious", "critical"):
                     nodes = [f"{node['target']}: {node['failureSummary']}" for node in violation["nodes"][:3]]
-                    found.append(f"{view} {width} {scheme}: {violation['id']}: {nodes}")
-    assert not found, "\n".join(found)
+                    serious.append(f"{view} {width} {scheme}: {violation['id']}: {nodes}")
+    assert not serious, "\n".join(serious)
 
 
 @pytest.mark.parametrize("width", [1280, 400])
@@ -80,8 +80,8 @@ def test_the_page_is_no_wider_than_the_screen(open_report: OpenReport, width: in
 
 def test_what_the_mouse_can_use_the_keyboard_can(open_report: OpenReport) -> None:
     page = open_report()
-    found = {view: page.evaluate(MOUSE_ONLY) for view in each_view(page)}
-    assert found == {view: [] for view in found}
+    mouse_only = {view: page.evaluate(MOUSE_ONLY) for view in each_view(page)}
+    assert mouse_only == {view: [] for view in mouse_only}
 
 
 def test_the_focus_is_seen_at_every_stop(open_report: OpenReport) -> None:
