@@ -19,11 +19,11 @@ PAIR = f"{SIDES}&metric=mss&clip=first%2Falpha%2F0-a-dog-runs.mp4"
 
 def listed(page: Any) -> list[tuple[str, str, str, str]]:
     """Return the pairs of the list: prompt, scores of A and B, difference or reason."""
-    rows = page.locator("table.compare-pairs tbody tr")
-    return [
-        (row.locator(".prompt").inner_text(), *(cell.inner_text().strip() for cell in row.locator("td").all()[1:]))
-        for row in rows.all()
-    ]
+    rows = page.evaluate(
+        """() => [...document.querySelectorAll("table.compare-pairs tbody tr")].map(row =>
+          [row.querySelector(".prompt"), ...[...row.cells].slice(1)].map(cell => cell.innerText.trim()))"""
+    )
+    return [tuple(row) for row in rows]
 
 
 def settled(page: Any) -> None:
