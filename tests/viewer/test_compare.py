@@ -57,7 +57,7 @@ def test_pairs_and_differences_are_those_by_hand(open_report: OpenReport) -> Non
 
 
 def seeds_report(folder: Path) -> Path:
-    """Return a report of two models with one, two or no clips of a prompt; a lower ``jerk`` is better."""
+    """Return a report of two models with one, two or no clips of a prompt."""
     scores = {"a/1.mp4": 0.5, "a/2.mp4": 0.9, "a/10.mp4": 0.6, "a/x.mp4": 0.2, "b/1.mp4": 0.1, "b/2.mp4": 0.95}
     scores |= {"b/3.mp4": 0.3, "b/y.mp4": 0.2}
     prompts = {"a/x.mp4": "only a", "b/y.mp4": "only b", "b/1.mp4": " a  dog", "a/10.mp4": "a cat", "b/3.mp4": "a cat"}
@@ -85,6 +85,13 @@ def test_several_clips_of_a_prompt_are_paired_in_order_of_name(
     assert "−23.75 [−30.00, −17.50] points" in page.locator(".verdict").inner_text()
     page.evaluate("vm.data.index.pairs = []; vm.go({ order: '', q: ' ' })")
     assert re.search(r"−0\.23[78], mean over 2 prompts, no test", page.locator(".verdict").inner_text())
+
+
+def test_where_lower_is_better_a_larger_score_is_a_loss(open_report: OpenReport, tmp_path: Path) -> None:
+    page = open_report("view=about", folder=seeds_report(tmp_path))
+    page.evaluate("vm.data.metric('mss').lower_is_better = true; vm.go({ view: 'compare', metric: 'mss' })")
+    assert [row[3] for row in listed(page)[:3]] == ["+0.050", "−0.300", "−0.400"]
+    assert "lower is better" in page.locator(".verdict").inner_text()
 
 
 def test_clips_without_prompts_are_paired_by_name(open_report: OpenReport, tmp_path: Path) -> None:
