@@ -273,6 +273,8 @@ interface State {
   b: string;
   /** Positions of pair or change in view, where a view has its own paging. */
   pair: string;
+  /** True where `frame` is meant even if it is 0; without it a clip opens at its most costly event. */
+  exact?: boolean;
   /** "1" where the gallery is a table of numbers. */
   table: string;
 }
