@@ -61,7 +61,7 @@ def seeds_report(folder: Path) -> Path:
     scores |= {"b/3.mp4": 0.3, "b/y.mp4": 0.2}
     prompts = {"a/x.mp4": "only a", "b/y.mp4": "only b", "b/1.mp4": " a  dog", "a/10.mp4": "a cat", "b/3.mp4": "a cat"}
     clips = [MadeClip(name, name[0], prompts.get(name, "a dog"), {"mss": score}) for name, score in scores.items()]
-    return Path(write_report([write_run(folder / "run", clips)], folder / "out"))
+    return write_report([write_run(folder / "run", clips)], folder / "out").path.parent
 
 
 @pytest.mark.parametrize("order", ["", "gains"])
@@ -86,7 +86,7 @@ def test_several_clips_of_a_prompt_are_paired_in_order_of_name(
 def test_clips_without_prompts_are_paired_by_name(open_report: OpenReport, tmp_path: Path) -> None:
     names = ["a/deep/1.x.mp4", "a/2.mp4", "b/deep/1.x.gif", "b/2", "b/.mp4"]
     clips = [MadeClip(name, name[0], None, {"mss": 0.1 * (k + 1)}) for k, name in enumerate(names)]
-    folder = Path(write_report([write_run(tmp_path / "run", clips)], tmp_path / "out"))
+    folder = write_report([write_run(tmp_path / "run", clips)], tmp_path / "out").path.parent
     page = open_report("view=compare&a=0%2Fa&b=0%2Fb&metric=mss", folder=folder)
     rows = listed(page)
     assert rows[:2] == [("deep/1.x", "0.100", "0.300", "+0.200"), ("2", "0.200", "0.400", "+0.200")]
@@ -98,7 +98,7 @@ def test_runs_scored_otherwise_are_compared_with_a_warning(open_report: OpenRepo
         write_run(tmp_path / name, [MadeClip("x/1.mp4", "x", "a dog", {"mss": score})], preset=name)
         for name, score in (("embedded", 0.5), ("vmbench", 0.75))
     ]
-    page = open_report("view=compare", folder=Path(write_report(runs, tmp_path / "out")))
+    page = open_report("view=compare", folder=write_report(runs, tmp_path / "out")).path.parent
     page.evaluate("vm.data.index.runs.forEach((run, k) => { run.group = k; })")
     page.evaluate("vm.go({ metric: 'mss', a: '1/x', b: '0/x' })")
     assert listed(page) == [("a dog", "0.750", "0.500", "−0.250")]

@@ -3,7 +3,8 @@
 
 (() => {
   const PAUSE = 200; // ms without a new frame after which the URL takes it up
-  const KEY_STEPS = /** @type {Record<string, number>} */ ({ ",": -1, ".": 1, ArrowLeft: -1, ArrowRight: 1 });
+  const LEAP = 10; // frames, with shift
+  const KEY_STEPS = /** @type {Record<string, number>} */ ({ ",": -1, "<": -1, ArrowLeft: -1, ".": 1, ">": 1, ArrowRight: 1 });
   const SAME_SHAPE = 0.01; // of the ratio of width and height
 
   /** @typedef {{ key: string, run: number, model: string, rows: number[], label: string }} Side */
@@ -45,6 +46,9 @@
       for (const [k, player] of this.players.entries()) player.onFrame((/** @type {number} */ frame) => {
         titles[k].lastChild.textContent = `frame ${frame} of ${player.frames - 1}, ${vm.fixed(player.timeOf(frame), 2)} s`;
         this.note();
+      });
+      this.duet.root.addEventListener("playerchange", () => {
+        if (this.duet.layers.join() !== vm.state.layers.join()) vm.go({ layers: this.duet.layers }, { replace: true });
       });
       this.onKey = (/** @type {KeyboardEvent} */ event) => this.key(event);
       document.addEventListener("keydown", this.onKey);
@@ -139,24 +143,24 @@
       }
     }
 
-    /** @param {KeyboardEvent} event */
+    /** Keys as in the view of a clip. @param {KeyboardEvent} event */
     key(event) {
-      const target = /** @type {Element} */ (event.target);
-      if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, select, textarea, [role=slider]")) return;
-      const { duet } = this, step = KEY_STEPS[event.key];
-      if (event.key === " ") {
-        if (target.closest("button, a")) return;
-        duet.playing ? duet.pause() : duet.play();
-      } else if (step) {
+      const target = /** @type {Element} */ (event.target), { duet, links } = this;
+      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+      if (target.closest("input:not([type=range]), textarea, select")) return;
+      if (event.key === " " && target.closest("button, a, summary")) return;
+      if (event.key.startsWith("Arrow") && target.closest("input, .wide, [role=slider]")) return;
+      const step = KEY_STEPS[event.key], layer = vm.layers[Number(event.key) - 1];
+      if (event.key === " ") duet.playing ? duet.pause() : duet.play();
+      else if (step) {
         duet.pause();
-        duet.seek(duet.frame + step * (event.shiftKey ? 10 : 1));
-      } else if (event.key === "Home" || event.key === "End") {
-        duet.pause();
-        duet.seek(event.key === "Home" ? 0 : duet.frames - 1);
+        duet.seek(duet.frame + step * (event.shiftKey ? LEAP : 1));
       } else if (event.key === "j" || event.key === "k") {
-        const link = event.key === "j" ? this.links.next : this.links.previous;
+        const link = event.key === "j" ? links.next : links.previous;
         if (link) location.hash = link;
-      } else return;
+      } else if (event.key === "l") duet.loop = duet.loop ? null : [0, duet.frames - 1];
+      else if (layer) duet.layers = vm.layers.filter((/** @type {string} */ name) => duet.layers.includes(name) !== (name === layer));
+      else return;
       event.preventDefault();
     }
 
@@ -167,6 +171,7 @@
       for (const [k, button] of this.modes.entries()) button.setAttribute("aria-pressed", String(wiping === (k === 1)));
       if (wiping) this.line.set(Number(state.wipe) || 0);
       this.fitShapes(wiping);
+      if (state.layers.join() !== this.duet.layers.join()) this.duet.layers = state.layers;
       if (!this.duet.playing && state.frame !== this.players[0].frame && state.frame < this.players[0].frames) this.duet.seekA(state.frame);
     }
 
