@@ -15,6 +15,8 @@ from vmmetrics.viewer.boards import rounded
 
 DRAWN_GROUPS = 300
 """Groups up to which the intervals of small ones are drawn; of more, all are in closed form."""
+MOST_OF_MODELS = 2000
+"""Values of a tag times models of a run up to which there are means of each model."""
 _FEW = 100  # scores of a group from which on its intervals are in closed form
 _ANY = 2
 
@@ -36,8 +38,10 @@ def _groups(number: int, run: Run) -> Iterator[tuple[dict[str, Any], Summary, In
     names = [run.model_name(record.model) for record in run.records]
     models, codes = np.unique(np.array(names, object).astype(str), return_inverse=True)
     for tag in summary.tags:
-        for value, rows in summary.by_tag(tag).items():
-            of_models = [(str(model), rows[codes[rows] == code]) for code, model in enumerate(models)]
+        values = summary.by_tag(tag)
+        divided = models if len(values) * len(models) <= MOST_OF_MODELS else ()
+        for value, rows in values.items():
+            of_models = [(str(model), rows[codes[rows] == code]) for code, model in enumerate(divided)]
             everyone = [(None, rows)] if len(models) > 1 else []
             for model, of_model in (*everyone, *of_models):
                 if len(of_model):
