@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from tests.viewer.made_run import FPS, PROMPTS, MadeClip, number_in, write_run
 from vmmetrics.viewer.report import write_report
 
 pytestmark = pytest.mark.browser
-SIDES = "view=compare&a=0%2Falpha&b=0%2Fbeta"
+SIDES = "view=compare&a=0%2Ffirst%2Falpha&b=0%2Ffirst%2Fbeta"
 PAIR = f"{SIDES}&metric=mss&clip=first%2Falpha%2F0-a-dog-runs.mp4"
 
 
@@ -79,8 +80,10 @@ def test_several_clips_of_a_prompt_are_paired_in_order_of_name(
         ("only a", "0.200", "–", "B has no clip"),
         ("only b", "–", "0.200", "A has no clip"),
     ]
-    # the clips of a prompt count once: the mean of -0.175 and -0.3
-    assert "−0.237, mean over 2 prompts, no test" in page.locator(".verdict").inner_text().replace("−0.238", "−0.237")
+    # the clips of a prompt count once: the mean of -0.175 and -0.3, with the report's test and without it
+    assert "−23.75 [−30.00, −17.50] points" in page.locator(".verdict").inner_text()
+    page.evaluate("vm.data.index.pairs = []; vm.go({ order: '', q: ' ' })")
+    assert re.search(r"−0\.23[78], mean over 2 prompts, no test", page.locator(".verdict").inner_text())
 
 
 def test_clips_without_prompts_are_paired_by_name(open_report: OpenReport, tmp_path: Path) -> None:
@@ -89,7 +92,7 @@ def test_clips_without_prompts_are_paired_by_name(open_report: OpenReport, tmp_p
     folder = write_report([write_run(tmp_path / "run", clips)], tmp_path / "out").path.parent
     page = open_report("view=compare&a=0%2Fa&b=0%2Fb&metric=mss", folder=folder)
     rows = listed(page)
-    assert rows[:2] == [("deep/1.x", "0.100", "0.300", "+0.200"), ("2", "0.200", "0.400", "+0.200")]
+    assert rows[:2] == [("2", "0.200", "0.400", "+0.200"), ("deep/1.x", "0.100", "0.300", "+0.200")]
     assert [(row[0], row[3]) for row in rows[2:]] == [(".mp4", "A has no clip")]
 
 
@@ -98,18 +101,20 @@ def test_runs_scored_otherwise_are_compared_with_a_warning(open_report: OpenRepo
         write_run(tmp_path / name, [MadeClip("x/1.mp4", "x", "a dog", {"mss": score})], preset=name)
         for name, score in (("embedded", 0.5), ("vmbench", 0.75))
     ]
-    page = open_report("view=compare", folder=write_report(runs, tmp_path / "out")).path.parent
+    page = open_report("view=compare", folder=write_report(runs, tmp_path / "out").path.parent)
     page.evaluate("vm.data.index.runs.forEach((run, k) => { run.group = k; })")
     page.evaluate("vm.go({ metric: 'mss', a: '1/x', b: '0/x' })")
     assert listed(page) == [("a dog", "0.750", "0.500", "−0.250")]
     assert "Not comparable" in page.locator(".note").inner_text()
 
 
-@pytest.mark.parametrize(("sides", "sign"), [("a=0%2Falpha&b=0%2Fbeta", 1), ("a=0%2Fbeta&b=0%2Falpha", -1)])
+@pytest.mark.parametrize(
+    ("sides", "sign"), [("a=0%2Ffirst%2Falpha&b=0%2Ffirst%2Fbeta", 1), ("a=0%2Ffirst%2Fbeta&b=0%2Ffirst%2Falpha", -1)]
+)
 def test_the_paired_test_is_that_of_the_report(open_report: OpenReport, sides: str, sign: int) -> None:
     page = open_report("view=compare")
     page.evaluate(
-        """() => { vm.data.index.pairs = [{ a: "0/beta", b: "0/alpha", board: 0, metrics: {
+        """() => { vm.data.index.pairs = [{ a: "0/first/beta", b: "0/first/alpha", board: 0, metrics: {
              mss: { difference: 10, low: 7.5, high: 12, p: 0.25, p_holm: 0.5, prompts: 3 } } }]; }"""
     )
     page.evaluate("hash => { location.hash = hash; }", f"view=compare&{sides}&metric=mss")
@@ -123,13 +128,14 @@ def test_a_change_between_runs_is_after_less_before(open_report: OpenReport) -> 
     page = open_report("view=compare")
     page.evaluate(
         """() => {
-          const row = { metric: "mss", model: "alpha", difference: 10, low: 9, high: 11, p: 0.125, p_holm: null, prompts: 4 };
-          vm.data.index.changes = [{ before: 0, after: 1, refused: null, notes: [], paired_by: {}, pairs: [], rows: [row] }];
+          const test = { difference: 10, low: 9, high: 11, p: 0.125, p_holm: null, prompts: 4 };
+          const rows = [{ metric: "mss", model: null, difference: 1 }, { metric: "mss", model: "alpha", ...test }];
+          vm.data.index.changes = [{ before: 0, after: 1, refused: null, rows }];
         }"""
     )
-    page.evaluate("vm.go({ a: '0/alpha', b: '1/alpha', metric: 'mss' })")
+    page.evaluate("vm.go({ a: '0/first/alpha', b: '1/second/alpha', metric: 'mss' })")
     assert "+10.00 [+9.00, +11.00] points, paired test p = 0.125, 4 prompts" in page.locator(".verdict").inner_text()
-    page.evaluate("vm.go({ a: '1/alpha', b: '0/alpha' })")
+    page.evaluate("vm.go({ a: '1/second/alpha', b: '0/first/alpha' })")
     assert "−10.00 [−11.00, −9.00] points" in page.locator(".verdict").inner_text()
     page.evaluate("vm.data.index.changes[0].refused = 'the weights differ'; vm.go({ metric: 'cas' })")
     assert "the weights differ" in page.locator(".note").inner_text()
@@ -219,7 +225,7 @@ def test_swapping_and_the_next_pair(open_report: OpenReport) -> None:
     settled(page)
     page.get_by_role("button", name="Swap sides").click()
     page.wait_for_function(
-        "() => vm.state.a === '0/beta' && document.querySelector('.pair-nav').textContent.includes('pair')"
+        "() => vm.state.a === '0/first/beta' && document.querySelector('.pair-nav').textContent.includes('pair')"
     )
     assert page.locator(".pair-scores tbody tr", has_text="MSS").locator("td").all_inner_texts() == [
         "0.400",

@@ -7,7 +7,7 @@
   const HALF_BINS = 10; // on either side of the one around zero
   const BAR = 72; // px
 
-  /** @typedef {{ key: string, run: number, model: string, rows: number[], label: string }} Side */
+  /** @typedef {{ key: string, run: number, model: string, folder: string, rows: number[], label: string }} Side */
   /** @typedef {{ key: string, a: number, b: number }} Pair */
   /** @typedef {{ a: Side, b: Side, metric: MetricInfo, pairs: Pair[], by: string, shown: Pair[], whole: Pair[], open: number }} Comparison `whole`: those
    * shown whose two clips are there, `open`: the position among them of the one that is open, or -1. */
@@ -21,7 +21,7 @@
     const a = sides.find((side) => side.key === state.a) ?? sides.find((side) => side.rows.includes(row)) ?? sides[0];
     const others = sides.filter((side) => side !== a);
     const b = others.find((side) => side.key === state.b) ?? others.find((side) => side.run === a.run) ??
-      others.find((side) => side.model === a.model) ?? others[0];
+      others.find((side) => side.folder === a.folder) ?? others[0];
     return [a, b];
   }
 
@@ -114,12 +114,13 @@
       if (runs[a.run].group !== runs[b.run].group || refused) {
         const of = (/** @type {Side} */ side) => `${runs[side.run].name}: ${runs[side.run].label || runs[side.run].preset}`;
         parts.push(vm.h("p.note", { role: "alert" }, vm.h("b", { text: "Not comparable. " }),
-          refused ? `${refused}.` : `The runs were scored in different ways (${of(a)}; ${of(b)}), so a difference may come from the scoring.`));
+          refused ? `${refused.replace(/\.$/, "")}.` : `The runs were scored in different ways (${of(a)}; ${of(b)}), so a difference may come from the scoring.`));
       }
       const best = metric.lower_is_better ? "lower is better" : "higher is better";
+      const unit = metric.kind !== "rating" && metric.range?.[0] === 0 && metric.range[1] === 1 ? " points" : "";
       const facts = test
         ? [vm.h("b", { text: `${vm.signed(test.difference, 2)}` }), test.low === null ? "" : ` [${vm.signed(test.low, 2)}, ${vm.signed(test.high, 2)}]`,
-          ` points, paired test p = ${vm.pValue(test.p)}${test.p_holm === null ? "" : ` (${vm.pValue(test.p_holm)} after Holm's correction)`}, ${vm.count(test.prompts, "prompt")}`]
+          `${unit}, paired test p = ${vm.pValue(test.p)}${test.p_holm === null ? "" : ` (${vm.pValue(test.p_holm)} after Holm's correction)`}, ${vm.count(test.prompts, "prompt")}`]
         : mean === null ? ["no pair has both scores"]
         : [vm.h("b", { text: vm.signed(mean, 3) }), `, mean over ${vm.count(prompts, "prompt")}, no test`];
       parts.push(vm.h("p.verdict", {}, `${metric.label}, ${b.label} less ${a.label}: `, facts, vm.h("span.muted", { text: ` (${best})` })));

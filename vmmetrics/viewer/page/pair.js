@@ -7,7 +7,7 @@
   const KEY_STEPS = /** @type {Record<string, number>} */ ({ ",": -1, "<": -1, ArrowLeft: -1, ".": 1, ">": 1, ArrowRight: 1 });
   const SAME_SHAPE = 0.01; // of the ratio of width and height
 
-  /** @typedef {{ key: string, run: number, model: string, rows: number[], label: string }} Side */
+  /** @typedef {{ key: string, run: number, model: string, folder: string, rows: number[], label: string }} Side */
   /** @typedef {{ key: string, a: number, b: number }} Pair */
 
   /** @param {Side} side @param {string} letter @returns {any} "A alpha" */
@@ -152,10 +152,8 @@
       if (event.key.startsWith("Arrow") && target.closest("input, .wide, [role=slider]")) return;
       const step = KEY_STEPS[event.key], layer = vm.layers[Number(event.key) - 1];
       if (event.key === " ") duet.playing ? duet.pause() : duet.play();
-      else if (step) {
-        duet.pause();
-        duet.seek(duet.frame + step * (event.shiftKey ? LEAP : 1));
-      } else if (event.key === "j" || event.key === "k") {
+      else if (step) duet.step(step * (event.shiftKey ? LEAP : 1));
+      else if (event.key === "j" || event.key === "k") {
         const link = event.key === "j" ? links.next : links.previous;
         if (link) location.hash = link;
       } else if (event.key === "l") duet.loop = duet.loop ? null : [0, duet.frames - 1];
