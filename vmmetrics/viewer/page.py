@@ -15,12 +15,12 @@ from vmmetrics.viewer.texts import legible
 SCRIPTS = (
     "core.js", "data.js", "state.js", "expression.js", "filter.js", "filters.js", "virtual.js", "tile.js", "table.js",
     "gallery.js", "leaderboard.js", "distributions.js", "player.js", "transport.js", "overlay.js", "timeline.js", "clip.js",
-    "compare.js", "changes.js", "groups.js", "about.js", "main.js",
+    "matching.js", "duet.js", "pair.js", "compare.js", "changes.js", "groups.js", "about.js", "main.js",
 )  # fmt: skip
 """In the order in which they are run."""
 STYLES = (
-    "_vendor/uPlot.min.css", "style.css", "filters.css", "gallery.css", "leaderboard.css", "distributions.css", "player.css",
-    "timeline.css", "clip.css", "compare.css", "changes.css", "groups.css", "about.css",
+    "_vendor/uPlot.min.css", "style.css", "filters.css", "gallery.css", "leaderboard.css", "distributions.css",
+    "player.css", "timeline.css", "clip.css", "compare.css", "changes.css", "groups.css", "about.css",
 )  # fmt: skip
 VENDORED = "_vendor/uPlot.iife.min.js"
 MARK = '<meta name="generator" content="vmmetrics report">'
@@ -34,10 +34,10 @@ _ESCAPED = "<>&\u2028\u2029"
 
 
 def to_script(value: Any) -> str:
-    """Return JSON that may stand in a script element; bytes that are no text become escapes.
+    r"""Return JSON that may stand in a script element; bytes that are no text become escapes.
 
     >>> to_script({"clip": "</script>"})
-    '{"clip":"\\\\u003c/script\\\\u003e"}'
+    '{"clip":"\\u003c/script\\u003e"}'
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     try:
