@@ -86,7 +86,7 @@
       this.from = this.field("from", 0);
       this.to = this.field("to", 1);
       this.clear = vm.h("button.small", { onclick: () => this.setRange(null) }, "Clear");
-      const better = info.kind === "rating" ? "human rating" : info.low_is_fault ? (info.lower_is_better ? "lower is better" : "higher is better") : "an amount, not a merit";
+      const better = info.low_is_fault ? (info.lower_is_better ? "lower is better" : "higher is better") : "an amount, not a merit";
       this.root = vm.h("section.distribution", { "--colour": vm.colour(info.key), "data-metric": info.key },
         vm.h("h3", {}, vm.h("span.swatch", { "aria-hidden": "true" }), info.label, vm.h("span.muted.small.of", {}, ` ${info.title}, ${vm.scoreUnit(info.key)}, ${better}`)),
         vm.h("div.strips", {}, this.canvas, this.names), this.axis, this.readout,

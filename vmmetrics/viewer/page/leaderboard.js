@@ -92,17 +92,17 @@
         vm.h("div.small.muted.title", {}, info.title), info.lower_is_better ? vm.h("div.small", {}, "lower is better") : null,
         vm.h("div.small.muted.scale-ends", {}, vm.h("span", {}, vm.fixed(low, 0)), vm.h("span", {}, vm.fixed(high, high - low < 5 ? 1 : 0))),
       ];
-      return vm.sortHeader(metric, { text: [vm.h("span.swatch", { "--colour": vm.colour(metric), "aria-hidden": "true" }), info.label], more, title: `Sort by ${info.title}`, best: info.lower_is_better ? "low" : "high" });
+      return vm.sortHeader(metric, { text: [vm.h("span.swatch", { "--colour": vm.columnColour(metric), "aria-hidden": "true" }), info.label], more, title: `Sort by ${info.title}`, best: info.lower_is_better ? "low" : "high" });
     });
-    const humans = rated.map((key) => vm.sortHeader(key, { text: vm.columnInfo(key).label, more: vm.h("div.small.muted.title", {}, "human rating, mean"), title: `Sort by human rating ${vm.columnInfo(key).title}`, best: "high", classes: ".n" }));
+    const humans = rated.map((key) => vm.sortHeader(key, { text: vm.columnInfo(key).label, more: vm.h("div.small.muted.title", {}, vm.columnInfo(key).title), title: `Sort by ${vm.columnInfo(key).title}`, best: "high", classes: ".n" }));
     const body = vm.ordered(board.rows, value, known && desc).map((/** @type {BoardRow} */ row) => vm.h("tr", {},
       rankCell(row),
       vm.h("th.first", { scope: "row" }, vm.h("a", { href: vm.link(clipsOf(row.model)), title: `Clips of ${row.model}` }, row.model), vm.h("div.small.muted", {}, vm.count(row.clips, "clip"))),
-      board.columns.map((metric) => vm.h("td", {}, cellParts(board, row, metric, /** @type {[number, number]} */ (domains.get(metric))))),
-      rated.map((key) => vm.h("td.n", {}, vm.fixed(human.get(key)?.get(row.model), 2)))));
+      rated.map((key) => vm.h("td.n", {}, vm.fixed(human.get(key)?.get(row.model), 2))),
+      board.columns.map((metric) => vm.h("td", {}, cellParts(board, row, metric, /** @type {[number, number]} */ (domains.get(metric)))))));
     return vm.wide(`Models, ${board.label}`, vm.h("table.numbers.models", {},
       vm.h("thead", {}, vm.h("tr", {}, vm.sortHeader("", { text: "Rank", title: `Sort by rank in ${vm.columnInfo(board.by).title}`, best: "low", more: vm.h("div.small.muted.title", {}, "95 % interval") }),
-        vm.sortHeader("model", { text: "Model", classes: ".first", best: "low" }), heads, humans)),
+        vm.sortHeader("model", { text: "Model", classes: ".first", best: "low" }), humans, heads)),
       vm.h("tbody", {}, body)));
   }
 
@@ -116,7 +116,7 @@
         const info = vm.columnInfo(metric), rated = info.kind === "rating";
         const scale = vm.scaleOf(metric) === 100 ? [0, 100] : info.range;
         const domain = scale ?? domainOf(board, metric);
-        const head = vm.h("th.first", { scope: "row" }, vm.h("span.swatch", { "--colour": vm.colour(metric), "aria-hidden": "true" }), info.label, vm.h("div.small.muted", {}, rated ? "human rating" : info.title));
+        const head = vm.h("th.first", { scope: "row" }, vm.h("span.swatch", { "--colour": vm.columnColour(metric), "aria-hidden": "true" }), info.label, vm.h("div.small.muted", {}, info.title));
         const mean = rated ? vm.fixed(vm.meanOf(metric, rowsOf(row.model)).mean, 2) : cellParts(board, row, metric, domain, width);
         return vm.h("tr", {}, head, vm.h("td", {}, mean), vm.h("td.small.muted", {}, rated || !scale ? vm.scoreUnit(metric) : `${scale[0]} to ${scale[1]} points, ${info.lower_is_better ? "lower" : "higher"} is ${info.low_is_fault ? "better" : "more"}`));
       }))));
@@ -163,7 +163,7 @@
       const p = pair.p_holm ?? pair.p, significant = p !== null && p < LEVEL;
       const better = pair.difference > 0 !== info.lower_is_better;
       const tint = significant && better ? Math.round(10 + (22 * Math.abs(pair.difference)) / most) : 0;
-      return vm.h(tint ? "td.n.pair" : "td.n", { "--colour": vm.colour(metric), "--tint": `${tint}%`, title: `${row} less ${column}: ${vm.signed(pair.difference)} [${vm.signed(pair.low)}, ${vm.signed(pair.high)}], ${vm.count(pair.prompts, "prompt")}` },
+      return vm.h(tint ? "td.n.pair" : "td.n", { "--colour": vm.columnColour(metric), "--tint": `${tint}%`, title: `${row} less ${column}: ${vm.signed(pair.difference)} [${vm.signed(pair.low)}, ${vm.signed(pair.high)}], ${vm.count(pair.prompts, "prompt")}` },
         vm.h(significant ? "b" : "span", {}, vm.signed(pair.difference)), vm.h("div.small", {}, `p ${vm.pValue(p)}`));
     };
     return [
@@ -211,6 +211,29 @@
     ];
   }
 
+  /** @returns {any} Correlation of scores with human ratings. */
+  function agreement() {
+    const rows = vm.data.index.agreement ?? [];
+    if (!rows.length) return null;
+    const dimensions = [...new Set(rows.map((row) => row.dimension))], metrics = [...new Set(rows.map((row) => row.metric))];
+    const correlation = (/** @type {string} */ metric, /** @type {Correlation | null | undefined} */ of, more = null) => vm.h("td", {}, of
+      ? [vm.intervalPlot({ mean: of.rho, low: of.low, high: of.high }, [-1, 1], metric), vm.h("span.mean", {}, vm.fixed(of.rho, 2)), of.low === null ? null : vm.h("span.span-ends", {}, ` [${vm.fixed(of.low, 2)}, ${vm.fixed(of.high, 2)}]`), more]
+      : vm.h("span.muted", { title: "too few models or rated clips" }, "–"));
+    return vm.h("section", {},
+      vm.h("h2", {}, "Agreement with human ratings"),
+      vm.h("p.prose.muted", {}, "Spearman correlation (−1 to 1) of scores with mean ratings over all rated clips, and its mean within models, with 95 % bootstrap intervals. Above 0, score and people agree."),
+      vm.wide("Agreement with human ratings", vm.h("table.numbers.models", {},
+        vm.h("thead", {},
+          vm.h("tr", {}, vm.h("th.first", { scope: "col", rowspan: 2 }, "Score"), dimensions.map((dimension) => vm.h("th", { scope: "colgroup", colspan: 2 }, vm.columnInfo(`rating:${dimension}`).title))),
+          vm.h("tr", {}, dimensions.map(() => ["All clips", "Within models"].map((head) => vm.h("th", { scope: "col" }, head, vm.h("div.small.muted.scale-ends", {}, vm.h("span", {}, "−1"), vm.h("span", {}, "1"))))))),
+        vm.h("tbody", {}, metrics.map((metric) => vm.h("tr", {},
+          vm.h("th.first", { scope: "row" }, vm.columnInfo(metric).label, vm.h("div.small.muted", {}, vm.columnInfo(metric).title)),
+          dimensions.map((dimension) => {
+            const row = rows.find((other) => other.metric === metric && other.dimension === dimension);
+            return [correlation(metric, row, row && vm.h("div.small.muted", {}, vm.count(row.clips, "clip"))), correlation(metric, row?.within_model)];
+          })))))));
+  }
+
   /** @param {Board} board @param {number} number */
   function section(board, number) {
     const cut = board.label.indexOf(": "), [head, remark] = cut < 0 ? [board.label, ""] : [board.label.slice(0, cut), board.label.slice(cut + 2)];
@@ -230,7 +253,7 @@
     key: "leaderboard", title: "Models", available: () => true,
     open: (root) => {
       const update = () => vm.refill(root, vm.data.index.boards.length
-        ? vm.data.index.boards.map(section)
+        ? [vm.data.index.boards.map(section), agreement()]
         : vm.h("p.empty", {}, "No clip of these runs has a score that a table could show. The notes are under ", vm.h("a", { href: vm.link({ view: "about" }) }, "About"), "."));
       update();
       return { update, close: () => {} };
