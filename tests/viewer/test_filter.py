@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.viewer.conftest import OpenReport
-from tests.viewer.made_index import METRICS, MadeRow, made_index
+from tests.viewer.made_rows import METRICS, MadeRow, made_index
 from vmmetrics.utils.display.markup import csv_text, without_guard
 
 pytestmark = pytest.mark.browser

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.viewer.conftest import OpenReport
-from tests.viewer.made_index import MadeRow, made_index, with_index
+from tests.viewer.made_rows import MadeRow, made_index, with_index
 from tests.viewer.made_run import HOSTILE, PROMPTS
 
 pytestmark = pytest.mark.browser
