@@ -13,7 +13,7 @@ from vmmetrics.cli.terminal import Bar, open_consoles, until_stopped, warn
 if TYPE_CHECKING:
     from vmmetrics.viewer.report import Report
 
-IN_RUN = "report"
+REPORT = "report"
 """Folder in a run directory that ``vmmetrics score --report`` writes."""
 
 
