@@ -16,14 +16,13 @@ import numpy as np
 
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics.registry import in_order, label
-from vmmetrics.scoring.header import read_run_json
-from vmmetrics.scoring.leaderboard import DECISIVE, INDEX, name_in_model, score_of
+from vmmetrics.scoring.leaderboard import INDEX
+from vmmetrics.scoring.prompt_scores import DECISIVE, Run, name_in_model, read_run, score_of
 from vmmetrics.scoring.record import Record
-from vmmetrics.scoring.records import read_records
 from vmmetrics.scoring.versions import differing, versions_of
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.statistics.bootstrap import percentile_interval
-from vmmetrics.utils.statistics.paired import contributions, holm, resampled_means, sign_flip_p
+from vmmetrics.utils.statistics.paired import holm, resampled_means, sign_flip_ps
 from vmmetrics.utils.storage import provenance
 
 LEVEL = 0.05
@@ -168,21 +167,29 @@ def diff(
     Raises:
         SetupError: One is not a run, the runs have different settings, or they have no clip or no metric in common.
     """
-    paths = (Path(before), Path(after))
-    headers = [read_run_json(path) for path in paths]
-    warnings: list[str] = []
-    records = [read_records(path, warnings) for path in paths]
-    metrics, lower, notes = _common(headers, paths)
-    mixed = differing([(str(path), versions_of(of_run)) for path, of_run in zip(paths, records, strict=True)])
+    return difference_of(read_run(Path(before)), read_run(Path(after)), across_versions=across_versions)
+
+
+def difference_of(before: Run, after: Run, *, across_versions: bool = False) -> RunDifference:
+    """Compare two runs in memory as :func:`diff` does.
+
+    Raises:
+        SetupError: The runs have different settings, or they have no clip or no metric in common.
+    """
+    runs = (before, after)
+    metrics, lower, notes = _common(runs)
+    mixed = differing([(run.title, versions_of(run.records)) for run in runs])
     if mixed and not across_versions:
         lines = (f"  {line}" for line in mixed.values())
         raise SetupError(
             "The runs have different metric versions; to compare them anyway, add --across-versions:", *lines
         )
     notes += [f"Different metric versions: {line}" for line in mixed.values()]
-    pairs, paired_by, gone, new = _paired(*records)
+    pairs, paired_by, gone, new = _paired(before.records, after.records)
     if not pairs:
-        raise SetupError(f"No clip of {paths[1]} is in {paths[0]}, by name, content or prompt: nothing to compare")
+        raise SetupError(
+            f"No clip of {after.title} is in {before.title}, by name, content or prompt: nothing to compare"
+        )
     if any(pair.difference(INDEX) is not None for pair in pairs):
         metrics = (INDEX, *metrics)
     failed = {p.after.clip: _why(p.after) for p in pairs if p.after.failed and not p.before.failed}
@@ -192,7 +199,7 @@ def diff(
     if len(models) > 1:
         groups += [(model, [pair for pair in pairs if pair.after.model == model]) for model in models]
     return RunDifference(
-        label=str(headers[1]["configuration"].get("label", "")),
+        label=str(after.configuration.get("label", "")),
         metrics=metrics,
         pairs=tuple(pairs),
         paired_by=paired_by,
@@ -200,20 +207,19 @@ def diff(
         new=tuple(record.clip for record in new),
         failed=failed,
         differences=tuple(d for model, paired in groups for d in _differences(model, paired, metrics, lower)),
-        notes=(*notes, *warnings),
+        notes=(*notes, *before.warnings, *after.warnings),
     )
 
 
-def _common(
-    headers: Sequence[Mapping[str, Any]], paths: tuple[Path, Path]
-) -> tuple[tuple[str, ...], frozenset[str], list[str]]:
+def _common(runs: tuple[Run, Run]) -> tuple[tuple[str, ...], frozenset[str], list[str]]:
     """Return the common metrics, those where lower is better, and notes; refuse runs that are not comparable.
 
     Raises:
         SetupError: The runs have different settings, or no metric in common.
     """
-    names = (str(paths[0]), str(paths[1]))
-    first, second = (header["configuration"] for header in headers)
+    headers = [run.header for run in runs]
+    names = (runs[0].title, runs[1].title)
+    first, second = (run.configuration for run in runs)
     first_decisive, second_decisive = ({name: part.get(name) for name in DECISIVE} for part in (first, second))
     if different := provenance.differences(first_decisive, second_decisive, names=names):
         lines = (f"  {line}" for line in different)
@@ -227,7 +233,7 @@ def _common(
     notes += [f"{name} is left out: the runs define it differently" for name in sorted(differing_parts)]
     both = in_order({*headers[0]["metrics"]} & {*headers[1]["metrics"]} - differing_parts)
     if not both:
-        raise SetupError(f"{paths[0]} and {paths[1]} have no metric in common")
+        raise SetupError(f"{names[0]} and {names[1]} have no metric in common")
     single = in_order({*headers[0]["metrics"]} ^ {*headers[1]["metrics"]})
     notes += [f"In only one of the runs: {', '.join(map(label, single))}"] if single else []
     return both, frozenset(headers[1].get("lower_is_better", ())), notes
@@ -288,8 +294,9 @@ def _differences(
             if both:
                 first[row, column], second[row, column] = np.mean(both, axis=0)
     samples = resampled_means((second - first)[None])[:, 0]
+    ps = sign_flip_ps(np.nan_to_num(second - first))
     rows = [
-        _one(model, metric, pairs, first[:, k], second[:, k], samples[:, k], metric in lower)
+        _one(model, metric, pairs, first[:, k], second[:, k], samples[:, k], ps[k], metric in lower)
         for k, metric in enumerate(metrics)
     ]
     return _raised(rows)
@@ -302,9 +309,10 @@ def _one(
     first: FloatArray,
     second: FloatArray,
     samples: FloatArray,
+    p: float,
     lower: bool,
 ) -> MeanDifference:
-    """Return one difference from the (P,) prompt means of both runs (NaN where missing) and (R,) bootstrap values."""
+    """Return one difference from (P,) prompt means of both runs (NaN where missing), (R,) bootstrap values and p."""
     scored = [(score_of(p.before, metric) is not None, score_of(p.after, metric) is not None) for p in pairs]
     counted = Counter(scored)
     clips, lost, gained = counted[True, True], counted[True, False], counted[False, True]
@@ -314,7 +322,6 @@ def _one(
         return MeanDifference(model, metric, 0, 0, *(None,) * 7, lost, gained, lower)
     low, high = percentile_interval(samples) if prompts > 1 else (None, None)
     before, after = float(first[measured].mean()), float(second[measured].mean())
-    p = sign_flip_p(contributions((second - first)[measured, None]))
     moved = (before, after, after - before, low, high, p, None)
     return MeanDifference(model, metric, clips, prompts, *moved, lost, gained, lower)
 

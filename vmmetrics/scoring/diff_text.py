@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from vmmetrics.scoring.diff import LEVEL, ClipPair, MeanDifference, RunDifference
-from vmmetrics.scoring.leaderboard import INDEX, head, score_of
+from vmmetrics.scoring.leaderboard import INDEX, head
+from vmmetrics.scoring.prompt_scores import score_of
 from vmmetrics.scoring.record import Record
 from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Lines, Part, bounds, heads, number, p_value

@@ -5,23 +5,23 @@ Models are put into one table only if the same networks and the same definition 
 
 from __future__ import annotations
 
-import json
-import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter
-from pathlib import Path, PurePosixPath
-from typing import Any
 
 import numpy as np
 
 from vmmetrics.errors import SetupError
-from vmmetrics.metrics.registry import METRICS, in_order, label
-from vmmetrics.scoring.header import read_run_json
+from vmmetrics.metrics.registry import METRICS, label
+from vmmetrics.scoring.prompt_scores import (
+    Model,
+    PromptScores,
+    comparable_models,
+    prompt_scores,
+    read_run,
+    split_source,
+)
 from vmmetrics.scoring.record import Record
-from vmmetrics.scoring.records import read_records
-from vmmetrics.scoring.versions import Versions, differing, of_one_meaning, versions_of
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.statistics.bootstrap import percentile_interval
 from vmmetrics.utils.statistics.paired import contributions, holm, rank_shares, resampled_means, sign_flip_p
@@ -33,7 +33,6 @@ AVERAGE = "average"
 INDEX = "motion_index"
 """The mean of the clips' motion index; not defined under protocol ``vmbench``."""
 _INDEX_NEEDS = ("cas", "mss")  # metrics without which a clip has no index
-SCALE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,20 +129,7 @@ class Board:
     notes: tuple[str, ...]
 
 
-DECISIVE = ("preset", "protocol", "models", "weights")
-"""Fields of a configuration that must agree for scores to be comparable."""
 _SHOWN_DIFFERENCES = 3
-
-
-@dataclass(frozen=True, slots=True)
-class _Model:
-    name: str
-    run: Path
-    configuration: Mapping[str, Any]
-    own: Mapping[str, Mapping[str, Any]]  # metrics of the user's
-    records: tuple[Record, ...]
-    warnings: tuple[str, ...]
-    versions: tuple[str, Versions]
 
 
 def make_boards(runs: Sequence[str], by: str | None = None) -> list[Board]:
@@ -157,63 +143,26 @@ def make_boards(runs: Sequence[str], by: str | None = None) -> list[Board]:
     Raises:
         SetupError: One is not a run, has no clips, or two have a model of one name; no run has that column.
     """
-    groups: dict[str, list[_Model]] = {}
-    for run in runs:
-        for model in _models(run):
-            key = json.dumps({name: model.configuration.get(name) for name in DECISIVE}, sort_keys=True)
-            groups.setdefault(key, []).append(model)
-    boards = []
-    for models in groups.values():
-        mixed = differing([model.versions for model in models])
-        notes = [f"Not comparable, as the metric versions differ: {text}" for text in mixed.values()]
-        boards += [_board(alike, by, notes) for alike in of_one_meaning(models, attrgetter("versions"))]
-    return boards
+    groups = comparable_models(read_run(*split_source(run)) for run in runs)
+    return [make_board(prompt_scores(models), by, notes) for models, notes in groups]
 
 
-def _models(run: str) -> Iterator[_Model]:
-    """Yield the models of a run: one per folder, or one in all."""
-    name, equals, folder = run.partition("=")
-    has_name = bool(equals) and not Path(run).exists()
-    name, path = (name, Path(folder)) if has_name else ("", Path(run))
-    header = read_run_json(path)
-    configuration = header["configuration"]
-    own = {key: part for key, part in header.get("parts", {}).items() if "range" in part}
-    if not {"preset", "protocol"} <= configuration.keys():
-        raise SetupError(f"{path / 'run.json'} has no preset or protocol; score the clips again")
-    by_model: dict[str | None, list[Record]] = {}
-    warnings: list[str] = []
-    for record in read_records(path, warnings):
-        by_model.setdefault(record.model, []).append(record)
-    if not by_model:
-        raise SetupError(f"{path} has no scored clips yet")
-    for model, records in by_model.items():
-        label = f"{name}/{model}" if name and model else model or name or path.resolve().name
-        versions = (label, versions_of(records))
-        yield _Model(label, path, configuration, own, tuple(records), tuple(warnings), versions)
+def make_board(of_models: PromptScores, by: str | None = None, remarks: Sequence[str] = ()) -> Board:
+    """Make the table of comparable models.
 
+    Args:
+        of_models: Their scores.
+        by: As of :func:`make_boards`.
+        remarks: Notes to put first.
 
-def _board(models: list[_Model], chosen: str | None, remarks: Sequence[str]) -> Board:
-    runs: dict[str, Path] = {}
-    for model in models:
-        other = runs.setdefault(model.name, model.run)
-        if other is not model.run:
-            raise SetupError(
-                f"Both {other} and {model.run} have a model {model.name!r}; tell them apart as NAME=DIRECTORY, or "
-                "join the parts of one run with 'vmmetrics merge'"
-            )
-    models = sorted(models, key=lambda model: model.name)
-    own = {key: part for model in models for key, part in model.own.items()}
-    keys = in_order([*METRICS, *own])
-    if models[0].configuration["protocol"] == "vmmetrics":
-        keys = (*keys, INDEX)
+    Raises:
+        SetupError: There is no such column.
+    """
+    models, keys, scores, own = of_models.models, of_models.keys, of_models.scores, of_models.own
     columns = (*(INDEX for key in keys if key == INDEX), AVERAGE, *(key for key in keys if key != INDEX))
-    by = columns[0] if chosen is None else chosen
+    by = columns[0] if by is None else by
     if by not in columns:
         raise SetupError(f"No column {by!r} to rank by; there are {', '.join(columns)}")
-    keyed, note = _by_prompt(models)
-    prompts = sorted({prompt for by_prompt in keyed for prompt in by_prompt})
-    scale = {key: SCALE if own.get(key, {}).get("range", [0, 1]) == [0, 1] else 1 for key in keys}
-    scores = np.stack([_matrix(by_prompt, prompts, scale) for by_prompt in keyed])
     means = resampled_means(scores)
     ranked = slice(0, len(METRICS)) if by == AVERAGE else slice(keys.index(by), keys.index(by) + 1)
     sign = -1.0 if own.get(by, {}).get("lower_is_better", False) else 1.0
@@ -225,9 +174,8 @@ def _board(models: list[_Model], chosen: str | None, remarks: Sequence[str]) -> 
     for m in [*order, *(m for m in range(len(models)) if m not in values)]:
         rank = None if m not in values else 1 + sum(values[o] > values[m] for o in order)
         share = tuple(shares[order.index(m)].tolist()) if m in values else ()
-        rows.append(Row(models[m].name, cells[m], len(keyed[m]), len(models[m].records), rank, share))
-    first = models[0].configuration
-    damaged = {model.run: model.warnings for model in models}
+        rows.append(Row(models[m].name, cells[m], of_models.counts[m], len(models[m].records), rank, share))
+    first = models[0].run.configuration
     return Board(
         label=str(first.get("label", f"preset {first['preset']}, protocol {first['protocol']}")),
         preset=str(first["preset"]),
@@ -237,60 +185,16 @@ def _board(models: list[_Model], chosen: str | None, remarks: Sequence[str]) -> 
         by=by,
         rows=tuple(rows),
         steps=_steps([models[index].name for index in order], scores[order][:, :, ranked]),
-        prompts=len(prompts),
+        prompts=len(of_models.prompts),
         notes=(
             *remarks,
             *_configuration_notes(models),
-            *(f"{run}: {text}" for run, texts in damaged.items() for text in texts),
-            note,
+            *dict.fromkeys(f"{model.run.title}: {text}" for model in models for text in model.run.warnings),
+            of_models.note,
             *_rank_notes(rows, by),
             *_missing_notes(rows, keys),
         ),
     )
-
-
-def _by_prompt(models: list[_Model]) -> tuple[list[dict[str, list[Record]]], str]:
-    """Return each model's records by prompt, and a note on how clips were paired."""
-    everywhere = all(record.prompt for model in models for record in model.records if record.scores)
-    keyed: list[dict[str, list[Record]]] = []
-    for model in models:
-        by_prompt: dict[str, list[Record]] = {}
-        for record in model.records:
-            key = " ".join(record.prompt.split()) if everywhere and record.prompt else name_in_model(record)
-            by_prompt.setdefault(key, []).append(record)
-        keyed.append(by_prompt)
-    basis = "their prompts" if everywhere else "their file names, since not every scored clip has a known prompt"
-    pairing = f"Clips of different models are paired by {basis}; the clips of one prompt are averaged first."
-    cut = sum(bool(r.prompt_source) and str(r.prompt_source).endswith("(cut)") for m in models for r in m.records)
-    if everywhere and cut:
-        pairing += f" {cut} prompts were cut short in the clips' names, so that those that begin alike count as one."
-    return keyed, pairing
-
-
-def name_in_model(record: Record) -> str:
-    """Return a clip's name without its model's folder and without its suffix."""
-    path = PurePosixPath(record.clip)
-    inner = path.relative_to(record.model) if record.model and path.is_relative_to(record.model) else path
-    return str(inner.with_suffix("") if inner.name else inner)
-
-
-def _matrix(by_prompt: Mapping[str, list[Record]], prompts: list[str], scale: Mapping[str, float]) -> FloatArray:
-    """Return (P, K) scores by column of ``scale``, averaged over the clips of a prompt; NaN where missing."""
-    matrix = np.full((len(prompts), len(scale)), np.nan)
-    for row, prompt in enumerate(prompts):
-        for column, metric in enumerate(scale):
-            scores = (score_of(record, metric) for record in by_prompt.get(prompt, ()))
-            values = [score for score in scores if score is not None]
-            if values:
-                matrix[row, column] = scale[metric] * math.fsum(values) / len(values)
-    return matrix
-
-
-def score_of(record: Record, column: str) -> float | None:
-    """Return a clip's score or index; None where there is none."""
-    if record.error is not None:
-        return None
-    return record.motion_index if column == INDEX else record.scores.get(column)
 
 
 def _cells(records: Sequence[Record], scores: FloatArray, means: FloatArray, keys: Sequence[str]) -> dict[str, Cell]:
@@ -348,13 +252,13 @@ def _step(above: str, below: str, differences: FloatArray, samples: FloatArray) 
     return Step(above, below, float(parts.sum()), low, high, sign_flip_p(parts), None, common)
 
 
-def _configuration_notes(models: list[_Model]) -> list[str]:
+def _configuration_notes(models: Sequence[Model]) -> list[str]:
     """Return a note for every run whose configuration differs from the first run's."""
     notes = []
-    first = models[0]
-    for run, model in {model.run: model for model in models}.items():
-        names = (str(run), str(first.run))
-        different = provenance.differences(model.configuration, first.configuration, names=names)
+    first = models[0].run
+    for run in {model.run.path: model.run for model in models}.values():
+        names = (run.title, first.title)
+        different = provenance.differences(run.configuration, first.configuration, names=names)
         relevant = [line for line in different if not line.startswith("metrics:")]
         if relevant:
             more = f" and {len(relevant) - _SHOWN_DIFFERENCES} more" if len(relevant) > _SHOWN_DIFFERENCES else ""

@@ -1,0 +1,229 @@
+"""Runs in memory, and the scores of their models by prompt."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from vmmetrics.errors import SetupError
+from vmmetrics.metrics.registry import METRICS, in_order
+from vmmetrics.scoring.header import read_run_json
+from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.records import read_records
+from vmmetrics.scoring.summary import INDEX
+from vmmetrics.scoring.versions import Versions, differing, of_one_meaning, versions_of
+from vmmetrics.types import FloatArray
+
+DECISIVE = ("preset", "protocol", "models", "weights")
+"""Fields of a configuration that must agree for scores to be comparable."""
+SCALE = 100
+"""Factor of scores from 0 to 1 on a leaderboard, as VMBench prints its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run directory in memory.
+
+    Attributes:
+        path: The directory.
+        name: Name of its model where clips lie in no folder per model; "" for none.
+        title: Its name in notes and errors.
+        header: ``run.json``.
+        records: The newest record of every clip, in order of name.
+        warnings: Texts on damaged lines.
+    """
+
+    path: Path
+    name: str
+    title: str
+    header: Mapping[str, Any]
+    records: Sequence[Record]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def configuration(self) -> Mapping[str, Any]:
+        """Configuration of the run."""
+        configuration: Mapping[str, Any] = self.header["configuration"]
+        return configuration
+
+    @property
+    def own(self) -> Mapping[str, Mapping[str, Any]]:
+        """Metrics of one's own and baselines whose range the run states, by key."""
+        return {key: part for key, part in self.header.get("parts", {}).items() if "range" in part}
+
+    def model_name(self, model: str | None) -> str:
+        """Return the name of a model (:attr:`Record.model`) of this run on a leaderboard."""
+        if self.name and model:
+            return f"{self.name}/{model}"
+        return model or self.name or self.path.resolve().name
+
+
+def split_source(source: str) -> tuple[Path, str]:
+    """Return directory and name of ``NAME=DIRECTORY``; the name is "" for a directory alone."""
+    name, equals, folder = source.partition("=")
+    return (Path(folder), name) if equals and not Path(source).exists() else (Path(source), "")
+
+
+def read_run(path: Path, name: str = "") -> Run:
+    """Read a run directory.
+
+    Args:
+        path: The directory.
+        name: Name of its model where clips lie in no folder per model; "" for none.
+
+    Raises:
+        SetupError: It is not a run, or cannot be read.
+    """
+    warnings: list[str] = []
+    header = read_run_json(path)
+    records = read_records(path, warnings)
+    return Run(path, name, str(path), header, records, tuple(warnings))
+
+
+def name_in_model(record: Record) -> str:
+    """Return a clip's name without its model's folder and without its suffix."""
+    path = PurePosixPath(record.clip)
+    inner = path.relative_to(record.model) if record.model and path.is_relative_to(record.model) else path
+    return str(inner.with_suffix("") if inner.name else inner)
+
+
+def score_of(record: Record, column: str) -> float | None:
+    """Return a clip's score or index; None where there is none."""
+    if record.error is not None:
+        return None
+    return record.motion_index if column == INDEX else record.scores.get(column)
+
+
+def scale_of(metric: str, own: Mapping[str, Mapping[str, Any]]) -> int:
+    """Return the factor of a metric on a leaderboard: :data:`SCALE` for scores from 0 to 1, else 1."""
+    ours = metric == INDEX or metric in METRICS
+    return SCALE if ours or own.get(metric, {}).get("range") == [0, 1] else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model of a run: its name, its clips and the versions of their scores."""
+
+    name: str
+    run: Run
+    records: tuple[Record, ...]
+    versions: tuple[str, Versions]
+
+
+def comparable_models(runs: Iterable[Run]) -> list[tuple[list[Model], list[str]]]:
+    """Return the models of runs in groups of one preset, protocol and set of metric versions, and notes on each.
+
+    Raises:
+        SetupError: A run has no preset, protocol or clip.
+    """
+    alike: dict[str, list[Model]] = {}
+    for run in runs:
+        for model in _models(run):
+            key = json.dumps({name: run.configuration.get(name) for name in DECISIVE}, sort_keys=True)
+            alike.setdefault(key, []).append(model)
+    groups = []
+    for models in alike.values():
+        mixed = differing([model.versions for model in models])
+        notes = [f"Not comparable, as the metric versions differ: {text}" for text in mixed.values()]
+        groups += [(group, notes) for group in of_one_meaning(models, attrgetter("versions"))]
+    return groups
+
+
+def _models(run: Run) -> Iterator[Model]:
+    """Yield the models of a run: one per folder, or one in all."""
+    if not {"preset", "protocol"} <= run.configuration.keys():
+        raise SetupError(f"run.json of {run.title} has no preset or protocol; score the clips again")
+    by_model: dict[str | None, list[Record]] = {}
+    for record in run.records:
+        by_model.setdefault(record.model, []).append(record)
+    if not by_model:
+        raise SetupError(f"{run.title} has no scored clips yet")
+    for model, records in by_model.items():
+        name = run.model_name(model)
+        yield Model(name, run, tuple(records), (name, versions_of(records)))
+
+
+@dataclass(frozen=True, slots=True)
+class PromptScores:
+    """Scores of comparable models by prompt.
+
+    Attributes:
+        models: (M,) models, in order of name.
+        prompts: (P,) prompts, in order.
+        keys: (K,) metrics, and the index last where there can be one.
+        scores: (M, P, K) means over the clips of a prompt, on the scale of a leaderboard; NaN where missing.
+        counts: (M,) number of prompts of each model.
+        own: Metrics of one's own and baselines, as the runs describe them, by key.
+        note: How clips were paired.
+    """
+
+    models: tuple[Model, ...]
+    prompts: tuple[str, ...]
+    keys: tuple[str, ...]
+    scores: FloatArray
+    counts: tuple[int, ...]
+    own: Mapping[str, Mapping[str, Any]]
+    note: str
+
+
+def prompt_scores(models: Iterable[Model]) -> PromptScores:
+    """Average the scores of comparable models over the clips of each prompt.
+
+    Raises:
+        SetupError: Two runs have a model of one name.
+    """
+    runs: dict[str, Run] = {}
+    models = tuple(sorted(models, key=attrgetter("name")))
+    for model in models:
+        other = runs.setdefault(model.name, model.run)
+        if other is not model.run:
+            raise SetupError(
+                f"Both {other.title} and {model.run.title} have a model {model.name!r}; tell them apart as "
+                "NAME=DIRECTORY, or join the parts of one run with 'vmmetrics merge'"
+            )
+    own = {key: part for model in models for key, part in model.run.own.items()}
+    keys = in_order([*METRICS, *own])
+    if models[0].run.configuration["protocol"] == "vmmetrics":
+        keys = (*keys, INDEX)
+    keyed, note = _by_prompt(models)
+    prompts = sorted({prompt for by_prompt in keyed for prompt in by_prompt})
+    scale = {key: scale_of(key, own) for key in keys}
+    scores = np.stack([_matrix(by_prompt, prompts, scale) for by_prompt in keyed])
+    return PromptScores(models, tuple(prompts), keys, scores, tuple(map(len, keyed)), own, note)
+
+
+def _by_prompt(models: Sequence[Model]) -> tuple[list[dict[str, list[Record]]], str]:
+    """Return each model's records by prompt, and a note on how clips were paired."""
+    everywhere = all(record.prompt for model in models for record in model.records if record.scores)
+    keyed: list[dict[str, list[Record]]] = []
+    for model in models:
+        by_prompt: dict[str, list[Record]] = {}
+        for record in model.records:
+            key = " ".join(record.prompt.split()) if everywhere and record.prompt else name_in_model(record)
+            by_prompt.setdefault(key, []).append(record)
+        keyed.append(by_prompt)
+    basis = "their prompts" if everywhere else "their file names, since not every scored clip has a known prompt"
+    pairing = f"Clips of different models are paired by {basis}; the clips of one prompt are averaged first."
+    cut = sum(bool(r.prompt_source) and str(r.prompt_source).endswith("(cut)") for m in models for r in m.records)
+    if everywhere and cut:
+        pairing += f" {cut} prompts were cut short in the clips' names, so that those that begin alike count as one."
+    return keyed, pairing
+
+
+def _matrix(by_prompt: Mapping[str, list[Record]], prompts: list[str], scale: Mapping[str, float]) -> FloatArray:
+    """Return (P, K) scores by column of ``scale``, averaged over the clips of a prompt; NaN where missing."""
+    matrix = np.full((len(prompts), len(scale)), np.nan)
+    for row, prompt in enumerate(prompts):
+        for column, metric in enumerate(scale):
+            scores = (score_of(record, metric) for record in by_prompt.get(prompt, ()))
+            values = [score for score in scores if score is not None]
+            if values:
+                matrix[row, column] = scale[metric] * math.fsum(values) / len(values)
+    return matrix
