@@ -13,8 +13,8 @@ from typing import Any
 from vmmetrics.viewer.texts import legible
 
 SCRIPTS = (
-    "core.js", "data.js", "state.js", "filter.js", "filters.js", "gallery.js", "leaderboard.js", "distributions.js",
-    "player.js", "overlay.js", "timeline.js", "clip.js", "compare.js", "changes.js", "groups.js", "about.js", "main.js",
+    "core.js", "data.js", "state.js", "expression.js", "filter.js", "filters.js", "virtual.js", "tile.js", "table.js",
+    "gallery.js", "leaderboard.js", "distributions.js", "player.js", "transport.js", "overlay.js", "timeline.js", "clip.js", "compare.js", "changes.js", "groups.js", "about.js", "main.js",
 )  # fmt: skip
 """In the order in which they are run."""
 STYLES = (

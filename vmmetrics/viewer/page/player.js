@@ -1,1 +1,405 @@
+// Frame-exact player of one clip: the picture and what was seen in it are drawn together, for the frame that the browser presented.
 "use strict";
+
+(() => {
+  const INTO_FRAME = 0.02; // s behind a frame's start that a seek aims at: past rounding, within one frame of the file
+  const SETTLE = 300; // ms after "seeked" in which a browser that presents the sought frame has said so
+  const FIRST = 3000; // ms after the first data in which it has presented the first frame
+  const USUAL_FPS = 24;
+  const SLOWEST = 0.1, FASTEST = 2;
+  const TRANSCODE = "vmmetrics report --media transcode";
+
+  /** @implements {Player} */
+  class FramePlayer {
+    /** @param {number} row @param {{ layers?: string[], controls?: boolean }} options */
+    constructor(row, options) {
+      this.row = row;
+      this.frames = Math.max(1, vm.data.frames(row));
+      this.frame = 0;
+      this.playing = false;
+      /** Seconds of each frame from the first. @type {Float64Array} */
+      this.times = new Float64Array(0);
+      this.setTimes(null);
+      /** @type {ClipDetail | null} */
+      this.detail = null;
+      /** @type {any} The decoded overlay. */
+      this.overlay = null;
+      this._layers = options.layers ?? [...vm.state.layers];
+      /** @type {[number, number] | null} */
+      this._loop = null;
+      /** @type {ClipEvent | null} */
+      this._highlight = null;
+      this._rate = 1;
+      this.listeners = new Set();
+      /** Seconds in the file at which frame 0 stands. */
+      this.offset = 0;
+      this.ready = false;
+      /** Frame that a seek in flight is for, and the one to seek after it; -1 for none. */
+      this.seeking = -1;
+      this.next = -1;
+      /** @type {(() => void)[]} */
+      this.waiting = [];
+      this.timer = 0;
+      this.wrapper = 0;
+      this.destroyed = this.failed = false;
+      /** True where requestVideoFrameCallback says which frame is shown, once it has, and if that is past the last one. */
+      this.exact = this.presented = this.past = false;
+
+      this.video = vm.h("video", { playsinline: true, preload: "auto", tabindex: -1, "aria-hidden": "true", disablepictureinpicture: true });
+      this.video.muted = true;
+      this.canvas = vm.h("canvas", { role: "img" });
+      this.stage = vm.h("div.player-stage", {}, this.video, this.canvas);
+      this.notes = vm.h("div.player-notes", { role: "status" });
+      this.root = vm.h("div.player", {}, this.stage, this.notes);
+      if (options.controls) this.root.append(vm.transport(this));
+      this.draw = vm.perFrame(() => this.paint());
+      this.resized = new ResizeObserver(() => { this.size(); this.paint(); });
+      this.resized.observe(this.stage);
+      this.load();
+    }
+
+    // Times.
+
+    /** @param {number[] | null} timestamps */
+    setTimes(timestamps) {
+      const fps = vm.data.fps(this.row) || USUAL_FPS;
+      this.times = Float64Array.from({ length: this.frames }, (_, frame) => timestamps?.[frame] ?? frame / fps);
+    }
+
+    /** @param {number} frame @returns {number} Seconds that it is shown for. */
+    lengthOf(frame) {
+      const [before, time, after] = [frame - 1, frame, frame + 1].map((index) => this.times[index]);
+      return (after ?? NaN) - time || time - before || 1 / (vm.data.fps(this.row) || USUAL_FPS);
+    }
+
+    /** @param {number} frame */
+    timeOf(frame) { return this.times[this.clamp(frame)]; }
+
+    /** @param {number} seconds */
+    frameAt(seconds) {
+      let [low, high] = [0, this.frames - 1];
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        if ((this.times[middle] + this.times[middle + 1]) / 2 < seconds) low = middle + 1;
+        else high = middle;
+      }
+      return low;
+    }
+
+    /** @param {number} frame */
+    clamp(frame) { return Math.min(this.frames - 1, Math.max(0, Math.round(frame) || 0)); }
+
+    // Loading.
+
+    load() {
+      const { video, row } = this;
+      this.shape(1, 1);
+      vm.data.detail(row).then((detail) => {
+        if (this.destroyed) return;
+        this.detail = detail;
+        this.setTimes(detail.timestamps);
+        const size = detail.size ?? detail.pixels;
+        if (size && !video.videoWidth) this.shape(...size);
+        this.draw();
+      }, (error) => this.say(error.message));
+      vm.data.overlay(row).then((stored) => {
+        if (this.destroyed || !stored) return;
+        const { overlay, error } = vm.decodeOverlay(stored);
+        if (error) this.say(`The stored overlay is damaged: ${error}. Score the clip again with --keep-overlays.`);
+        this.overlay = overlay;
+        this.stage.classList.toggle("drawn", Boolean(overlay));
+        this.draw();
+      }, (error) => this.say(error.message));
+      const media = vm.data.media(row), poster = vm.data.poster(row);
+      if (poster) video.poster = poster;
+      if (!media.url) return this.fail(`This clip cannot be played: ${media.reason}.`);
+      video.addEventListener("error", () => {
+        const codec = this.detail?.codec ? ` (${this.detail.codec})` : "";
+        const detail = video.error?.message ? `; the browser says: ${video.error.message}` : "";
+        this.fail(`The video is not there any more, or this browser does not play its format${codec}: ${decodeURI(media.url)}${detail}. ` +
+          `To make a report with videos that play everywhere: ${TRANSCODE}`);
+      });
+      video.addEventListener("loadedmetadata", () => {
+        this.shape(video.videoWidth, video.videoHeight);
+        if (!vm.data.frames(row) && Number.isFinite(video.duration)) {
+          this.frames = Math.max(1, Math.round(video.duration * (vm.data.fps(row) || USUAL_FPS)));
+          this.setTimes(null);
+        }
+        if (video.duration > 0 && !(video.seekable.length && video.seekable.end(video.seekable.length - 1) > 0))
+          this.say("This server does not answer range requests, so the video cannot be sought; open index.html from the disk, or use vmmetrics report --serve.");
+      });
+      video.addEventListener("loadeddata", () => {
+        if (!this.exact) this.calibrate(0);
+        else setTimeout(() => this.calibrate(0), FIRST);
+      });
+      video.addEventListener("seeked", () => {
+        clearTimeout(this.timer);
+        if (!this.exact) this.present(this.shownAt(video.currentTime));
+        else this.timer = setTimeout(() => {
+          if (this.seeking >= 0 && !video.seeking) this.arrive(this.shownAt(video.currentTime));
+        }, SETTLE);
+      });
+      video.addEventListener("ended", () => { if (this.playing) this.wrap(); });
+      video.src = media.url;
+      this.exact = "requestVideoFrameCallback" in video;
+      if (this.exact) this.listen();
+    }
+
+    /** Hear of every frame that the browser presents. */
+    listen() {
+      this.video.requestVideoFrameCallback((/** @type {number} */ _, /** @type {{ mediaTime: number }} */ { mediaTime }) => {
+        if (this.destroyed) return;
+        if (!this.ready) this.calibrate(mediaTime);
+        this.presented = true;
+        this.past = mediaTime - this.offset - this.times[this.frames - 1] > 0.75 * this.lengthOf(this.frames - 1);
+        this.present(this.frameAt(mediaTime - this.offset));
+        this.listen();
+      });
+    }
+
+    /** Where requestVideoFrameCallback is missing: the frame whose time has come. @param {number} seconds of the file */
+    shownAt(seconds) {
+      const frame = this.frameAt(seconds - this.offset);
+      return frame > 0 && this.times[frame] > seconds - this.offset + 0.002 ? frame - 1 : frame;
+    }
+
+    /** Start seeking and playing. @param {number} seconds in the file of the first frame */
+    calibrate(seconds) {
+      if (this.ready || this.destroyed) return;
+      this.ready = true;
+      this.offset = seconds;
+      this.stage.classList.add("ready");
+      if (this.next < 0 && !this.playing) this.present(0);
+      this.pump();
+      if (this.playing) this.start();
+    }
+
+    /** @param {number} width @param {number} height */
+    shape(width, height) {
+      this.stage.style.setProperty("--ratio", String(width / height));
+      this.stage.style.aspectRatio = `${width} / ${height}`;
+    }
+
+    /** @param {string} text */
+    say(text) {
+      if (this.destroyed) return;
+      this.notes.append(vm.h("p.note", { text }));
+    }
+
+    /** There is no picture: say why, and show what was seen on an empty canvas. @param {string} text */
+    fail(text) {
+      if (this.failed || this.destroyed) return;
+      this.failed = true;
+      this.say(text);
+      this.stage.classList.add("failed");
+      const poster = vm.data.poster(this.row);
+      if (poster) {
+        this.stage.prepend(vm.h("img.player-poster", { src: poster, alt: "" }));
+        this.notes.prepend(vm.h("img.player-thumb", { src: poster, alt: "Poster of the clip" }));
+      }
+      this.video.removeAttribute("poster");
+      this.arrive(this.next >= 0 ? this.next : this.seeking >= 0 ? this.seeking : this.frame);
+      if (this.playing) this.start();
+    }
+
+    // Seeking and playing.
+
+    /** @param {number} frame @returns {Promise<void>} */
+    seek(frame) {
+      const target = this.clamp(frame);
+      clearTimeout(this.wrapper);
+      if (this.failed) {
+        this.present(target);
+        return Promise.resolve();
+      }
+      if (this.seeking < 0 && this.presented && !this.playing && target === this.frame) return Promise.resolve();
+      this.next = target;
+      return new Promise((resolve) => { this.waiting.push(resolve); this.pump(); });
+    }
+
+    pump() {
+      if (!this.ready || this.failed || this.seeking >= 0 || this.next < 0) return;
+      [this.seeking, this.next] = [this.next, -1];
+      this.video.currentTime = this.offset + this.times[this.seeking] + Math.min(INTO_FRAME, this.lengthOf(this.seeking) / 2);
+    }
+
+    /** A frame is on the screen. @param {number} frame */
+    present(frame) {
+      if (this.seeking >= 0 && (frame === this.seeking || !this.exact)) return this.arrive(frame);
+      this.show(frame);
+      if (this.playing && this.seeking < 0) this.bound(frame);
+    }
+
+    /** The seek in flight has ended. @param {number} frame that is shown */
+    arrive(frame) {
+      clearTimeout(this.timer);
+      this.seeking = -1;
+      this.show(frame);
+      if (this.next >= 0 && !this.failed) return this.pump();
+      this.next = -1;
+      for (const resolve of this.waiting.splice(0)) resolve();
+      if (this.playing) this.bound(frame);
+    }
+
+    /** @param {number} frame */
+    show(frame) {
+      this.frame = frame;
+      this.paint();
+      for (const listener of this.listeners) listener(frame);
+    }
+
+    /** End or repeat at the last frame of the loop or clip. @param {number} frame */
+    bound(frame) {
+      const last = this._loop?.[1] ?? this.frames - 1;
+      clearTimeout(this.wrapper);
+      if (frame > last || this.past) return this.wrap();
+      if (frame === last) this.wrapper = setTimeout(() => this.wrap(), 1000 * this.lengthOf(frame) / this._rate);
+    }
+
+    wrap() {
+      if (!this.playing || this.seeking >= 0) return;
+      if (!this._loop) {
+        this.pause();
+        if (this.past) this.seek(this.frames - 1);
+        return;
+      }
+      this.seek(this._loop[0]);
+      if (!this.failed && this.video.paused) this.start();
+    }
+
+    async play() {
+      const [first, last] = this._loop ?? [0, this.frames - 1];
+      if (this.playing) return;
+      this.playing = true;
+      this.changed();
+      if (this.frame < first || this.frame >= last) this.seek(first);
+      if (this.ready || this.failed) await this.start();
+    }
+
+    async start() {
+      if (this.failed) return this.tick();
+      if (!this.exact) this.poll();
+      try {
+        await this.video.play();
+      } catch (error) {
+        if (/** @type {Error} */ (error).name === "AbortError" || this.failed) return; // paused meanwhile
+        this.pause();
+        this.say(`The browser does not play the video: ${/** @type {Error} */ (error).message}`);
+      }
+    }
+
+    /** Without a video: a clock. */
+    tick() {
+      clearTimeout(this.wrapper);
+      this.wrapper = setTimeout(() => {
+        const [first, last] = this._loop ?? [0, this.frames - 1];
+        if (this.frame < last) this.show(this.frame + 1);
+        else if (this._loop) this.show(first);
+        else return this.pause();
+        this.tick();
+      }, 1000 * this.lengthOf(this.frame) / this._rate);
+    }
+
+    /** Without requestVideoFrameCallback: the playing time, read at every refresh of the screen. */
+    poll() {
+      requestAnimationFrame(() => {
+        if (!this.playing || this.destroyed) return;
+        if (this.seeking < 0) {
+          const frame = this.shownAt(this.video.currentTime);
+          if (frame !== this.frame) this.present(frame);
+        }
+        this.poll();
+      });
+    }
+
+    pause() {
+      clearTimeout(this.wrapper);
+      if (!this.playing) return;
+      this.playing = false;
+      this.video.pause();
+      this.changed();
+    }
+
+    get rate() { return this._rate; }
+    set rate(rate) {
+      this._rate = Math.min(FASTEST, Math.max(SLOWEST, rate));
+      this.video.defaultPlaybackRate = this.video.playbackRate = this._rate;
+      this.changed();
+    }
+
+    get muted() { return this.video.muted; }
+    set muted(muted) { this.video.muted = muted; }
+
+    get loop() { return this._loop; }
+    set loop(loop) {
+      this._loop = loop && /** @type {[number, number]} */ (loop.map((frame) => this.clamp(frame)));
+      this.changed();
+    }
+
+    get layers() { return this._layers; }
+    set layers(layers) {
+      this._layers = layers;
+      this.draw();
+      this.changed();
+    }
+
+    get highlight() { return this._highlight; }
+    set highlight(event) {
+      this._highlight = event;
+      this.draw();
+    }
+
+    /** Tell controls that playing, rate, loop or layers have changed. */
+    changed() { this.root.dispatchEvent(new CustomEvent("playerchange")); }
+
+    /** @param {(frame: number) => void} listener */
+    onFrame(listener) {
+      this.listeners.add(listener);
+      return () => this.listeners.delete(listener);
+    }
+
+    // Drawing.
+
+    size() {
+      const ratio = devicePixelRatio || 1;
+      this.canvas.width = Math.max(1, Math.round(this.stage.clientWidth * ratio));
+      this.canvas.height = Math.max(1, Math.round(this.stage.clientHeight * ratio));
+    }
+
+    /** Draw the picture that the video shows and, over it in the same step, the layers of its frame. */
+    paint() {
+      if (this.destroyed) return;
+      const { canvas, video } = this, context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+      context.setTransform(1, 0, 0, 1, 0, 0);
+      context.clearRect(0, 0, canvas.width, canvas.height);
+      if (this.ready && this.exact && !this.failed && video.readyState >= 2) {
+        context.imageSmoothingQuality = "high";
+        context.drawImage(video, 0, 0, canvas.width, canvas.height);
+      }
+      canvas.setAttribute("aria-label", `Frame ${this.frame} of ${vm.data.name(this.row)}`);
+      const lit = this._highlight && (!this.playing || vm.eventAt(this._highlight, this.frame)) ? this._highlight : null;
+      vm.drawOverlay(context, this.overlay, this.detail, this.frame, { layers: this._layers, highlight: lit });
+    }
+
+    destroy() {
+      this.pause();
+      this.destroyed = true;
+      clearTimeout(this.timer);
+      clearTimeout(this.wrapper);
+      this.resized.disconnect();
+      this.listeners.clear();
+      for (const resolve of this.waiting.splice(0)) resolve();
+      this.video.removeAttribute("src");
+      this.video.load();
+      this.root.remove();
+    }
+  }
+
+  /**
+   * Make a player.
+   * @param {number} row
+   * @param {{ layers?: string[], controls?: boolean }} [options] controls: with its own bar of buttons.
+   * @returns {Player}
+   */
+  vm.player = (row, options = {}) => new FramePlayer(row, options);
+})();

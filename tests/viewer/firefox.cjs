@@ -1,0 +1,36 @@
+// usage: node firefox.cjs NODE_MODULES FIREFOX URL CLIP; prints a JSON object of what was seen.
+const [, , modules, program, url, clip] = process.argv;
+const puppeteer = require(`${modules}/puppeteer-core`);
+
+const play = async (clip) => {
+  const { url } = vm.data.media(vm.data.find(clip));
+  const video = vm.h("video", { src: url });
+  video.muted = true;
+  document.body.append(video);
+  let frames = 0;
+  const count = () => { frames += 1; video.requestVideoFrameCallback(count); };
+  video.requestVideoFrameCallback(count);
+  await new Promise((done, fail) => {
+    video.onended = done;
+    video.onerror = () => fail(new Error(video.error.message));
+    video.play().catch(fail);
+  });
+  return { frames, ended: video.currentTime };
+};
+
+(async () => {
+  const browser = await puppeteer.launch({ browser: "firefox", executablePath: program, headless: true });
+  try {
+    const page = await browser.newPage();
+    const faults = [];
+    page.on("pageerror", (error) => faults.push(error.message));
+    page.on("console", (message) => { if (message.type() === "error") faults.push(message.text()); });
+    await page.goto(url);
+    await page.waitForSelector("html[data-ready]");
+    const clips = await page.evaluate(() => vm.data.n);
+    const filtered = await page.evaluate(() => { vm.go({ q: "a dog runs" }); return vm.rows().length; });
+    console.log(JSON.stringify({ clips, filtered, ...(await page.evaluate(play, clip)), faults }));
+  } finally {
+    await browser.close();
+  }
+})().catch((error) => { console.error(error); process.exit(1); });

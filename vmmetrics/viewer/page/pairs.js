@@ -1,0 +1,156 @@
+// Sides of a comparison, and which of their clips belong together.
+"use strict";
+
+(() => {
+  const BY_NAME = new Intl.Collator("en", { numeric: true });
+
+  /** @typedef {{ key: string, run: number, model: string, rows: number[], label: string }} Side */
+  /** @typedef {{ key: string, a: number, b: number }} Pair Rows of the two clips; -1 for none. */
+
+  /** @returns {Side[]} Every model of every run, in the order of the runs. */
+  vm.sides = () => {
+    const { runs, clips } = vm.data.index;
+    /** @type {Map<string, Side>} */
+    const sides = new Map();
+    for (let row = 0; row < vm.data.n; row++) {
+      const run = clips.run[row], model = vm.data.model(row), key = `${run}/${model}`;
+      let side = sides.get(key);
+      if (!side) sides.set(key, (side = { key, run, model, rows: [], label: "" }));
+      side.rows.push(row);
+    }
+    for (const side of sides.values()) {
+      const { name } = runs[side.run];
+      side.label = runs.length === 1 || side.model === name ? side.model || name : `${side.model} (${name})`;
+    }
+    return [...sides.values()];
+  };
+
+  /** @param {number} row @returns {string} Prompt with single blanks. */
+  const promptOf = (row) => vm.data.prompt(row).split(/\s+/).join(" ").trim();
+
+  /** @param {number} row @returns {string} Name of a clip without the folder of its model and without its suffix. */
+  const nameInModel = (row) => {
+    const name = vm.data.name(row), model = vm.data.model(row);
+    return (model && name.startsWith(`${model}/`) ? name.slice(model.length + 1) : name).replace(/(?<=[^/])\.[^./]+$/, "");
+  };
+
+  /**
+   * Pair the clips of two sides: by prompt where every clip that was scored has one, else by name within the model;
+   * several clips of one prompt in order of their names.
+   * @param {Side} a
+   * @param {Side} b
+   * @returns {{ pairs: Pair[], by: "prompt" | "name" }} Clips that only one side has are pairs too.
+   */
+  vm.matchPairs = (a, b) => {
+    const { failed } = vm.data.index.clips;
+    const prompted = [...a.rows, ...b.rows].every((row) => failed[row] >= 0 || promptOf(row));
+    const keyOf = (/** @type {number} */ row) => (prompted && promptOf(row)) || nameInModel(row);
+    /** @param {Side} side */
+    const grouped = (side) => {
+      /** @type {Map<string, number[]>} */
+      const groups = new Map();
+      for (const row of side.rows) {
+        const key = keyOf(row);
+        const group = groups.get(key);
+        if (group) group.push(row);
+        else groups.set(key, [row]);
+      }
+      for (const group of groups.values()) group.sort((one, other) => BY_NAME.compare(vm.data.name(one), vm.data.name(other)));
+      return groups;
+    };
+    const [ofA, ofB] = [grouped(a), grouped(b)];
+    /** @type {Pair[]} */
+    const pairs = [];
+    for (const key of new Set([...ofA.keys(), ...ofB.keys()])) {
+      const [left, right] = [ofA.get(key) ?? [], ofB.get(key) ?? []];
+      for (let k = 0; k < Math.max(left.length, right.length); k++) pairs.push({ key, a: left[k] ?? -1, b: right[k] ?? -1 });
+    }
+    return { pairs, by: prompted ? "prompt" : "name" };
+  };
+
+  /** @param {string} metric @param {Pair} pair @returns {number} Score of b less that of a; NaN where one is missing. */
+  vm.pairDifference = (metric, { a, b }) => {
+    const scores = vm.data.scores(metric);
+    return a < 0 || b < 0 ? NaN : scores[b] - scores[a];
+  };
+
+  /**
+   * Order pairs by their difference, the largest loss of b first; those without a difference last.
+   * @param {string} metric
+   * @param {Pair[]} pairs
+   * @param {boolean} gains True for the largest gain of b first.
+   * @returns {Pair[]}
+   */
+  vm.orderPairs = (metric, pairs, gains) => {
+    const sign = vm.data.metric(metric)?.lower_is_better !== gains ? -1 : 1;
+    return pairs
+      .map((pair) => ({ pair, difference: vm.pairDifference(metric, pair) }))
+      .sort((one, other) => {
+        const missing = Number(Number.isNaN(one.difference)) - Number(Number.isNaN(other.difference));
+        return missing || (Number.isNaN(one.difference) ? 0 : sign * (one.difference - other.difference));
+      })
+      .map(({ pair }) => pair);
+  };
+
+  /**
+   * Average differences over prompts, the pairs of one prompt first.
+   * @param {string} metric
+   * @param {Pair[]} pairs
+   * @returns {{ mean: number | null, prompts: number }}
+   */
+  const meanDifference = (metric, pairs) => {
+    /** @type {Map<string, number[]>} */
+    const prompts = new Map();
+    for (const pair of pairs) {
+      const difference = vm.pairDifference(metric, pair);
+      if (!Number.isNaN(difference)) prompts.set(pair.key, [...(prompts.get(pair.key) ?? []), difference]);
+    }
+    const mean = (/** @type {number[]} */ values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+    return { mean: prompts.size ? mean([...prompts.values()].map(mean)) : null, prompts: prompts.size };
+  };
+
+  /** @param {PairedDifference} test @param {number} sign @returns {PairedDifference} */
+  const turned = (test, sign) => {
+    if (sign > 0) return test;
+    const less = (/** @type {number | null} */ value) => (value === null ? null : -value);
+    return { ...test, difference: less(test.difference), low: less(test.high), high: less(test.low) };
+  };
+
+  /** @param {Side} a @param {Side} b @param {string} metric @returns {PairedDifference | null} Of two models of one board. */
+  const testOfModels = (a, b, metric) => {
+    const names = (/** @type {Side} */ side) => [side.key, `-1/${side.model}`];
+    for (const pair of vm.data.index.pairs) {
+      if (!pair.metrics[metric]) continue;
+      if (names(a).includes(pair.a) && names(b).includes(pair.b)) return turned(pair.metrics[metric], -1);
+      if (names(a).includes(pair.b) && names(b).includes(pair.a)) return pair.metrics[metric];
+    }
+    return null;
+  };
+
+  /** @param {Side} a @param {Side} b @param {string} metric @returns {{ test: PairedDifference | null, refused: string | null }} */
+  const testOfRuns = (a, b, metric) => {
+    for (const change of vm.data.index.changes) {
+      const sign = change.before === a.run && change.after === b.run ? 1 : change.before === b.run && change.after === a.run ? -1 : 0;
+      if (!sign) continue;
+      if (change.refused) return { test: null, refused: change.refused };
+      const models = new Set(change.rows.map((row) => row.model));
+      const row = change.rows.find((candidate) => candidate.metric === metric && (candidate.model === a.model || models.size === 1));
+      return { test: row && a.model === b.model ? turned(row, sign) : null, refused: null };
+    }
+    return { test: null, refused: null };
+  };
+
+  /**
+   * Compare two sides in one metric, b less a: by the paired test of the report, or where it has none by the mean alone.
+   * @param {Side} a
+   * @param {Side} b
+   * @param {string} metric
+   * @param {Pair[]} pairs
+   * @returns {{ test: PairedDifference | null, mean: number | null, prompts: number, refused: string | null }} The test is on the
+   *   scale of the leaderboard, the mean on that of clips.
+   */
+  vm.compareSides = (a, b, metric, pairs) => {
+    const runs = a.run === b.run ? { test: null, refused: null } : testOfRuns(a, b, metric);
+    return { test: runs.test ?? (runs.refused ? null : testOfModels(a, b, metric)), refused: runs.refused, ...meanDifference(metric, pairs) };
+  };
+})();
