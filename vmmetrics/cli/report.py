@@ -13,7 +13,7 @@ from vmmetrics.cli.terminal import Bar, open_consoles, until_stopped, warn
 if TYPE_CHECKING:
     from vmmetrics.viewer.report import Report
 
-IN_RUN = "report"
+REPORT = "report"
 """Folder in a run directory that ``vmmetrics score --report`` writes."""
 
 
@@ -31,6 +31,9 @@ def report(
         int, option("Draw the overlays of the worst N clips again where the run kept none.", min=0, max=MAX_COUNT)
     ] = 0,
     single_file: Annotated[bool, option("Write one HTML file, of 50 MB at most.", "--single-file")] = False,
+    ratings: Annotated[
+        list[Path] | None, option("Human ratings of clips, in any form that align reads; repeatable.", metavar="FILE")
+    ] = None,
     serve: Annotated[
         bool, option("Serve it to this machine's browsers until Ctrl-C; it opens without a server, too.", "--serve")
     ] = False,
@@ -43,7 +46,13 @@ def report(
     of the runs, whichever are listed. Exit codes: 0 written, 2 wrong usage or setup.
     """
     output, messages = open_consoles()
-    options = {"media": media, "clips": clips, "overlays": overlays, "single_file": single_file}
+    options = {
+        "media": media,
+        "clips": clips,
+        "overlays": overlays,
+        "single_file": single_file,
+        "ratings": ratings or (),
+    }
     written = write(runs, out, output, messages, **options, show_paths=show_paths, title=title)
     if serve:
         from vmmetrics.viewer.server import serve as serve_report

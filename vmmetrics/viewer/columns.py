@@ -93,6 +93,10 @@ class Columns:
             value = record.tags.get(tag)
             self._of_tags[tag].append(row.text(value) if isinstance(value, str) else value)
 
+    def add_scores(self, columns: Mapping[str, list[float | None]]) -> None:
+        """Add whole columns of scores by key, such as ratings."""
+        self._scores.update(columns)
+
     def _rounded(self, metric: str, score: float) -> float:
         return round(score, DIGITS) if metric in self._fractions else float(f"{score:.{DIGITS + 2}g}")
 

@@ -31,6 +31,8 @@ _START_INLINE = (
     'vm.inline=JSON.parse(document.getElementById("data-inline").textContent);'
     'vmReport.index(JSON.parse(document.getElementById("data-index").textContent));vm.start();'
 )
+_PROTOTYPE = '"__proto__"'
+_PROTOTYPE_KEY = re.compile(rf"(?<!\\){_PROTOTYPE}:")
 _ESCAPED = "<>&\u2028\u2029"
 
 
@@ -60,8 +62,18 @@ def _legible(value: Any) -> Any:
 
 
 def call(function: str, *values: Any) -> str:
-    """Return the script that hands values to a function of ``vmReport``."""
-    return f"vmReport.{function}({','.join(map(to_script, values))});\n"
+    """Return the script that hands values to a function of ``vmReport``; :func:`values_of` reads it back."""
+    text = ",".join(map(to_script, values))
+    if _PROTOTYPE in text:  # which sets the prototype of an object unless it is in brackets
+        text = _PROTOTYPE_KEY.sub(f"[{_PROTOTYPE}]:", text)
+    return f"vmReport.{function}({text});\n"
+
+
+def values_of(text: str) -> list[Any]:
+    """Return the values that a script of :func:`call` hands on."""
+    text = text[text.index("(") + 1 : text.rindex(")")].replace(f"[{_PROTOTYPE}]:", f"{_PROTOTYPE}:")
+    values: list[Any] = json.loads(f"[{text}]")
+    return values
 
 
 def script() -> str:

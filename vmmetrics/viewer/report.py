@@ -23,6 +23,7 @@ from vmmetrics.viewer.media import MediaFolder
 from vmmetrics.viewer.overlay_files import drawable, redraw_overlays, worst, write_overlays
 from vmmetrics.viewer.overlays import estimate, seconds_per_clip
 from vmmetrics.viewer.posters import write_posters
+from vmmetrics.viewer.rated_clips import RatedClips
 from vmmetrics.viewer.rows import Row, rows_of
 from vmmetrics.viewer.selection import Selection, select
 from vmmetrics.viewer.single import write_single
@@ -79,6 +80,7 @@ def write_report(
     clips: str | os.PathLike[str] = "all",
     single_file: bool = False,
     overlays: int = 0,
+    ratings: RunPath | Sequence[RunPath] = (),
     show_paths: bool = False,
     title: str = TITLE,
     listener: Listener | None = None,
@@ -93,6 +95,7 @@ def write_report(
         clips: ``"all"``, ``"worst:200"`` or a file with a clip's name a line. Statistics are over all clips.
         single_file: Write one HTML file with everything in it, of 50 MB at most.
         overlays: Largest number of overlays to draw again where runs kept none, worst clips first.
+        ratings: Files with human ratings of clips, in any form that ``vmmetrics align`` reads.
         show_paths: Keep absolute paths, which are left out otherwise.
         title: Title of the page.
         listener: Receives the progress.
@@ -112,7 +115,8 @@ def write_report(
     with making_report(target) as folder:
         media_folder = MediaFolder(target, folder, "copy" if single_file and media == "link" else media, previous)
         contents = _Contents(folder, media_folder, texts, listener or _Silent())
-        index = contents.write(sources, selection, overlays)
+        files = [ratings] if isinstance(ratings, str | os.PathLike) else list(ratings)
+        index = contents.write(sources, selection, overlays, list(map(Path, files)))
         write_page(folder, {"format": FORMAT, "title": legible(title), **index})
         if single_file:
             write_single(folder)
@@ -139,27 +143,34 @@ class _Contents:
     warnings: list[str] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
 
-    def write(self, sources: Sequence[Source], selection: Selection, overlays: int) -> dict[str, Any]:
+    def write(
+        self, sources: Sequence[Source], selection: Selection, overlays: int, files: Sequence[Path]
+    ) -> dict[str, Any]:
         """Write details, pictures and videos of the clips; return the index."""
         runs = [source.run for source in sources]
         rows = rows_of(sources, selection, self.texts)
         positions = [{row.record.key: row.number for row in of_run} for of_run in rows]
         metrics = metrics_of(runs)
+        rated = RatedClips.read(files, runs, selection) if files else None
         if shown := sum(len(run.records) for run in runs) - len(selection):
             self.left_out[selection.reason] = shown
         posters, drawn = self._pictures(runs, rows, overlays)
-        columns = self._clips(runs, rows, Columns(metrics, tags_of(runs)), posters, drawn)
+        columns = Columns(metrics, tags_of(runs))
+        self._clips(runs, rows, columns, posters, drawn, rated)
+        if rated is not None:
+            columns.add_scores(rated.columns())
         damage = [f"{run.title}: {text}" for run in runs for text in run.warnings]
         self.warnings = list(dict.fromkeys(map(self.texts, [*damage, *self.warnings])))
         groups = groups_of(sources)
         return {
-            "provenance": self._provenance(runs, len(selection)),
+            "provenance": self._provenance(runs, len(selection), rated),
             "runs": [describe_run(source, group, self.texts) for source, group in zip(sources, groups, strict=True)],
-            "metrics": metrics,
+            "metrics": [*metrics, *(clean_json(rated.ratings.metrics(), self.texts) if rated else ())],
             **columns.to_json(),
             "bases": self.media.bases,
             **clean_json(comparisons_of(runs, positions), self.texts),
             "shard": CLIPS_PER_SHARD,
+            **({"agreement": rated.agreement(metrics)} if rated else {}),
         }
 
     def _pictures(self, runs: Sequence[Run], rows: Sequence[Sequence[Row]], most: int) -> tuple[set[int], set[int]]:
@@ -184,9 +195,10 @@ class _Contents:
         return posters, drawn
 
     def _clips(
-        self, runs: Sequence[Run], rows: Sequence[Sequence[Row]], columns: Columns, posters: set[int], drawn: set[int]
-    ) -> Columns:
-        """Write details and videos of the clips; return the columns, filled."""
+        self, runs: Sequence[Run], rows: Sequence[Sequence[Row]], columns: Columns, posters: set[int],
+        drawn: set[int], rated: RatedClips | None,
+    ) -> None:  # fmt: skip
+        """Write details and videos of the clips, and fill the columns."""
         total = sum(map(len, rows))
         self.listener.begin("clips", total)
         details: list[dict[str, Any]] = []
@@ -201,12 +213,11 @@ class _Contents:
                         poster=row.number in posters,
                         overlay=row.number in drawn,
                     )
-                    details.append(detail_of(row, results, {}))
+                    details.append(detail_of(row, results, rated.of_clip(row.number) if rated else {}))
                     if len(details) == CLIPS_PER_SHARD or len(columns) == total:
                         write_shard(self.folder, row.number // CLIPS_PER_SHARD, details)
                         details = []
                     self.listener.advance()
-        return columns
 
     def _video(self, row: Row, columns: Columns) -> int | str:
         """Return the place of a clip's video as ``clips.media`` has it."""
@@ -221,9 +232,10 @@ class _Contents:
             return self.media.bases[placed.base] + quote(os.fsencode(row.record.clip))
         return placed.base
 
-    def _provenance(self, runs: Sequence[Run], shown: int) -> dict[str, Any]:
+    def _provenance(self, runs: Sequence[Run], shown: int, rated: RatedClips | None) -> dict[str, Any]:
         total = sum(len(run.records) for run in runs)
         notes = [f"{shown:,} of {total:,} clips are listed; statistics are over all."] if shown < total else []
+        notes += map(self.texts, rated.ratings.notes if rated else ())
         more = len(self.warnings) - _MOST_WARNINGS
         notes += self.warnings[:_MOST_WARNINGS] + ([f"{more:,} more warnings"] if more > 0 else [])
         left_out = [{"reason": reason, "clips": clips} for reason, clips in self.left_out.items()]
