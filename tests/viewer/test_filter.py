@@ -115,6 +115,19 @@ def test_expressions_by_hand(page: Any) -> None:
     assert page.evaluate("vm.whereError({ ...blank, where: 'tcs < 0.5' })") is None
 
 
+def test_fields_of_ratings_and_of_metrics_with_odd_keys(page: Any) -> None:
+    keys = ["motion_index", "rating:smooth", "rating:motion quality", "my metric: 2", "own_1"]
+    rows = [MadeRow(str(n), scores={key: n * (k + 1) for k, key in enumerate(keys)}) for n in range(4)]
+    index = made_index(rows, ["tcs"])
+    index["metrics"] += [{**index["metrics"][0], "key": key} for key in keys]
+    index["clips"]["scores"] |= {key: [row.scores[key] for row in rows] for key in keys}
+    page.evaluate(ROWS, [index, {}])
+    fields = [page.evaluate("key => vm.fieldOf(key)", key) for key in keys]
+    assert fields == ["index", "rating.smooth", 'rating."motion quality"', 'metric."my metric: 2"', "own_1"]
+    for k, field in enumerate(fields):
+        assert page.evaluate(ROWS, [None, {"where": f"{field} > {1.5 * (k + 1)}"}]) == [2, 3], field
+
+
 def test_a_mistake_has_a_position(page: Any) -> None:
     page.evaluate(ROWS, [made_index(HAND), {}])
     for text, (position, message) in MISTAKES.items():
