@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from vmmetrics.scoring.suite import ClipScores, Suite
     from vmmetrics.types import Event, MetricResult
     from vmmetrics.video import read_clip
+    from vmmetrics.viewer.report import write_report
 
 
 # Resolved on first use, so that the import stays fast and pulls in no model.
@@ -35,6 +36,7 @@ _HOMES = {
     "functional": "vmmetrics",
     "read_clip": "vmmetrics.video",
     "score": "vmmetrics.scoring.api",
+    "write_report": "vmmetrics.viewer.report",
 }
 
 __all__ = [
@@ -52,6 +54,7 @@ __all__ = [
     "functional",
     "read_clip",
     "score",
+    "write_report",
 ]
 
 

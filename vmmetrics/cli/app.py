@@ -56,6 +56,7 @@ app = group(
         "show": "score:show",
         "status": "status:status",
         "merge": "score:merge",
+        "report": "report:report",
         "leaderboard": "leaderboard:leaderboard",
         "diff": "diff:diff",
         "align": "align:align",

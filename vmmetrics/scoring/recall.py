@@ -76,7 +76,7 @@ def recall(run: Path, name: str) -> Recalled:
     subject = None
     if record.subject is not None:
         subject = check(Subject, record.subject, f"{run / 'scores.jsonl'}, subject of {record.clip}")
-    with _unchanged(record) if local_file is None else nullcontext(local_file) as path:
+    with unchanged(record) if local_file is None else nullcontext(local_file) as path:
         clip = read_clip(path, name=record.clip, prompt=record.prompt, subject=subject, tags=record.tags, **reading)
     results: dict[str, MetricResult] = {}
     for metric, line in read_events(run, record, warnings).items():
@@ -174,7 +174,7 @@ def _named(records: Sequence[Record], name: str) -> tuple[Record, Path | None]:
 
 
 @contextmanager
-def _unchanged(record: Record) -> Iterator[Path]:
+def unchanged(record: Record) -> Iterator[Path]:
     """Yield the file of a clip; one at an address is downloaded for the block.
 
     Raises:

@@ -28,6 +28,7 @@ def write_h264(
     threads: int = 0,
     times: Iterable[int] | None = None,
     duration: int | None = None,
+    comment: str | None = None,
 ) -> None:
     """Write pictures as an MP4.
 
@@ -42,6 +43,8 @@ def write_h264(
         threads: 1 gives the same bytes on any number of cores; 0 leaves it to x264.
         times: Time of each, in :data:`TICKS`; None follows the rate.
         duration: Duration stated in each packet, in :data:`TICKS`; None leaves it to the encoder.
+        comment: Text stored in the file, whose index then comes first, so that a browser can seek at once; only with a
+            path as target.
 
     Raises:
         SetupError: This build of PyAV has no x264.
@@ -56,7 +59,10 @@ def write_h264(
     elif chroma == "yuv420p":
         height, width = height - height % 2, width - width % 2
     exact = rate if isinstance(rate, Fraction) else Fraction(rate).limit_denominator(1001)
-    with av.open(str(file) if isinstance(file, Path) else file, "w", format="mp4") as output:
+    flags = {} if comment is None else {"movflags": "+faststart"}
+    with av.open(str(file) if isinstance(file, Path) else file, "w", format="mp4", container_options=flags) as output:
+        if comment is not None:
+            output.metadata["comment"] = comment
         try:
             stream = output.add_stream("libx264", rate=exact, options=dict(options))
         except (ValueError, av.error.FFmpegError) as error:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +38,18 @@ class Timing:
     timestamps: NDArray[np.float64]
     fps: float
     notes: tuple[str, ...] = ()
+
+
+_RETIMED = re.compile(r"stated rate is used|frames per second assumed|; spread evenly|, closed to the median step")
+
+
+def is_retimed(notes: Iterable[str]) -> bool:
+    """Return True if notes of this module say that frames have other times than a player of the file shows them at.
+
+    >>> is_retimed(regular(3, 8.0).notes), is_retimed(assumed(3, 8.0).notes)
+    (False, True)
+    """
+    return any(_RETIMED.search(note) for note in notes)
 
 
 def check_fps(fps: float) -> float:

@@ -2,77 +2,114 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, cast, get_args
 
+from vmmetrics.functional.event_costs import EventCosts, event_costs
 from vmmetrics.scoring.record import Record, result_from_json
-from vmmetrics.types import Event, MetricResult
+from vmmetrics.types import Event, MetricResult, Protocol
 from vmmetrics.utils.schema import plain
+from vmmetrics.viewer.columns import frames_of
+from vmmetrics.viewer.rows import Row
 
 CLIPS_PER_SHARD = 256
+_POINTS = 100  # in a score of 1
+_DOWNSCALED = re.compile(r"downscaled from [0-9]{1,6}x[0-9]{1,6} to ([0-9]{1,6})x([0-9]{1,6}) ")
 
 
-def results_of(record: Record, lines: Mapping[str, Any], warnings: list[str]) -> dict[str, MetricResult]:
+def results_of(row: Row, lines: Mapping[str, Any], warnings: list[str]) -> dict[str, MetricResult]:
     """Return the stored results of a clip by metric; damaged ones are left out with a warning."""
     results: dict[str, MetricResult] = {}
     for metric, line in lines.items():
         try:
-            results[metric] = result_from_json(metric, line, record.scores.get(metric), record.missing.get(metric))
+            stored = result_from_json(metric, line, row.record.scores.get(metric), row.record.missing.get(metric))
         except ValueError as error:
-            warnings.append(f"events.jsonl, {metric} of {record.clip}, {error}; left out, score the clip again")
+            warnings.append(f"events.jsonl, {metric} of {row.name}, {error}; left out, score the clip again")
+        else:
+            results[metric] = stored
     return results
 
 
-def detail_of(record: Record, results: Mapping[str, MetricResult], pixels: Sequence[int] | None) -> dict[str, Any]:
+def faults_of(results: Mapping[str, MetricResult], row: Row) -> list[tuple[str, str]]:
+    """Return metric and reason of every event that cost points."""
+    events = (event for result in results.values() for event in result.events)
+    return [(event.metric, row.text(event.reason)) for event in events if event.excuse is None]
+
+
+def detail_of(row: Row, results: Mapping[str, MetricResult], ratings: Mapping[str, Any]) -> dict[str, Any]:
     """Return one clip of a shard (``ClipDetail`` in ``page/types.d.ts``).
 
     Args:
-        record: The clip.
+        row: The clip.
         results: Its results.
-        pixels: Width and height that boxes are in, or None.
+        ratings: Mean and each rater's rating by dimension.
     """
-    cas = results.get("cas")
+    record, cas = row.record, results.get("cas")
+    frames = frames_of(record)
+    costs = {metric: costs_of(metric, result, record) for metric, result in results.items()}
     return {
-        "size": record.size,
-        "pixels": pixels,
-        "timestamps": record.timestamps,
+        "size": _size(record.size),
+        "pixels": pixels_of(record),
+        "timestamps": _ascending(record.timestamps, frames),
         "seconds": round(record.seconds, 2),
         "codec": record.codec,
         "sha256": record.sha256,
-        "path": None,
-        "prompt_source": record.prompt_source,
+        "path": row.text(record.path) if row.texts.show_paths and record.path else None,
+        "prompt_source": None if record.prompt_source is None else row.text(record.prompt_source),
         "subject": None if record.subject is None else record.subject.get("phrase"),
-        "notes": list(record.notes),
-        "events": [_event(event) for result in results.values() for event in result.events],
+        "notes": [row.text(note) for note in record.notes],
+        "events": [
+            _event(event, cost, row, frames)
+            for metric, result in results.items()
+            for event, cost in zip(result.events, costs[metric].costs, strict=True)
+        ],
         "series": {
-            metric: {name: plain(values, _short) for name, values in result.series.items()}
+            metric: {name: [_short(value) for value in values.tolist()] for name, values in result.series.items()}
             for metric, result in results.items()
         },
-        "probabilities": list(getattr(cas, "probabilities", ())) or None,
+        "probabilities": plain(list(getattr(cas, "probabilities", ())), _short) or None,
         "saliency": [
-            {"frame": look.frame, "gain": [list(row) for row in look.gain], "reason": look.reason}
+            {"frame": look.frame, "gain": plain(look.gain, _short), "reason": row.text(look.reason)}
             for look in getattr(cas, "looks", ())
         ],
-        "lost": {},
-        "ratings": {},
+        "lost": {
+            metric: {"points": _points(cost.lost), "unexplained": _points(cost.unexplained)}
+            for metric, cost in costs.items()
+            if cost.lost
+        },
+        "ratings": dict(ratings),
     }
 
 
-def _event(event: Event) -> dict[str, Any]:
+def costs_of(metric: str, result: MetricResult, record: Record) -> EventCosts:
+    """Return the loss of a score divided among its events; undivided where the record does not tell enough."""
+    frames = frames_of(record)
+    if frames is None or record.protocol not in get_args(Protocol):
+        return EventCosts(tuple(None if event.excuse is None else 0.0 for event in result.events), 0.0, 0.0)
+    return event_costs(metric, result, frames, cast("Protocol", record.protocol))
+
+
+def _points(cost: float) -> float:
+    return round(_POINTS * cost, 2)
+
+
+def _event(event: Event, cost: float | None, row: Row, frames: int | None) -> dict[str, Any]:
     return {
         "metric": event.metric,
-        "frames": runs_of(event.frames),
-        "reason": event.reason,
-        "target": event.target,
-        "box": event.box,
-        "magnitude": event.magnitude,
-        "threshold": event.threshold,
-        "cost": 0 if event.excuse else None,
-        "excuse": event.excuse,
+        "frames": runs_of(frame for frame in event.frames if frame >= 0 and (frames is None or frame < frames)),
+        "reason": row.text(event.reason),
+        "target": None if event.target is None else row.text(event.target),
+        "box": None if event.box is None else [round(side, 1) for side in event.box],
+        "magnitude": _short_or_none(event.magnitude),
+        "threshold": _short_or_none(event.threshold),
+        "cost": None if cost is None else _points(cost),
+        "excuse": None if event.excuse is None else row.text(event.excuse),
     }
 
 
-def runs_of(frames: Sequence[int]) -> list[tuple[int, int]]:
+def runs_of(frames: Iterable[int]) -> list[tuple[int, int]]:
     """Return ascending frames as first and last frame of every run.
 
     >>> runs_of((1, 2, 3, 7))
@@ -87,5 +124,28 @@ def runs_of(frames: Sequence[int]) -> list[tuple[int, int]]:
     return runs
 
 
+def pixels_of(record: Record) -> list[int] | None:
+    """Return width and height of the pixels that boxes and overlays are in: those of a downscaled clip are fewer."""
+    for note in record.notes:
+        if match := _DOWNSCALED.match(note):
+            return _size((int(match[1]), int(match[2])))
+    return _size(record.size)
+
+
+def _size(size: Sequence[int] | None) -> list[int] | None:
+    return None if size is None or min(size) < 1 else list(size)
+
+
+def _ascending(timestamps: tuple[float, ...] | None, frames: int | None) -> list[float] | None:
+    """Return the seconds of frames; None where they are not one for each frame, ascending from 0."""
+    if not timestamps or len(timestamps) != frames or timestamps[0] < 0:
+        return None
+    return list(timestamps) if all(before < after for before, after in pairwise(timestamps)) else None
+
+
+def _short_or_none(value: float | None) -> float | None:
+    return None if value is None else _short(value)
+
+
 def _short(value: float) -> float | None:
-    return float(f"{value:.4g}") if value == value else None  # noqa: PLR0124 - NaN
+    return float(f"{value:.4g}") if value == value else None  # NaN

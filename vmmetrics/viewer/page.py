@@ -5,37 +5,75 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
+from vmmetrics.viewer.texts import legible
+
 SCRIPTS = (
-    "core.js", "data.js", "state.js", "filter.js", "filters.js", "numbers.js", "leaderboard.js", "gallery.js", "distributions.js",
-    "player.js", "transport.js", "overlay.js", "timeline.js", "clip.js", "compare.js", "changes.js", "groups.js", "about.js", "main.js",
+    "core.js", "data.js", "state.js", "expression.js", "filter.js", "filters.js", "numbers.js", "leaderboard.js",
+    "virtual.js", "tile.js", "table.js", "gallery.js", "distributions.js", "player.js", "transport.js", "overlay.js",
+    "timeline.js", "clip.js", "matching.js", "duet.js", "pair.js", "compare.js", "changes.js", "groups.js", "about.js",
+    "main.js",
 )  # fmt: skip
 """In the order in which they are run."""
 STYLES = (
-    "_vendor/uPlot.min.css", "style.css", "filters.css", "gallery.css", "numbers.css", "leaderboard.css", "distributions.css", "player.css",
-    "timeline.css", "clip.css", "compare.css", "changes.css", "groups.css", "about.css",
+    "_vendor/uPlot.min.css", "style.css", "filters.css", "gallery.css", "numbers.css", "leaderboard.css",
+    "distributions.css", "player.css", "timeline.css", "clip.css", "compare.css", "changes.css", "groups.css", "about.css",
 )  # fmt: skip
 VENDORED = "_vendor/uPlot.iife.min.js"
-_ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+MARK = '<meta name="generator" content="vmmetrics report">'
+"""In every page, by which an earlier report is recognised."""
+_START = "vm.start();"
+_START_INLINE = (
+    'vm.inline=JSON.parse(document.getElementById("data-inline").textContent);'
+    'vmReport.index(JSON.parse(document.getElementById("data-index").textContent));vm.start();'
+)
+_PROTOTYPE = '"__proto__"'
+_PROTOTYPE_KEY = re.compile(rf"(?<!\\){_PROTOTYPE}:")
+_ESCAPED = "<>&\u2028\u2029"
 
 
 def to_script(value: Any) -> str:
-    """Return JSON that may stand in a script element, surrogates replaced.
+    r"""Return JSON that may stand in a script element; bytes that are no text become escapes.
 
     >>> to_script({"clip": "</script>"})
-    '{"clip":"\\\\u003c/script\\\\u003e"}'
+    '{"clip":"\\u003c/script\\u003e"}'
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for character, escape in _ESCAPED.items():
-        text = text.replace(character, escape)
-    return text.encode("utf-8", "replace").decode()
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = json.dumps(_legible(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in _ESCAPED:
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _legible(value: Any) -> Any:
+    """Return a JSON value whose texts are text in UTF-8."""
+    if isinstance(value, Mapping):
+        return {legible(key): _legible(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_legible(part) for part in value]
+    return legible(value) if isinstance(value, str) else value
 
 
 def call(function: str, *values: Any) -> str:
-    """Return the script that hands values to a function of ``vmReport``."""
-    return f"vmReport.{function}({','.join(map(to_script, values))});\n"
+    """Return the script that hands values to a function of ``vmReport``; :func:`values_of` reads it back."""
+    text = ",".join(map(to_script, values))
+    if _PROTOTYPE in text:  # which sets the prototype of an object unless it is in brackets
+        text = _PROTOTYPE_KEY.sub(f"[{_PROTOTYPE}]:", text)
+    return f"vmReport.{function}({text});\n"
+
+
+def values_of(text: str) -> list[Any]:
+    """Return the values that a script of :func:`call` hands on."""
+    text = text[text.index("(") + 1 : text.rindex(")")].replace(f"[{_PROTOTYPE}]:", f"{_PROTOTYPE}:")
+    values: list[Any] = json.loads(f"[{text}]")
+    return values
 
 
 def script() -> str:
@@ -50,17 +88,54 @@ def style() -> str:
 
 def page() -> str:
     """Return ``index.html`` of a folder: data and program in files beside it, and nothing from elsewhere."""
-    start = "vm.start();"
-    digest = base64.b64encode(hashlib.sha256(start.encode()).digest()).decode()
-    policy = (
-        f"default-src 'none'; script-src 'self' 'sha256-{digest}'; style-src 'self' 'unsafe-inline'; "
-        "img-src 'self' data: blob:; media-src 'self' data: blob:; base-uri 'none'; form-action 'none'"
+    files_ = "".join(f'<script src="{name}"></script>\n' for name in ("app/report.js", "data/index.js"))
+    return _filled(
+        policy(f"'self' {_digest(_START)}", "'self'"),
+        '<link rel="stylesheet" href="app/report.css">',
+        f"{files_}<script>{_START}</script>",
     )
-    scripts = "".join(f'<script src="{name}"></script>\n' for name in ("app/report.js", "data/index.js"))
-    text = _asset("index.html")
-    text = text.replace("<!--policy-->", f'<meta http-equiv="Content-Security-Policy" content="{policy}">')
-    text = text.replace("<!--styles-->", '<link rel="stylesheet" href="app/report.css">')
-    return text.replace("<!--scripts-->", f"{scripts}<script>{start}</script>")
+
+
+def single_page(index: Mapping[str, Any], inline: Mapping[str, Any]) -> str:
+    """Return a page that needs no other file.
+
+    Args:
+        index: The index.
+        inline: ``posters`` and ``overlays`` by row, ``details`` by shard, as ``data.js`` expects them.
+    """
+    program, styles = script(), style()
+    blocks = "".join(
+        f'<script type="application/json" id="{name}">{to_script(value)}</script>\n'
+        for name, value in (("data-inline", inline), ("data-index", index))
+    )
+    return _filled(
+        policy(f"{_digest(program)} {_digest(_START_INLINE)}", _digest(styles)),
+        f"<style>{styles}</style>",
+        f"{blocks}<script>{program}</script>\n<script>{_START_INLINE}</script>",
+    )
+
+
+def policy(scripts: str, styles: str) -> str:
+    """Return the content security policy: no request to any other place, and no program but our own.
+
+    Args:
+        scripts: Sources of scripts.
+        styles: Sources of styles.
+    """
+    return (
+        f"default-src 'none'; script-src {scripts}; style-src {styles}; img-src 'self' data: blob:; "
+        "media-src 'self' data: blob:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _filled(policy: str, styles: str, scripts: str) -> str:
+    head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n{MARK}'
+    parts = {"<!--policy-->": head, "<!--styles-->": styles, "<!--scripts-->": scripts}
+    return re.sub("|".join(parts), lambda match: parts[match[0]], _asset("index.html"))
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _asset(name: str) -> str:

@@ -1,102 +1,257 @@
-"""Reports of runs: what is read from the run directories, and the folder that is written."""
+"""Reports of runs: a folder with a page on which people look at scores, clips and events."""
 
 from __future__ import annotations
 
-import base64
 import os
-import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
-from itertools import accumulate
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Protocol
 from urllib.parse import quote
 
 from vmmetrics.metrics.registry import in_order
-from vmmetrics.scoring.leaderboard import INDEX
-from vmmetrics.scoring.pictures import POSTERS, Poster, overlay_path
-from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.prompt_scores import Run
 from vmmetrics.scoring.records import opened_events
-from vmmetrics.utils.storage.atomic import making
-from vmmetrics.utils.storage.journal import iterate_with_text
+from vmmetrics.scoring.summary import INDEX
+from vmmetrics.utils.version import __version__
 from vmmetrics.viewer.columns import Columns, metric_info
 from vmmetrics.viewer.comparisons import comparisons_of
-from vmmetrics.viewer.details import CLIPS_PER_SHARD, detail_of, results_of
-from vmmetrics.viewer.named_runs import read_runs
-from vmmetrics.viewer.page import call, page, script, style
+from vmmetrics.viewer.details import CLIPS_PER_SHARD, detail_of, faults_of, results_of
+from vmmetrics.viewer.folder import INDEX_PAGE, earlier_report, making_report, write_page, write_shard
+from vmmetrics.viewer.media import MediaFolder
+from vmmetrics.viewer.overlay_files import drawable, redraw_overlays, worst, write_overlays
+from vmmetrics.viewer.overlays import estimate, seconds_per_clip
+from vmmetrics.viewer.posters import write_posters
+from vmmetrics.viewer.rated_clips import RatedClips
+from vmmetrics.viewer.rows import Row, rows_of
+from vmmetrics.viewer.selection import Selection, select
+from vmmetrics.viewer.single import write_single
+from vmmetrics.viewer.sources import RunPath, Source, describe_run, groups_of, read_sources
+from vmmetrics.viewer.texts import Texts, clean_json, legible
+
+FORMAT = 1
+"""Version of the data, in the index."""
+TITLE = "Motion report"
+MediaMode = Literal["link", "copy", "transcode"]
+_MOST_WARNINGS = 20
 
 
-def write_report(runs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]) -> Path:
-    """Write a report (first sketch)."""
-    sources = [Path(run) for run in ([runs] if isinstance(runs, str | os.PathLike) else runs)]
-    target = Path(out)
-    warnings: list[str] = []
-    stored = read_runs([str(source) for source in sources])
-    records = [run.records for run in stored]
-    headers = [run.header for run in stored]
-    starts = [0, *accumulate(map(len, records))]
-    rows = [{r.key: start + n for n, r in enumerate(rs)} for start, rs in zip(starts, records, strict=False)]
-    keys = in_order({m for rs in records for r in rs for m in {*r.scores, *r.missing, *r.errors}})
-    indexed = any(r.motion_index is not None for rs in records for r in rs)
-    metrics = [*([INDEX] if indexed else []), *keys]
-    tags = sorted({tag for rs in records for r in rs for tag in r.tags}, key=lambda tag: (tag != "pattern", tag))
-    columns, bases = Columns(metrics, tags), []
-    if target.exists():
-        shutil.rmtree(target)
-    with making(target) as folder:
-        for name in ("app", "data", "posters", "overlays"):
-            (folder / name).mkdir()
-        shard: list[dict[str, Any]] = []
-        for number, run in enumerate(sources):
-            posters = {(p["path"] or p["clip"], p["sha256"]): p["webp"] for p, _ in iterate_with_text(run / POSTERS, like=Poster)}
-            with opened_events(run, warnings) as events_of:
-                for record in records[number]:
-                    row = len(columns)
-                    results = results_of(record, events_of(record), warnings)
-                    poster = posters.get((record.key, record.sha256))
-                    if poster:
-                        (folder / "posters" / f"{row:06}.webp").write_bytes(base64.b64decode(poster))
-                    overlay = record.sha256 and overlay_path(run, record.sha256)
-                    has_overlay = bool(overlay and overlay.is_file())
-                    if overlay and has_overlay:
-                        text = call("overlay", row, base64.b64encode(overlay.read_bytes()).decode())
-                        (folder / "overlays" / f"{row:06}.js").write_text(text)
-                    reasons = [(e.metric, e.reason) for r in results.values() for e in r.events if e.excuse is None]
-                    media: int | str = -1 - columns.reasons["no video"]
-                    if record.path:
-                        media = quote(os.path.relpath(record.path, target.absolute()))
-                    columns.add(record, number, stored[number].model_name(record.model), reasons, media, bool(poster), has_overlay)
-                    shard.append(detail_of(record, results, record.size))
-                    if len(shard) == CLIPS_PER_SHARD:
-                        _write_shard(folder, row // CLIPS_PER_SHARD, shard)
-                        shard = []
-        if shard:
-            _write_shard(folder, (len(columns) - 1) // CLIPS_PER_SHARD, shard)
-        index = {
-            "format": 1,
-            "title": "Motion report",
-            "provenance": {"vmmetrics": "", "notes": [], "total": len(columns), "shown": len(columns), "left_out": []},
-            "runs": [
-                {
-                    "name": run.title, "label": header["configuration"].get("label", ""), "preset": header["configuration"].get("preset", ""),
-                    "protocol": header["configuration"].get("protocol", ""), "comparable": False, "clips": len(rs), "failed": 0,
-                    "versions": {}, "vmmetrics": [], "begun": None, "ended": None, "notes": [], "group": 0,
-                }
-                for run, header, rs in zip(stored, headers, records, strict=True)
-            ],
-            "metrics": [metric_info(key) for key in metrics],
+class Listener(Protocol):
+    """Progress of a report."""
+
+    def begin(self, stage: str, total: int) -> None:
+        """Start a stage of so many clips."""
+
+    def advance(self) -> None:
+        """Count a clip of the stage."""
+
+
+class _Silent:
+    """A listener that does nothing."""
+
+    def begin(self, stage: str, total: int) -> None: ...
+
+    def advance(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report that was written.
+
+    Attributes:
+        path: The page to open.
+        clips: Clips that it lists.
+        left_out: Number of clips by reason why they, their videos or their overlays are left out.
+        warnings: Texts on damaged parts of the runs.
+    """
+
+    path: Path
+    clips: int
+    left_out: Mapping[str, int]
+    warnings: tuple[str, ...]
+
+
+def write_report(
+    runs: RunPath | Sequence[RunPath],
+    out: str | os.PathLike[str],
+    *,
+    media: MediaMode = "link",
+    clips: str | os.PathLike[str] = "all",
+    single_file: bool = False,
+    overlays: int = 0,
+    ratings: RunPath | Sequence[RunPath] = (),
+    show_paths: bool = False,
+    title: str = TITLE,
+    listener: Listener | None = None,
+) -> Report:
+    """Write a report of runs: a folder that opens in a browser without a server and makes no network request.
+
+    Args:
+        runs: Run directories, the baseline first; ``"NAME=DIRECTORY"`` names one.
+        out: Folder to write; absent, empty, or an earlier report, which is replaced.
+        media: ``"link"`` leaves videos that browsers play where they are, and transcodes others; ``"copy"`` makes a
+            folder that can be moved; ``"transcode"`` transcodes all.
+        clips: ``"all"``, ``"worst:200"`` or a file with a clip's name a line. Statistics are over all clips.
+        single_file: Write one HTML file with everything in it, of 50 MB at most.
+        overlays: Largest number of overlays to draw again where runs kept none, worst clips first.
+        ratings: Files with human ratings of clips, in any form that ``vmmetrics align`` reads.
+        show_paths: Keep absolute paths, which are left out otherwise.
+        title: Title of the page.
+        listener: Receives the progress.
+
+    Returns:
+        What was written.
+
+    Raises:
+        SetupError: A run cannot be read, ``out`` holds something else or cannot be written, ``clips`` names a clip that
+            no run has, or there are too many clips or bytes for one page.
+    """
+    target = Path(out).absolute()
+    previous = earlier_report(target)
+    sources = read_sources(runs)
+    selection = select(sources, clips)
+    texts = Texts.of_runs([source.run for source in sources], show_paths)
+    with making_report(target) as folder:
+        media_folder = MediaFolder(target, folder, "copy" if single_file and media == "link" else media, previous)
+        contents = _Contents(folder, media_folder, texts, listener or _Silent())
+        files = [ratings] if isinstance(ratings, str | os.PathLike) else list(ratings)
+        index = contents.write(sources, selection, overlays, list(map(Path, files)))
+        write_page(folder, {"format": FORMAT, "title": legible(title), **index})
+        if single_file:
+            write_single(folder)
+    return Report(target / INDEX_PAGE, len(selection), dict(contents.left_out), tuple(contents.warnings))
+
+
+@dataclass(slots=True)
+class _Contents:
+    """What is written of the clips.
+
+    Attributes:
+        folder: The report.
+        media: Its videos.
+        texts: Removes paths and hosts.
+        listener: Receives the progress.
+        warnings: Texts on what is damaged.
+        left_out: Number of clips by reason.
+    """
+
+    folder: Path
+    media: MediaFolder
+    texts: Texts
+    listener: Listener
+    warnings: list[str] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    def write(
+        self, sources: Sequence[Source], selection: Selection, overlays: int, files: Sequence[Path]
+    ) -> dict[str, Any]:
+        """Write details, pictures and videos of the clips; return the index."""
+        runs = [source.run for source in sources]
+        rows = rows_of(sources, selection, self.texts)
+        positions = [{row.record.key: row.number for row in of_run} for of_run in rows]
+        metrics = metrics_of(runs)
+        rated = RatedClips.read(files, runs, selection) if files else None
+        if shown := sum(len(run.records) for run in runs) - len(selection):
+            self.left_out[selection.reason] = shown
+        posters, drawn = self._pictures(runs, rows, overlays)
+        columns = Columns(metrics, tags_of(runs))
+        self._clips(runs, rows, columns, posters, drawn, rated)
+        if rated is not None:
+            columns.add_scores(rated.columns())
+        damage = [f"{run.title}: {text}" for run in runs for text in run.warnings]
+        self.warnings = list(dict.fromkeys(map(self.texts, [*damage, *self.warnings])))
+        groups = groups_of(sources)
+        return {
+            "provenance": self._provenance(runs, len(selection), rated),
+            "runs": [describe_run(source, group, self.texts) for source, group in zip(sources, groups, strict=True)],
+            "metrics": [*metrics, *(clean_json(rated.ratings.metrics(), self.texts) if rated else ())],
             **columns.to_json(),
-            "bases": bases,
-            **comparisons_of(stored, rows),
+            "bases": self.media.bases,
+            **clean_json(comparisons_of(runs, positions), self.texts),
             "shard": CLIPS_PER_SHARD,
-        }  # fmt: skip
-        (folder / "data" / "index.js").write_text(call("index", index))
-        (folder / "app" / "report.js").write_text(script())
-        (folder / "app" / "report.css").write_text(style())
-        (folder / "index.html").write_text(page())
-    return target
+            **({"agreement": rated.agreement(metrics)} if rated else {}),
+        }
+
+    def _pictures(self, runs: Sequence[Run], rows: Sequence[Sequence[Row]], most: int) -> tuple[set[int], set[int]]:
+        """Write posters and overlays; return the numbers of the clips that have them."""
+        posters: set[int] = set()
+        drawn: set[int] = set()
+        for run, of_run in zip(runs, rows, strict=True):
+            numbers = {(row.record.key, row.record.sha256): row.number for row in of_run}
+            posters |= write_posters(run.path, numbers, self.folder / "posters", self.warnings)
+            drawn |= write_overlays(run.path, of_run, self.folder, self.warnings)
+        without = [row for of_run in rows for row in of_run if row.number not in drawn and drawable(row)]
+        seconds = seconds_per_clip(row.record for row in without)
+        if chosen := worst(without, most):
+            self.listener.begin(f"drawing {len(chosen)} overlays again, {estimate(seconds, len(chosen))}", len(chosen))
+            for number, run in enumerate(runs):
+                of_run = [row for row in chosen if row.run == number]
+                drawn |= redraw_overlays(run.path, of_run, self.folder, self.warnings, self.listener.advance)
+        if len(without) > len(chosen):
+            about = f", about {seconds:.1g} s a clip" if seconds else ""
+            reason = f"no overlay: the run kept none (--overlays N draws those of the worst N again{about})"
+            self.left_out[reason] = len(without) - len(chosen)
+        return posters, drawn
+
+    def _clips(
+        self, runs: Sequence[Run], rows: Sequence[Sequence[Row]], columns: Columns, posters: set[int],
+        drawn: set[int], rated: RatedClips | None,
+    ) -> None:  # fmt: skip
+        """Write details and videos of the clips, and fill the columns."""
+        total = sum(map(len, rows))
+        self.listener.begin("clips", total)
+        details: list[dict[str, Any]] = []
+        for run, of_run in zip(runs, rows, strict=True):
+            with opened_events(run.path, self.warnings) as events_of:
+                for row in of_run:
+                    results = results_of(row, events_of(row.record), self.warnings)
+                    columns.add(
+                        row,
+                        faults=faults_of(results, row),
+                        media=self._video(row, columns),
+                        poster=row.number in posters,
+                        overlay=row.number in drawn,
+                    )
+                    details.append(detail_of(row, results, rated.of_clip(row.number) if rated else {}))
+                    if len(details) == CLIPS_PER_SHARD or len(columns) == total:
+                        write_shard(self.folder, row.number // CLIPS_PER_SHARD, details)
+                        details = []
+                    self.listener.advance()
+
+    def _video(self, row: Row, columns: Columns) -> int | str:
+        """Return the place of a clip's video as ``clips.media`` has it."""
+        placed = self.media.place(row.record)
+        if placed.url is not None:
+            return placed.url
+        if placed.base is None:
+            reason = row.text(placed.reason or "no video")
+            self.left_out[f"no video: {reason}"] += 1
+            return -1 - columns.reasons[reason]
+        if row.name != row.record.clip:
+            return self.media.bases[placed.base] + quote(os.fsencode(row.record.clip))
+        return placed.base
+
+    def _provenance(self, runs: Sequence[Run], shown: int, rated: RatedClips | None) -> dict[str, Any]:
+        total = sum(len(run.records) for run in runs)
+        notes = [f"{shown:,} of {total:,} clips are listed; statistics are over all."] if shown < total else []
+        notes += map(self.texts, rated.ratings.notes if rated else ())
+        more = len(self.warnings) - _MOST_WARNINGS
+        notes += self.warnings[:_MOST_WARNINGS] + ([f"{more:,} more warnings"] if more > 0 else [])
+        left_out = [{"reason": reason, "clips": clips} for reason, clips in self.left_out.items()]
+        return {"vmmetrics": __version__, "notes": notes, "total": total, "shown": shown, "left_out": left_out}
 
 
-def _write_shard(folder: Path, number: int, clips: list[dict[str, Any]]) -> None:
-    (folder / "data" / f"detail-{number:03}.js").write_text(call("detail", number, clips))
+def metrics_of(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """Return the descriptions of the scores that any clip has or lacks, in order of display."""
+    records = [record for run in runs for record in run.records]
+    keys = in_order({metric for record in records for metric in (*record.scores, *record.missing, *record.errors)})
+    indexed = any(record.motion_index is not None for record in records)
+    described = {key: part for run in runs for key, part in run.header.get("parts", {}).items()}
+    return [metric_info(key, described.get(key)) for key in ((INDEX,) if indexed else ()) + keys]
+
+
+def tags_of(runs: Sequence[Run]) -> list[str]:
+    """Return the names of the tags, the pattern first."""
+    tags = {tag for run in runs for record in run.records for tag in record.tags}
+    return sorted(tags, key=lambda tag: (tag != "pattern", tag))

@@ -73,8 +73,12 @@ def writing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def making(folder: Path) -> Iterator[Path]:
+def making(folder: Path, *, replace: bool = False) -> Iterator[Path]:
     """Make a folder under a hidden name; it takes the place of an absent or empty one when the block ends.
+
+    Args:
+        folder: Its name in the end.
+        replace: Let it take the place of a folder with files, which is then removed.
 
     Yields:
         The folder while it is made; nothing of it is left where the block raises.
@@ -83,12 +87,27 @@ def making(folder: Path) -> Iterator[Path]:
     try:
         building.mkdir(parents=True)
         yield building
-        if folder.exists():
-            folder.rmdir()
-        building.replace(folder)
+        if folder.exists() and replace:
+            _replace_folder(folder, building)
+        else:
+            if folder.exists():
+                folder.rmdir()
+            building.replace(folder)
     except BaseException:
         shutil.rmtree(building, ignore_errors=True)
         raise
+
+
+def _replace_folder(folder: Path, building: Path) -> None:
+    """Move a folder into the place of another, and remove that."""
+    older = temporary_of(folder.with_name(f"{folder.name}.old"))
+    folder.replace(older)
+    try:
+        building.replace(folder)
+    except BaseException:
+        older.replace(folder)
+        raise
+    shutil.rmtree(older, ignore_errors=True)
 
 
 _HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:8]

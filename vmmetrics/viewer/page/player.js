@@ -24,7 +24,7 @@
       this.detail = null;
       /** @type {any} The decoded overlay. */
       this.overlay = null;
-      this._layers = options.layers ?? [...vm.layers];
+      this._layers = options.layers ?? [...vm.state.layers];
       /** @type {[number, number] | null} */
       this._loop = null;
       /** @type {ClipEvent | null} */
@@ -377,7 +377,8 @@
         context.drawImage(video, 0, 0, canvas.width, canvas.height);
       }
       canvas.setAttribute("aria-label", `Frame ${this.frame} of ${vm.data.name(this.row)}`);
-      vm.drawOverlay?.(context, this.overlay, this.detail, this.frame, { layers: this._layers, highlight: this._highlight, failed: this.failed });
+      const lit = this._highlight && (!this.playing || vm.eventAt(this._highlight, this.frame)) ? this._highlight : null;
+      vm.drawOverlay(context, this.overlay, this.detail, this.frame, { layers: this._layers, highlight: lit });
     }
 
     destroy() {
