@@ -180,15 +180,15 @@
       const p = pair.p_holm ?? pair.p, significant = p !== null && p < LEVEL;
       const better = pair.difference > 0 !== info.lower_is_better;
       const tint = significant && better ? Math.round(10 + (22 * Math.abs(pair.difference)) / most) : 0;
-      return vm.h(tint ? "td.n.pair" : "td.n", { "--colour": vm.columnColour(metric), "--tint": `${tint}%`, title: `${row} less ${column}: ${vm.signed(pair.difference)} [${vm.signed(pair.low)}, ${vm.signed(pair.high)}], ${vm.count(pair.prompts, "prompt")}` },
+      return vm.h(tint ? "td.n.tinted" : "td.n", { "--colour": vm.columnColour(metric), "--tint": `${tint}%`, title: `${row} less ${column}: ${vm.signed(pair.difference)} [${vm.signed(pair.low)}, ${vm.signed(pair.high)}], ${vm.count(pair.prompts, "prompt")}` },
         vm.h(significant ? "b" : "span", {}, vm.signed(pair.difference)), vm.h("div.small", {}, `p ${vm.pValue(p)}`));
     };
     return [
       vm.h("h3", {}, "Every two models"),
       choice,
       vm.h("p.prose.muted", {}, `Mean of the row's model less that of the column's, ${basis} Bold: p < ${LEVEL}; tinted: the row's model is better.`),
-      vm.wide(`Every two models, ${board.label}`, vm.h("table.numbers.pairs", {},
-        vm.h("thead", {}, vm.h("tr", {}, vm.h("th.first", { scope: "col" }, info.label), names.map((name) => vm.h("th.n.name", { scope: "col" }, name)))),
+      vm.wide(`Every two models, ${board.label}`, vm.h("table.numbers.model-pairs", {},
+        vm.h("thead", {}, vm.h("tr", {}, vm.h("th.first", { scope: "col" }, info.label), names.map((name) => vm.h("th.n.model-name", { scope: "col" }, name)))),
         vm.h("tbody", {}, names.map((row) => vm.h("tr", {}, vm.h("th.first", { scope: "row" }, row), names.map((column) => cell(row, column))))))),
     ];
   }
@@ -197,10 +197,10 @@
   function pairList(board, pairs, metric) {
     const rows = pairs.map((pair) => {
       const { difference, low, high, p, p_holm: holm, prompts } = pair.metrics[metric];
-      return vm.h("tr", {}, vm.h("th.first", { scope: "row" }, modelOf(pair.a)), vm.h("td.name", {}, modelOf(pair.b)),
+      return vm.h("tr", {}, vm.h("th.first", { scope: "row" }, modelOf(pair.a)), vm.h("td.model-name", {}, modelOf(pair.b)),
         vm.h("td.n", {}, vm.signed(difference), low === null ? null : ` [${vm.signed(low)}, ${vm.signed(high)}]`), vm.h("td.n", {}, vm.pValue(holm ?? p)), vm.h("td.n", {}, String(prompts)));
     });
-    return vm.wide(`Neighbours, ${board.label}`, vm.h("table.numbers.pairs", {},
+    return vm.wide(`Neighbours, ${board.label}`, vm.h("table.numbers.model-pairs", {},
       vm.h("thead", {}, vm.h("tr", {}, vm.h("th.first", { scope: "col" }, "First"), vm.h("th", { scope: "col" }, "Second"), ["Difference", "p (Holm)", "Prompts"].map((head) => vm.h("th.n", { scope: "col" }, head)))),
       vm.h("tbody", {}, rows)));
   }
