@@ -341,13 +341,18 @@
     key: "distributions", title: "Distributions", available: () => vm.data.n > 0 && vm.data.index.metrics.length > 0,
     open: (root) => {
       const charts = panels().map((panel) => new Chart(panel));
+      const scatter = charts.length > 1 ? new vm.Scatter() : null;
       const bar = vm.filterBar?.(), count = vm.h("p", { role: "status" });
       const content = vm.h("div", {}, vm.h("h2", {}, "Scores of clips"),
         vm.h("p.prose.muted", {}, "Every dot is a clip: click it to open the clip. Drag along an axis to filter by that score; clips that the filter leaves out are faint. Line: first to third quartile of all clips; upright: median."),
-        count, charts.length ? vm.h("div.distributions", {}, charts.map((chart) => chart.root)) : vm.h("p.empty", {}, "No clip has a score."));
+        count, charts.length ? [vm.h("div.distributions", {}, charts.map((chart) => chart.root)), scatter?.root] : vm.h("p.empty", {}, "No clip has a score."));
       root.append(bar ? vm.h("div.with-filters", {}, bar, content) : content);
-      const sizes = new ResizeObserver(() => { for (const chart of charts) chart.resize(Math.floor(chart.canvas.parentElement.clientWidth)); });
+      const sizes = new ResizeObserver(() => {
+        for (const chart of charts) chart.resize(Math.floor(chart.canvas.parentElement.clientWidth));
+        scatter?.resize(Math.floor(scatter.plot.clientWidth));
+      });
       for (const chart of charts) sizes.observe(chart.canvas.parentElement);
+      if (scatter) sizes.observe(scatter.plot);
       const nearby = new IntersectionObserver((entries) => {
         for (const { target, isIntersecting } of entries) {
           const chart = /** @type {Chart} */ (charts.find(({ canvas }) => canvas === target));
@@ -362,6 +367,7 @@
         if (visible) for (const row of rows) visible[row] = 1;
         count.textContent = active ? `The filter shows ${rows.length.toLocaleString("en")} of ${vm.count(vm.data.n, "clip")}.` : vm.count(vm.data.n, "clip");
         for (const chart of charts) chart.update(visible);
+        scatter?.update(visible);
       };
       update();
       return { update, close: () => { sizes.disconnect(); nearby.disconnect(); } };

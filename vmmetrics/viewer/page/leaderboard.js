@@ -115,11 +115,11 @@
     const body = vm.ordered(board.rows, value, known && desc).map((/** @type {BoardRow} */ row) => vm.h("tr", {},
       rankCell(row),
       vm.h("th.first", { scope: "row" }, vm.h("a", { href: vm.link(clipsOf(row.model)), title: `Clips of ${row.model}` }, row.model), vm.h("div.small.muted", {}, vm.count(row.clips, "clip"))),
-      humans.map((key) => vm.h("td.n", {}, vm.fixed(ratingOf(key, row.model), 2))),
-      board.columns.map((metric) => vm.h("td", {}, cellParts(board, row, metric, /** @type {[number, number]} */ (domains.get(metric)))))));
+      board.columns.map((metric) => vm.h("td", {}, cellParts(board, row, metric, /** @type {[number, number]} */ (domains.get(metric))))),
+      humans.map((key) => vm.h("td.n", {}, vm.fixed(ratingOf(key, row.model), 2)))));
     return vm.wide(`Models, ${board.label}`, vm.h("table.numbers.models", {},
       vm.h("thead", {}, vm.h("tr", {}, vm.sortHeader("", { text: "Rank", title: `Sort by rank in ${vm.columnInfo(board.by).title}`, best: "low", more: vm.h("div.small.muted.title", {}, "95 % interval") }),
-        vm.sortHeader("model", { text: "Model", classes: ".first", best: "low" }), ratingHeads, heads)),
+        vm.sortHeader("model", { text: "Model", classes: ".first", best: "low" }), heads, ratingHeads)),
       vm.h("tbody", {}, body)));
   }
 
