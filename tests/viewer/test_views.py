@@ -89,7 +89,7 @@ def test_steps_are_sentences(open_report: OpenReport, folder: Path) -> None:
 def test_every_two_models_have_a_difference_and_its_negative(open_report: OpenReport, folder: Path) -> None:
     page = open_report("view=leaderboard&metric=tcs", folder=folder)
     assert page.locator("main select").first.input_value() == "tcs"
-    rows = {text.split()[0]: text for text in page.locator("table.pairs tbody tr").all_inner_texts()}
+    rows = {text.split()[0]: text for text in page.locator("table.model-pairs tbody tr").all_inner_texts()}
     cells = {name: text.replace("\N{MINUS SIGN}", "-").split()[1:] for name, text in rows.items()}
     assert cells["bee"] == ["+10.3", "p", "0.020", "+20.5", "p", "0.004"]
     assert cells["ant"] == ["-20.5", "p", "0.004", "-9.8", "p", "0.200"]

@@ -103,6 +103,7 @@
         return vm.h("div.strip-name.small", { "--top": `${place * STRIP}px` }, vm.h("span", { title: strip.name }, strip.name),
           vm.h("span.muted", {}, `${vm.count(strip.rows.length, "clip")}${median}${missing ? `, ${missing}` : ""}`));
       });
+      this.area = vm.h("div.strips", {}, this.canvas, this.names);
       this.axis = vm.svg("svg.axis", { "aria-hidden": "true" });
       this.readout = vm.h("p.readout.small", { "aria-live": "polite" });
       this.from = this.field("from", 0);
@@ -111,7 +112,7 @@
       const better = info.low_is_fault ? (info.lower_is_better ? "lower is better" : "higher is better") : "an amount, not a merit";
       this.root = vm.h("section.distribution", { "--colour": vm.colour(info.key), "data-metric": info.key },
         vm.h("h3", {}, vm.h("span.swatch", { "aria-hidden": "true" }), info.label, vm.h("span.muted.small.of", {}, ` ${info.title}, ${vm.scoreUnit(info.key)}, ${better}`)),
-        vm.h("div.strips", {}, this.canvas, this.names), this.axis, this.readout,
+        this.area, this.axis, this.readout,
         vm.h("div.ends", {}, vm.h("label.small", {}, "From ", this.from), vm.h("label.small", {}, "to ", this.to), this.clear));
       this.listen();
     }
@@ -180,7 +181,7 @@
       this.draw();
       const strip = dot && this.panel.strips[dot.strip];
       this.readout.replaceChildren(...(dot && strip ? [`${vm.data.name(strip.rows[dot.place])}: ${vm.score(strip.values[dot.place])}`] : []));
-      this.canvas.style.cursor = dot ? "pointer" : "crosshair";
+      this.area.style.cursor = dot ? "pointer" : "crosshair";
     }
 
     openActive() {
@@ -189,32 +190,39 @@
       vm.go({ view: "clip", clip: vm.data.id(row), frame: 0, metric: this.panel.info.key });
     }
 
+    /** @param {PointerEvent} event @returns {{ x: number, y: number }} In the canvas, wherever on the strips it was. */
+    point(event) {
+      const { left, top } = this.canvas.getBoundingClientRect();
+      return { x: event.clientX - left, y: event.clientY - top };
+    }
+
     listen() {
-      const { canvas } = this;
+      const { area, canvas } = this;
       /** @type {{ x: number, moved: boolean } | null} */
       let press = null;
-      canvas.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => {
+      area.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => {
         if (event.button) return;
-        press = { x: event.offsetX, moved: false };
-        canvas.setPointerCapture(event.pointerId);
+        press = { x: this.point(event).x, moved: false };
+        area.setPointerCapture(event.pointerId);
       });
-      canvas.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => {
-        if (press && (press.moved ||= Math.abs(event.offsetX - press.x) > CLICK)) {
-          const ends = [this.scoreAt(press.x), this.scoreAt(event.offsetX)];
+      area.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => {
+        const { x, y } = this.point(event);
+        if (press && (press.moved ||= Math.abs(x - press.x) > CLICK)) {
+          const ends = [this.scoreAt(press.x), this.scoreAt(x)];
           this.drag = [Math.min(...ends), Math.max(...ends)];
           this.activate(null);
           this.draw();
-        } else if (!press) this.activate(this.nearest(event.offsetX, event.offsetY));
+        } else if (!press) this.activate(this.nearest(x, y));
       });
-      canvas.addEventListener("pointerup", (/** @type {PointerEvent} */ event) => {
-        const ends = this.drag, moved = press?.moved;
+      area.addEventListener("pointerup", (/** @type {PointerEvent} */ event) => {
+        const ends = this.drag, moved = press?.moved, { x, y } = this.point(event);
         press = this.drag = null;
         if (moved && ends) return this.setRange(ends);
-        this.activate(this.nearest(event.offsetX, event.offsetY));
+        this.activate(this.nearest(x, y));
         this.openActive();
       });
-      canvas.addEventListener("pointercancel", () => { press = this.drag = null; this.draw(); });
-      canvas.addEventListener("pointerleave", () => { if (!press) this.activate(null); });
+      area.addEventListener("pointercancel", () => { press = this.drag = null; this.draw(); });
+      area.addEventListener("pointerleave", () => { if (!press) this.activate(null); });
       canvas.addEventListener("blur", () => this.activate(null));
       canvas.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
     }
@@ -348,10 +356,10 @@
         count, charts.length ? [vm.h("div.distributions", {}, charts.map((chart) => chart.root)), scatter?.root] : vm.h("p.empty", {}, "No clip has a score."));
       root.append(bar ? vm.h("div.with-filters", {}, bar, content) : content);
       const sizes = new ResizeObserver(() => {
-        for (const chart of charts) chart.resize(Math.floor(chart.canvas.parentElement.clientWidth));
+        for (const chart of charts) chart.resize(Math.floor(chart.area.clientWidth));
         scatter?.resize(Math.floor(scatter.plot.clientWidth));
       });
-      for (const chart of charts) sizes.observe(chart.canvas.parentElement);
+      for (const chart of charts) sizes.observe(chart.area);
       if (scatter) sizes.observe(scatter.plot);
       const nearby = new IntersectionObserver((entries) => {
         for (const { target, isIntersecting } of entries) {
