@@ -1,13 +1,12 @@
 """How long a report of many clips takes to write and to open, and in how much memory.
 
-``python -m benchmarks.report_scale [CLIPS] [FOLDER]``: writes the journals of a made-up run of 10 models directly, with
-events and series as real clips have them, posters of 5 kB and links to one playable clip; writes its report in a process
-of its own, and opens that in Chromium (playwright).
+``python -m benchmarks.report_scale [CLIPS] [FOLDER]``: writes the journals of a made-up run of 10 models directly,
+with events and series as real clips have them, posters of 5 kB and links to one playable clip; writes its report in a
+process of its own, and opens that in Chromium (playwright).
 """
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 import os
@@ -128,10 +127,16 @@ def made_up_events(number: int, record: Record) -> dict[str, Any]:
         events = []
         for _ in range(chance.randrange(4) if REASONS[metric] else 0):
             first = chance.randrange(FRAMES - 8)
-            event = {"frames": list(range(first, first + chance.randrange(1, 8))), "reason": chance.choice(REASONS[metric])}
+            event = {
+                "frames": list(range(first, first + chance.randrange(1, 8))),
+                "reason": chance.choice(REASONS[metric]),
+            }
             box = [10.5, 20.0, 110.25, 140.5]
             events.append({**event, "target": "object 1", "box": box, "magnitude": chance.random(), "threshold": 0.3})
-        stored[metric] = {"events": events, "series": {"value": values} if metric != "pas" else {"x": values, "y": values}}
+        stored[metric] = {
+            "events": events,
+            "series": {"value": values} if metric != "pas" else {"x": values, "y": values},
+        }
     return stored
 
 

@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from rich.console import Console
 
-from vmmetrics.cli.options import argument, option, out_option
+from vmmetrics.cli.options import MAX_COUNT, argument, option, out_option
 from vmmetrics.cli.terminal import Bar, open_consoles, until_stopped, warn
 
 if TYPE_CHECKING:
     from vmmetrics.viewer.report import Report
 
-IN_RUN = "report"
+REPORT = "report"
 """Folder in a run directory that ``vmmetrics score --report`` writes."""
 
 
 def report(
-    runs: Annotated[
-        list[str], argument("Run directories, the baseline first; NAME=DIRECTORY names the model of one.")
-    ],
+    runs: Annotated[list[str], argument("Run directories, the baseline first; NAME=DIRECTORY names the model of one.")],
     out: Annotated[Path, out_option("Folder to write; an earlier report there is replaced.", show_default=False)],
     media: Annotated[
         Literal["link", "copy", "transcode"],
@@ -29,7 +27,16 @@ def report(
     clips: Annotated[
         str, option("Clips to list: all, worst:N, or a file with a name a line.", metavar="all|worst:N|FILE")
     ] = "all",
+    overlays: Annotated[
+        int, option("Draw the overlays of the worst N clips again where the run kept none.", min=0, max=MAX_COUNT)
+    ] = 0,
     single_file: Annotated[bool, option("Write one HTML file, of 50 MB at most.", "--single-file")] = False,
+    ratings: Annotated[
+        list[Path] | None, option("Human ratings of clips, in any form that align reads; repeatable.", metavar="FILE")
+    ] = None,
+    serve: Annotated[
+        bool, option("Serve it to this machine's browsers until Ctrl-C; it opens without a server, too.", "--serve")
+    ] = False,
     show_paths: Annotated[bool, option("Keep absolute paths in texts.", "--show-paths")] = False,
     title: Annotated[str, option("Title of the page.")] = "Motion report",
 ) -> None:
@@ -39,8 +46,18 @@ def report(
     of the runs, whichever are listed. Exit codes: 0 written, 2 wrong usage or setup.
     """
     output, messages = open_consoles()
-    options = {"media": media, "clips": clips, "single_file": single_file, "show_paths": show_paths, "title": title}
-    write(runs, out, output, messages, **options)
+    options = {
+        "media": media,
+        "clips": clips,
+        "overlays": overlays,
+        "single_file": single_file,
+        "ratings": ratings or (),
+    }
+    written = write(runs, out, output, messages, **options, show_paths=show_paths, title=title)
+    if serve:
+        from vmmetrics.viewer.server import serve as serve_report
+
+        serve_report(written.path.parent, announce=lambda url: messages.print(f"{url} (Ctrl-C ends it)"))
 
 
 def write(runs: list[str], out: Path, output: Console, messages: Console, **options: Any) -> Report:
@@ -55,9 +72,8 @@ def write(runs: list[str], out: Path, output: Console, messages: Console, **opti
     """
     from vmmetrics.viewer.report import write_report
 
-    with until_stopped(messages, f"stopped; nothing was written to {out}"), Bar(messages) as bar:
-        progress = _Progress(bar)
-        written = write_report(runs, out, listener=progress.advance, **options)
+    with until_stopped(messages, f"stopped; nothing was written to {out}"), _Progress(messages) as progress:
+        written = write_report(runs, out, listener=progress, **options)
     warn(messages, written.warnings)
     messages.print(f"{_counted(written.clips)} in the report")
     for reason, number in written.left_out.items():
@@ -71,15 +87,14 @@ def _counted(clips: int) -> str:
     return f"{clips:,} clip{'' if clips == 1 else 's'}"
 
 
-class _Progress:
-    """Steps of a bar whose number becomes known with the first of them."""
+class _Progress(Bar):
+    """Bar of the stages of a report."""
 
-    def __init__(self, bar: Bar) -> None:
-        self._bar, self._is_started = bar, False
+    def begin(self, stage: str, total: int) -> None:
+        """Start a stage of so many clips."""
+        self._console.print(f"{stage} ..." if stage != "clips" else f"{_counted(total)} ...")
+        self.start(total)
 
-    def advance(self, done: int, total: int) -> None:
-        """Count a clip."""
-        if not self._is_started:
-            self._bar.start(total)
-            self._is_started = True
-        self._bar.step()
+    def advance(self) -> None:
+        """Count a clip of the stage."""
+        self.step()

@@ -63,6 +63,9 @@ def score(
     keep_overlays: Annotated[
         bool, option("Keep masks, tracks and skeletons for drawing: 3 to 40 KB per clip.", "--keep-overlays")
     ] = False,
+    report: Annotated[
+        bool, option("Write a page to look at, RUN/report/index.html, as 'vmmetrics report' does.", "--report")
+    ] = False,
     fail_under: Annotated[
         list[str] | None,
         option("Exit with 4 if a model's mean is lower, such as INDEX=0.5; repeatable.", metavar="METRIC=NUMBER"),
@@ -91,6 +94,8 @@ def score(
         "scratch": parse_scratch(scratch),
         "keep_overlays": keep_overlays,
     }
+    from vmmetrics.cli.report import REPORT
+    from vmmetrics.cli.report import write as write_report
     from vmmetrics.cli.results import print_results
     from vmmetrics.scoring.settings import Settings
     from vmmetrics.scoring.thresholds import judge, read_threshold
@@ -108,6 +113,8 @@ def score(
         form if dry_run else None,
     )
     print_results(table, output, messages, form)
+    if report and table.path is not None and len(table):
+        write_report([str(table.path)], table.path / REPORT, messages, messages)
     verdicts = judge(table, thresholds)
     for verdict in verdicts:
         if verdict.passed:

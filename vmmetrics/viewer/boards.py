@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from vmmetrics.scoring.leaderboard import Board, Cell, Row, Step
@@ -11,8 +12,8 @@ DIGITS = 4
 
 
 def rounded(value: float | None) -> float | None:
-    """Return a statistic with :data:`DIGITS` decimals; None for none."""
-    return None if value is None else round(value, DIGITS) + 0.0  # no -0.0
+    """Return a statistic with :data:`DIGITS` decimals; None for none, and for what is infinite, as JSON has no word."""
+    return None if value is None or not math.isfinite(value) else round(value, DIGITS) + 0.0  # no -0.0
 
 
 def p_value(p: float | None) -> float | None:

@@ -54,9 +54,8 @@ class Columns:
         return len(self._clips["name"])
 
     def add(
-        self, row: Row, *, faults: Iterable[tuple[str, str]], media: int | str, poster: bool, overlay: bool,
-        ratings: Mapping[str, float],
-    ) -> None:  # fmt: skip
+        self, row: Row, *, faults: Iterable[tuple[str, str]], media: int | str, poster: bool, overlay: bool
+    ) -> None:
         """Append a clip.
 
         Args:
@@ -65,7 +64,6 @@ class Columns:
             media: Place of its video, as ``clips.media``.
             poster: True if it has a poster.
             overlay: True if it has an overlay.
-            ratings: Means of its ratings by key of the column.
         """
         record = row.record
         values = {
@@ -86,7 +84,7 @@ class Columns:
             self._clips[name].append(value)
         scores = {**record.scores, INDEX: record.motion_index} if record.error is None else {}
         for metric in self._metrics:
-            score = ratings[metric] if metric in ratings else scores.get(metric)
+            score = scores.get(metric)
             self._scores[metric].append(None if score is None else self._rounded(metric, score))
             if score is None and record.error is None and (why := _why_missing(record, metric)) is not None:
                 reason, kind = why
@@ -95,12 +93,17 @@ class Columns:
             value = record.tags.get(tag)
             self._of_tags[tag].append(row.text(value) if isinstance(value, str) else value)
 
+    def add_scores(self, columns: Mapping[str, list[float | None]]) -> None:
+        """Add whole columns of scores by key, such as ratings."""
+        self._scores.update(columns)
+
     def _rounded(self, metric: str, score: float) -> float:
         return round(score, DIGITS) if metric in self._fractions else float(f"{score:.{DIGITS + 2}g}")
 
     def to_json(self) -> dict[str, Any]:
         """Return models, prompts, reasons, events, tags and clips of the index."""
-        tags, columns = [], {}
+        tags: list[dict[str, Any]] = []
+        columns: dict[str, list[Any]] = {}
         for tag, values in self._of_tags.items():
             if any(isinstance(value, str) for value in values):
                 codes = Codes[str]()
@@ -170,28 +173,6 @@ def metric_info(key: str, described: Mapping[str, Any] | None = None) -> dict[st
         "colour": "index" if key == INDEX else key if key in METRICS else "own",
         "kind": "index" if key == INDEX else "metric" if key in METRICS else "own",
         "unit": legible(str(stated.get("unit", "0..1" if ends == [0, 1] else ""))),
-    }
-
-
-def rating_info(key: str, dimension: str, ends: tuple[float, float]) -> dict[str, Any]:
-    """Return the description of a dimension of ratings for the page.
-
-    Args:
-        key: Key of its column.
-        dimension: Its name in the file of ratings.
-        ends: Least and largest rating.
-    """
-    words = legible(dimension).replace("_", " ")
-    return {
-        "key": key,
-        "label": words,
-        "title": f"human rating: {words}",
-        "range": list(ends),
-        "lower_is_better": False,
-        "low_is_fault": False,
-        "colour": "own",
-        "kind": "rating",
-        "unit": f"{ends[0]:g}..{ends[1]:g}",
     }
 
 

@@ -98,7 +98,7 @@ def _points(cost: float) -> float:
 def _event(event: Event, cost: float | None, row: Row, frames: int | None) -> dict[str, Any]:
     return {
         "metric": event.metric,
-        "frames": runs_of(frame for frame in event.frames if 0 <= frame and (frames is None or frame < frames)),
+        "frames": runs_of(frame for frame in event.frames if frame >= 0 and (frames is None or frame < frames)),
         "reason": row.text(event.reason),
         "target": None if event.target is None else row.text(event.target),
         "box": None if event.box is None else [round(side, 1) for side in event.box],
@@ -148,4 +148,4 @@ def _short_or_none(value: float | None) -> float | None:
 
 
 def _short(value: float) -> float | None:
-    return float(f"{value:.4g}") if value == value else None  # noqa: PLR0124 - NaN
+    return float(f"{value:.4g}") if value == value else None  # NaN

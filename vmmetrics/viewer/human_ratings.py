@@ -18,8 +18,8 @@ from vmmetrics.alignment.study import Study, samples_of
 from vmmetrics.errors import SetupError
 from vmmetrics.scoring.prompt_scores import Run, score_of
 from vmmetrics.types import FloatArray
-from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, mean_of_defined
-from vmmetrics.viewer.boards import DIGITS, rounded
+from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate
+from vmmetrics.viewer.boards import rounded
 
 PREFIX = "rating:"
 """What keys of ratings begin with among the metrics of the index."""
@@ -43,11 +43,6 @@ class HumanRatings:
     values: Mapping[str, FloatArray]
     averaged: frozenset[str]
     notes: tuple[str, ...]
-
-    def columns(self) -> dict[str, list[float | None]]:
-        """Return the mean rating of every clip of the index by key; None where there is none."""
-        means = {dimension: mean_of_defined(values).tolist() for dimension, values in self.values.items()}
-        return {PREFIX + name: [None if m != m else round(m, DIGITS) for m in of] for name, of in means.items()}
 
     def metrics(self) -> list[dict[str, Any]]:
         """Return the description (``MetricInfo``) of every dimension; the range is that of the ratings there are."""
@@ -78,6 +73,10 @@ class HumanRatings:
                 mean = rounded(float(np.nanmean(values[row])))
                 of_clip[dimension] = {"mean": mean, "each": [] if dimension in self.averaged else each}
         return of_clip
+
+    def means(self, row: int) -> dict[str, float]:
+        """Return the mean ratings of a clip by key of the index, where there are any."""
+        return {PREFIX + dimension: ratings["mean"] for dimension, ratings in self.of_clip(row).items()}
 
 
 def read_human_ratings(

@@ -226,12 +226,11 @@ def ticks_of(record: Record) -> list[int]:
     Raises:
         ClipError: The record does not state them.
     """
-    if record.timestamps is not None:
-        seconds: Sequence[float] = record.timestamps
-    elif record.frames and record.fps:
-        seconds = [frame / record.fps for frame in range(record.frames)]
-    else:
+    if record.frames is None or record.fps is None:
         raise ClipError("the run does not state the times of the frames")
+    seconds: Sequence[float] = [frame / record.fps for frame in range(record.frames)]
+    if record.timestamps is not None and len(record.timestamps) == record.frames:
+        seconds = record.timestamps
     ticks: list[int] = []
     for time in seconds:
         ticks.append(max(round(time * TICKS), ticks[-1] + 1 if ticks else 0))

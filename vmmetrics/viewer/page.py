@@ -13,15 +13,16 @@ from typing import Any
 from vmmetrics.viewer.texts import legible
 
 SCRIPTS = (
-    "core.js", "data.js", "state.js", "expression.js", "filter.js", "filters.js", "virtual.js", "tile.js", "table.js",
-    "numbers.js", "leaderboard.js", "gallery.js", "distributions.js", "player.js", "transport.js", "overlay.js",
-    "timeline.js", "clip.js", "matching.js", "duet.js", "pair.js", "compare.js", "changes.js", "groups.js", "about.js",
-    "main.js",
+    "core.js", "data.js", "state.js", "expression.js", "filter.js", "filters.js", "numbers.js", "leaderboard.js",
+    "virtual.js", "tile.js", "table.js", "gallery.js", "scatter.js", "distributions.js", "player.js", "transport.js",
+    "overlay.js", "timeline.js", "clip.js", "matching.js", "duet.js", "pair.js", "compare.js", "changes.js",
+    "groups.js", "about.js", "main.js",
 )  # fmt: skip
 """In the order in which they are run."""
 STYLES = (
-    "_vendor/uPlot.min.css", "style.css", "filters.css", "gallery.css", "numbers.css", "leaderboard.css", "distributions.css", "player.css",
-    "timeline.css", "clip.css", "compare.css", "changes.css", "groups.css", "about.css",
+    "_vendor/uPlot.min.css", "style.css", "filters.css", "gallery.css", "numbers.css", "leaderboard.css",
+    "distributions.css", "player.css", "timeline.css", "clip.css", "compare.css", "changes.css", "groups.css",
+    "about.css",
 )  # fmt: skip
 VENDORED = "_vendor/uPlot.iife.min.js"
 MARK = '<meta name="generator" content="vmmetrics report">'
@@ -31,14 +32,16 @@ _START_INLINE = (
     'vm.inline=JSON.parse(document.getElementById("data-inline").textContent);'
     'vmReport.index(JSON.parse(document.getElementById("data-index").textContent));vm.start();'
 )
+_PROTOTYPE = '"__proto__"'
+_PROTOTYPE_KEY = re.compile(rf"(?<!\\){_PROTOTYPE}:")
 _ESCAPED = "<>&\u2028\u2029"
 
 
 def to_script(value: Any) -> str:
-    """Return JSON that may stand in a script element; bytes that are no text become escapes.
+    r"""Return JSON that may stand in a script element; bytes that are no text become escapes.
 
     >>> to_script({"clip": "</script>"})
-    '{"clip":"\\\\u003c/script\\\\u003e"}'
+    '{"clip":"\\u003c/script\\u003e"}'
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     try:
@@ -60,8 +63,18 @@ def _legible(value: Any) -> Any:
 
 
 def call(function: str, *values: Any) -> str:
-    """Return the script that hands values to a function of ``vmReport``."""
-    return f"vmReport.{function}({','.join(map(to_script, values))});\n"
+    """Return the script that hands values to a function of ``vmReport``; :func:`values_of` reads it back."""
+    text = ",".join(map(to_script, values))
+    if _PROTOTYPE in text:  # which sets the prototype of an object unless it is in brackets
+        text = _PROTOTYPE_KEY.sub(f"[{_PROTOTYPE}]:", text)
+    return f"vmReport.{function}({text});\n"
+
+
+def values_of(text: str) -> list[Any]:
+    """Return the values that a script of :func:`call` hands on."""
+    text = text[text.index("(") + 1 : text.rindex(")")].replace(f"[{_PROTOTYPE}]:", f"{_PROTOTYPE}:")
+    values: list[Any] = json.loads(f"[{text}]")
+    return values
 
 
 def script() -> str:

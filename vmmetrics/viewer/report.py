@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 from urllib.parse import quote
 
 from vmmetrics.metrics.registry import in_order
-from vmmetrics.scoring.pictures import overlays
+from vmmetrics.scoring.prompt_scores import Run
 from vmmetrics.scoring.records import opened_events
 from vmmetrics.scoring.summary import INDEX
 from vmmetrics.utils.version import __version__
 from vmmetrics.viewer.columns import Columns, metric_info
 from vmmetrics.viewer.comparisons import comparisons_of
 from vmmetrics.viewer.details import CLIPS_PER_SHARD, detail_of, faults_of, results_of
-from vmmetrics.viewer.folder import INDEX_PAGE, earlier_report, making_report, write_overlay, write_page, write_shard
+from vmmetrics.viewer.folder import INDEX_PAGE, earlier_report, making_report, write_page, write_shard
 from vmmetrics.viewer.media import MediaFolder
+from vmmetrics.viewer.overlay_files import drawable, redraw_overlays, worst, write_overlays
+from vmmetrics.viewer.overlays import estimate, seconds_per_clip
 from vmmetrics.viewer.posters import write_posters
+from vmmetrics.viewer.rated_clips import RatedClips
 from vmmetrics.viewer.rows import Row, rows_of
 from vmmetrics.viewer.selection import Selection, select
 from vmmetrics.viewer.single import write_single
@@ -30,10 +33,27 @@ from vmmetrics.viewer.texts import Texts, clean_json, legible
 FORMAT = 1
 """Version of the data, in the index."""
 TITLE = "Motion report"
-Media = Literal["link", "copy", "transcode"]
-Listener = Callable[[int, int], None]
-_MOST_WARNINGS = 20
-_MOST_OVERLAY_BYTES = 8 << 20  # gzipped; those that scoring keeps have 1 to 40 KB
+MediaMode = Literal["link", "copy", "transcode"]
+_NO_VIDEO = "no video: "
+_MOST_WARNINGS, _MOST_REASONS = 20, 8
+
+
+class Listener(Protocol):
+    """Progress of a report."""
+
+    def begin(self, stage: str, total: int) -> None:
+        """Start a stage of so many clips."""
+
+    def advance(self) -> None:
+        """Count a clip of the stage."""
+
+
+class _Silent:
+    """A listener that does nothing."""
+
+    def begin(self, stage: str, total: int) -> None: ...
+
+    def advance(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +63,7 @@ class Report:
     Attributes:
         path: The page to open.
         clips: Clips that it lists.
-        left_out: Number of clips by reason why they or their videos are left out.
+        left_out: Number of clips by reason why they, their videos or their overlays are left out.
         warnings: Texts on damaged parts of the runs.
     """
 
@@ -57,9 +77,11 @@ def write_report(
     runs: RunPath | Sequence[RunPath],
     out: str | os.PathLike[str],
     *,
-    media: Media = "link",
+    media: MediaMode = "link",
     clips: str | os.PathLike[str] = "all",
     single_file: bool = False,
+    overlays: int = 0,
+    ratings: RunPath | Sequence[RunPath] = (),
     show_paths: bool = False,
     title: str = TITLE,
     listener: Listener | None = None,
@@ -71,11 +93,14 @@ def write_report(
         out: Folder to write; absent, empty, or an earlier report, which is replaced.
         media: ``"link"`` leaves videos that browsers play where they are, and transcodes others; ``"copy"`` makes a
             folder that can be moved; ``"transcode"`` transcodes all.
-        clips: ``"all"``, ``"worst:200"`` or a file with a clip's name a line. Statistics are over all clips in any case.
+        clips: ``"all"``, ``"worst:200"`` or a file with a clip's name a line. Statistics are over all clips.
         single_file: Write one HTML file with everything in it, of 50 MB at most.
+        overlays: Largest number of overlays to draw again where runs kept none, worst clips first.
+        ratings: Files with human ratings of clips, in any form that ``vmmetrics align`` reads; ``"RUN=FILE"``
+            holds those of one run.
         show_paths: Keep absolute paths, which are left out otherwise.
         title: Title of the page.
-        listener: Called with the number of clips done, and of all that are listed.
+        listener: Receives the progress.
 
     Returns:
         What was written.
@@ -90,14 +115,14 @@ def write_report(
     selection = select(sources, clips)
     texts = Texts.of_runs([source.run for source in sources], show_paths)
     with making_report(target) as folder:
-        placed = MediaFolder(target, folder, media, previous)
-        contents = _Contents(folder, placed, texts)
-        index = contents.write(sources, selection, listener or (lambda done, total: None))
+        media_folder = MediaFolder(target, folder, "copy" if single_file and media == "link" else media, previous)
+        contents = _Contents(folder, media_folder, texts, listener or _Silent())
+        files = [ratings] if isinstance(ratings, str | os.PathLike) else list(ratings)
+        index = contents.write(sources, selection, overlays, [os.fspath(file) for file in files])
         write_page(folder, {"format": FORMAT, "title": legible(title), **index})
         if single_file:
             write_single(folder)
-    left_out = {entry["reason"]: entry["clips"] for entry in index["provenance"]["left_out"]}
-    return Report(target / INDEX_PAGE, len(selection), left_out, tuple(contents.warnings))
+    return Report(target / INDEX_PAGE, len(selection), contents.summary(), tuple(contents.warnings))
 
 
 @dataclass(slots=True)
@@ -108,69 +133,94 @@ class _Contents:
         folder: The report.
         media: Its videos.
         texts: Removes paths and hosts.
+        listener: Receives the progress.
         warnings: Texts on what is damaged.
-        without_video: Clips without a video, by reason.
+        left_out: Number of clips by reason.
     """
 
     folder: Path
     media: MediaFolder
     texts: Texts
+    listener: Listener
     warnings: list[str] = field(default_factory=list)
-    without_video: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
 
-    def write(self, sources: Sequence[Source], selection: Selection, listener: Listener) -> dict[str, Any]:
-        """Write details and pictures of the clips; return the index."""
-        metrics = metrics_of(sources)
-        columns = Columns(metrics, tags_of(sources))
-        details: list[dict[str, Any]] = []
+    def write(
+        self, sources: Sequence[Source], selection: Selection, overlays: int, files: Sequence[str]
+    ) -> dict[str, Any]:
+        """Write details, pictures and videos of the clips; return the index."""
+        runs = [source.run for source in sources]
         rows = rows_of(sources, selection, self.texts)
-        for row, lines, poster, overlay in self._clips(sources, rows):
-            results = results_of(row, lines, self.warnings)
-            video = self._video(row, columns)
-            columns.add(row, faults=faults_of(results, row), media=video, poster=poster, overlay=overlay, ratings={})
-            details.append(detail_of(row, results, {}))
-            if len(details) == CLIPS_PER_SHARD or len(columns) == len(selection):
-                write_shard(self.folder, row.number // CLIPS_PER_SHARD, details)
-                details = []
-            listener(len(columns), len(selection))
-        damage = [f"{source.name}: {text}" for source in sources for text in source.run.warnings]
+        positions = [{row.record.key: row.number for row in of_run} for of_run in rows]
+        metrics = metrics_of(runs)
+        rated = RatedClips.read(files, runs, selection) if files else None
+        if shown := sum(len(run.records) for run in runs) - len(selection):
+            self.left_out[selection.reason] = shown
+        posters, drawn = self._pictures(runs, rows, overlays)
+        columns = Columns(metrics, tags_of(runs))
+        self._clips(runs, rows, columns, posters, drawn, rated)
+        if rated is not None:
+            columns.add_scores(rated.columns())
+        damage = [f"{run.title}: {text}" for run in runs for text in run.warnings]
         self.warnings = list(dict.fromkeys(map(self.texts, [*damage, *self.warnings])))
         groups = groups_of(sources)
-        positions = [{row.record.key: row.number for row in of_run} for of_run in rows]
-        comparisons = comparisons_of([source.run for source in sources], positions)
         return {
-            "provenance": self._provenance(sources, selection),
+            "provenance": self._provenance(runs, len(selection), rated),
             "runs": [describe_run(source, group, self.texts) for source, group in zip(sources, groups, strict=True)],
-            "metrics": metrics,
+            "metrics": [*metrics, *(clean_json(rated.ratings.metrics(), self.texts) if rated else ())],
             **columns.to_json(),
             "bases": self.media.bases,
-            **clean_json(comparisons, self.texts),
+            **clean_json(comparisons_of(runs, positions), self.texts),
             "shard": CLIPS_PER_SHARD,
+            **({"agreement": rated.agreement(metrics)} if rated else {}),
         }
 
-    def _clips(
-        self, sources: Sequence[Source], rows: Sequence[Sequence[Row]]
-    ) -> Iterator[tuple[Row, dict[str, Any], bool, bool]]:
-        """Yield every clip with its events and whether it has a poster and an overlay, which are written."""
-        for source, of_run in zip(sources, rows, strict=True):
+    def _pictures(self, runs: Sequence[Run], rows: Sequence[Sequence[Row]], most: int) -> tuple[set[int], set[int]]:
+        """Write posters and overlays; return the numbers of the clips that have them."""
+        posters: set[int] = set()
+        drawn: set[int] = set()
+        for run, of_run in zip(runs, rows, strict=True):
             numbers = {(row.record.key, row.record.sha256): row.number for row in of_run}
-            posters = write_posters(source.run.path, numbers, self.folder / "posters", self.warnings)
-            stored = dict(overlays(source.run.path))
-            with opened_events(source.run.path, self.warnings) as events_of:
-                for row in of_run:
-                    overlay = stored.get(row.record.sha256 or "")
-                    drawn = overlay is not None and self._keep_overlay(row, overlay)
-                    yield row, events_of(row.record), row.number in posters, drawn
+            posters |= write_posters(run.path, numbers, self.folder / "posters", self.warnings)
+            drawn |= write_overlays(run.path, of_run, self.folder, self.warnings)
+        without = [row for of_run in rows for row in of_run if row.number not in drawn and drawable(row)]
+        seconds = seconds_per_clip(row.record for row in without)
+        if chosen := worst(without, most):
+            what = "1 overlay" if len(chosen) == 1 else f"{len(chosen)} overlays"
+            self.listener.begin(f"drawing {what} again, {estimate(seconds, len(chosen))}", len(chosen))
+            for number, run in enumerate(runs):
+                of_run = [row for row in chosen if row.run == number]
+                drawn |= redraw_overlays(run.path, of_run, self.folder, self.warnings, self.listener.advance)
+        if len(without) > len(chosen):
+            about = f", about {seconds:.1g} s a clip" if seconds else ""
+            reason = f"no overlay: the run kept none (--overlays N draws those of the worst N again{about})"
+            self.left_out[reason] = len(without) - len(chosen)
+        return posters, drawn
 
-    def _keep_overlay(self, row: Row, file: Path) -> bool:
-        """Write the overlay in a run directory; return False where it is no overlay."""
-        data = file.read_bytes()
-        if not data.startswith(b"\x1f\x8b") or len(data) > _MOST_OVERLAY_BYTES:
-            if data:  # empty: the power went before it was on the disk
-                self.warnings.append(f"the overlay of {row.name} is damaged; left out")
-            return False
-        write_overlay(self.folder, row.number, data)
-        return True
+    def _clips(
+        self, runs: Sequence[Run], rows: Sequence[Sequence[Row]], columns: Columns, posters: set[int],
+        drawn: set[int], rated: RatedClips | None,
+    ) -> None:  # fmt: skip
+        """Write details and videos of the clips, and fill the columns."""
+        total = sum(map(len, rows))
+        self.listener.begin("clips", total)
+        details: list[dict[str, Any]] = []
+        for run, of_run in zip(runs, rows, strict=True):
+            with opened_events(run.path, self.warnings) as events_of:
+                for row in of_run:
+                    results = results_of(row, events_of(row.record), self.warnings)
+                    columns.add(
+                        row,
+                        faults=faults_of(results, row),
+                        media=self._video(row, columns),
+                        poster=row.number in posters,
+                        overlay=row.number in drawn,
+                    )
+                    details.append(detail_of(row, results, rated.of_clip(row.number) if rated else {}))
+                    if len(details) == CLIPS_PER_SHARD or len(columns) == total:
+                        write_shard(self.folder, row.number // CLIPS_PER_SHARD, details)
+                        details = []
+                    self.listener.advance()
 
     def _video(self, row: Row, columns: Columns) -> int | str:
         """Return the place of a clip's video as ``clips.media`` has it."""
@@ -179,33 +229,39 @@ class _Contents:
             return placed.url
         if placed.base is None:
             reason = row.text(placed.reason or "no video")
-            self.without_video[reason] += 1
+            self.left_out[_NO_VIDEO + reason] += 1
             return -1 - columns.reasons[reason]
         if row.name != row.record.clip:
             return self.media.bases[placed.base] + quote(os.fsencode(row.record.clip))
         return placed.base
 
-    def _provenance(self, sources: Sequence[Source], selection: Selection) -> dict[str, Any]:
-        total, shown = sum(len(source.records) for source in sources), len(selection)
-        left_out = [{"reason": selection.reason, "clips": total - shown}] if shown < total else []
-        for reason, clips in sorted(self.without_video.items(), key=lambda item: (-item[1], item[0])):
-            left_out.append({"reason": f"no video: {reason}", "clips": clips})
+    def summary(self) -> dict[str, int]:
+        """Return the number of clips by reason, those of rare reasons together: a reason may name its clip."""
+        videos = Counter({reason: n for reason, n in self.left_out.items() if reason.startswith(_NO_VIDEO)})
+        rare = dict(videos.most_common()[_MOST_REASONS:])
+        frequent = {reason: clips for reason, clips in self.left_out.items() if reason not in rare}
+        return {**frequent, f"{_NO_VIDEO}other reasons": sum(rare.values())} if rare else frequent
+
+    def _provenance(self, runs: Sequence[Run], shown: int, rated: RatedClips | None) -> dict[str, Any]:
+        total = sum(len(run.records) for run in runs)
         notes = [f"{shown:,} of {total:,} clips are listed; statistics are over all."] if shown < total else []
+        notes += map(self.texts, rated.ratings.notes if rated else ())
         more = len(self.warnings) - _MOST_WARNINGS
         notes += self.warnings[:_MOST_WARNINGS] + ([f"{more:,} more warnings"] if more > 0 else [])
+        left_out = [{"reason": reason, "clips": clips} for reason, clips in self.summary().items()]
         return {"vmmetrics": __version__, "notes": notes, "total": total, "shown": shown, "left_out": left_out}
 
 
-def metrics_of(sources: Sequence[Source]) -> list[dict[str, Any]]:
+def metrics_of(runs: Sequence[Run]) -> list[dict[str, Any]]:
     """Return the descriptions of the scores that any clip has or lacks, in order of display."""
-    records = [record for source in sources for record in source.records]
-    keys = in_order({metric for record in records for metric in {*record.scores, *record.missing, *record.errors}})
+    records = [record for run in runs for record in run.records]
+    keys = in_order({metric for record in records for metric in (*record.scores, *record.missing, *record.errors)})
     indexed = any(record.motion_index is not None for record in records)
-    described = {key: part for source in sources for key, part in source.run.header.get("parts", {}).items()}
+    described = {key: part for run in runs for key, part in run.header.get("parts", {}).items()}
     return [metric_info(key, described.get(key)) for key in ((INDEX,) if indexed else ()) + keys]
 
 
-def tags_of(sources: Sequence[Source]) -> list[str]:
+def tags_of(runs: Sequence[Run]) -> list[str]:
     """Return the names of the tags, the pattern first."""
-    tags = {tag for source in sources for record in source.records for tag in record.tags}
+    tags = {tag for run in runs for record in run.records for tag in record.tags}
     return sorted(tags, key=lambda tag: (tag != "pattern", tag))

@@ -114,13 +114,15 @@ class ReportServer(ThreadingMixIn, TCPServer):
 
 
 def linked_videos(folder: Path) -> Iterator[str]:
-    """Yield the decoded relative paths of the videos that the index of a report links.
+    """Yield the decoded relative paths of the videos that the index of a report links; none of a single file.
 
     Raises:
         SetupError: The index cannot be read.
     """
     path = folder / "data" / "index.js"
     try:
+        if not path.exists():
+            return
         text = path.read_text("utf-8")
         index = json.loads(text[text.index("(") + 1 : text.rindex(")")])
         for name, media in zip(index["clips"]["name"], index["clips"]["media"], strict=True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,7 +11,7 @@ from urllib.parse import unquote
 
 from vmmetrics.errors import SetupError
 from vmmetrics.viewer.folder import INDEX_PAGE
-from vmmetrics.viewer.page import single_page
+from vmmetrics.viewer.page import single_page, values_of
 
 MOST_BYTES = 50_000_000
 """Of a page that browsers open and mail programs send."""
@@ -38,14 +37,14 @@ def write_single(folder: Path) -> None:
             f"One file would have {total / 1e6:,.0f} MB, more than {MOST_BYTES / 1e6:.0f}: {_listing(sizes)}; "
             f"{advice.get(largest, 'list fewer clips')}, such as --clips worst:50"
         )
-    index = read_call(folder / "data" / "index.js")[0]
+    index = _values(folder / "data" / "index.js")[0]
     videos = {f"media/{path.name}": _data_url(path) for path in _files(folder / "media")}
     media = index["clips"]["media"]
     index["clips"]["media"] = [videos.get(unquote(url), url) if isinstance(url, str) else url for url in media]
     inline = {
         "posters": {str(int(path.stem)): _webp_url(path) for path in _files(folder / "posters")},
-        "overlays": {str(int(path.stem)): read_call(path)[1] for path in _files(folder / "overlays")},
-        "details": [read_call(path)[1] for path in _files(folder / "data") if path.name != "index.js"],
+        "overlays": {str(int(path.stem)): _values(path)[1] for path in _files(folder / "overlays")},
+        "details": [_values(path)[1] for path in _files(folder / "data") if path.name != "index.js"],
     }
     text = single_page(index, inline)
     for part in ("app", *_PARTS):
@@ -54,11 +53,8 @@ def write_single(folder: Path) -> None:
     (folder / INDEX_PAGE).write_text(text, "utf-8")
 
 
-def read_call(path: Path) -> list[Any]:
-    """Return the values that a script of ours hands to a function of ``vmReport``."""
-    text = path.read_text("utf-8")
-    values: list[Any] = json.loads(f"[{text[text.index('(') + 1 : text.rindex(')')]}]")
-    return values
+def _values(path: Path) -> list[Any]:
+    return values_of(path.read_text("utf-8"))
 
 
 def _files(folder: Path) -> list[Path]:

@@ -13,8 +13,8 @@ from vmmetrics.scoring.prompt_scores import Run
 from vmmetrics.scoring.record import Record
 from vmmetrics.utils.storage.addresses import masked
 
-_ADDRESS = re.compile(r"\b[A-Za-z][A-Za-z0-9+.-]+://?(?:[^\s'\"<>]*/)?(?P<name>[^\s'\"<>/]*)")
-_PATH = re.compile(r"(?<![\w./~:-])(?:~[\w.-]*)?/(?:[^\s/:'\"<>|,;]+/)*(?P<name>[^\s/:'\"<>|,;)\]]+)")
+_PATH = re.compile(r"(?<![\w./~:-])(?:file:/{2,3})?(?:~[\w.-]*)?/(?:[^\s/:'\"<>|,;]+/)+(?P<name>[^\s/:'\"<>|,;)\]]*)")
+"""Absolute paths of at least two parts."""
 
 
 def legible(text: str) -> str:
@@ -70,7 +70,7 @@ class Texts:
         for place in self.places if "/" in text else ():
             text = text.replace(f"{place}/", "")
         if "/" in text:
-            text = _PATH.sub(_last, _ADDRESS.sub(_last, masked(text)))
+            text = _PATH.sub(_last, masked(text))
         if self.hosts is not None:
             text = self.hosts.sub("(host)", text)
         return legible(text)

@@ -3,7 +3,7 @@
 
 (() => {
   const SCALE = 100; // points of a score from 0 to 1, as leaderboards print them
-  const PLOT = { width: 112, height: 14, edge: 6 };
+  const PLOT = { width: 108, height: 14, edge: 6 };
 
   /**
    * Describe a column of a leaderboard; "average" is one that clips do not have.
@@ -14,6 +14,9 @@
     key, label: key === "average" ? "Average" : key, title: key === "average" ? "mean of the five" : key, range: key === "average" ? [0, 1] : null,
     lower_is_better: false, low_is_fault: false, colour: key === "average" ? "index" : "own", kind: "own", unit: "",
   };
+
+  /** @param {string} key @returns {string} CSS colour of a column. */
+  vm.columnColour = (key) => (vm.data.metric(key) ? vm.colour(key) : "var(--muted)");
 
   /** @param {string} key @returns {number} What a clip's score is multiplied by in tables of means. */
   vm.scaleOf = (key) => {
@@ -100,7 +103,7 @@
   vm.intervalPlot = (cell, domain, metric, width = PLOT.width) => {
     const { height, edge } = PLOT;
     const at = (/** @type {number} */ value) => edge + ((value - domain[0]) / (domain[1] - domain[0])) * (width - 2 * edge);
-    const plot = vm.svg("svg.interval", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true", "--colour": vm.colour(metric) });
+    const plot = vm.svg("svg.interval", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true", "--colour": vm.columnColour(metric) });
     plot.append(vm.svg("line.scale", { x1: edge, x2: width - edge, y1: height / 2, y2: height / 2 }));
     if (cell.low !== null && cell.low !== undefined)
       plot.append(vm.svg("line.span", { x1: at(cell.low), x2: at(/** @type {number} */ (cell.high)), y1: height / 2, y2: height / 2 }));
