@@ -97,9 +97,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         fps = 8.0 if name == "8-fps.mp4" else 24.0
         clip = Clip(pictures(), times - times[0], fps)
         event = Event("tcs", (30, 31, 32), "vanished without cause", "object 1", (8.0, 20.0, 24.0, 40.0), 0.8, 0.5)
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
         record = Record(
-            name, "model", str(path), hashlib.sha256(path.read_bytes()).hexdigest(), "embedded", "vmmetrics", {"tcs": 0.5},
-            {}, (), {}, None, frames=FRAMES, fps=fps, size=(WIDTH, HEIGHT), worker="host:1",
+            name, "model", str(path), digest, "embedded", "vmmetrics", {"tcs": 0.5}, {}, (), {}, None, frames=FRAMES, fps=fps, size=(WIDTH, HEIGHT), worker="host:1",
             timestamps=None if even else [round(float(t), 6) for t in times - times[0]],
             ended="2026-11-23T12:00:00+00:00", seconds=1.5, score_version={"tcs": 2}, codec="h264",
         )  # fmt: skip
@@ -225,7 +225,8 @@ def address(folder: Path) -> Iterator[str]:
 # Every refresh of the screen: the canvas as a reader sees it, the number in the video, and the player's frame.
 WATCH = """async ([seconds, rate, loop]) => {
   const canvas = player.root.querySelector("canvas"), rows = [];
-  const read = y => [...canvas.getContext("2d").getImageData(0, Math.round(y * canvas.width / 128), canvas.width, 1).data];
+  const { width } = canvas, context = canvas.getContext("2d");
+  const read = y => [...context.getImageData(0, Math.round(y * width / 128), width, 1).data];
   player.rate = rate;
   player.loop = loop;
   await player.play();

@@ -14,7 +14,8 @@ from vmmetrics.viewer.texts import legible
 
 SCRIPTS = (
     "core.js", "data.js", "state.js", "filter.js", "filters.js", "gallery.js", "leaderboard.js", "distributions.js",
-    "frametimes.js", "player.js", "transport.js", "overlay.js", "timeline.js", "clip.js", "compare.js", "changes.js", "groups.js", "about.js", "main.js",
+    "frametimes.js", "player.js", "transport.js", "overlay.js", "timeline.js", "clip.js", "compare.js", "changes.js",
+    "groups.js", "about.js", "main.js",
 )  # fmt: skip
 """In the order in which they are run."""
 STYLES = (
