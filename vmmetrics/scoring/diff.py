@@ -22,7 +22,7 @@ from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.versions import differing, versions_of
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.statistics.bootstrap import percentile_interval
-from vmmetrics.utils.statistics.paired import contributions, holm, resampled_means, sign_flip_p
+from vmmetrics.utils.statistics.paired import holm, resampled_means, sign_flip_ps
 from vmmetrics.utils.storage import provenance
 
 LEVEL = 0.05
@@ -294,8 +294,9 @@ def _differences(
             if both:
                 first[row, column], second[row, column] = np.mean(both, axis=0)
     samples = resampled_means((second - first)[None])[:, 0]
+    ps = sign_flip_ps(np.nan_to_num(second - first))
     rows = [
-        _one(model, metric, pairs, first[:, k], second[:, k], samples[:, k], metric in lower)
+        _one(model, metric, pairs, first[:, k], second[:, k], samples[:, k], ps[k], metric in lower)
         for k, metric in enumerate(metrics)
     ]
     return _raised(rows)
@@ -308,9 +309,10 @@ def _one(
     first: FloatArray,
     second: FloatArray,
     samples: FloatArray,
+    p: float,
     lower: bool,
 ) -> MeanDifference:
-    """Return one difference from the (P,) prompt means of both runs (NaN where missing) and (R,) bootstrap values."""
+    """Return one difference from (P,) prompt means of both runs (NaN where missing), (R,) bootstrap values and p."""
     scored = [(score_of(p.before, metric) is not None, score_of(p.after, metric) is not None) for p in pairs]
     counted = Counter(scored)
     clips, lost, gained = counted[True, True], counted[True, False], counted[False, True]
@@ -320,7 +322,6 @@ def _one(
         return MeanDifference(model, metric, 0, 0, *(None,) * 7, lost, gained, lower)
     low, high = percentile_interval(samples) if prompts > 1 else (None, None)
     before, after = float(first[measured].mean()), float(second[measured].mean())
-    p = sign_flip_p(contributions((second - first)[measured, None]))
     moved = (before, after, after - before, low, high, p, None)
     return MeanDifference(model, metric, clips, prompts, *moved, lost, gained, lower)
 

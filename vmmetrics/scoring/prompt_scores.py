@@ -53,6 +53,11 @@ class Run:
         configuration: Mapping[str, Any] = self.header["configuration"]
         return configuration
 
+    @property
+    def own(self) -> Mapping[str, Mapping[str, Any]]:
+        """Metrics of one's own and baselines whose range the run states, by key."""
+        return {key: part for key, part in self.header.get("parts", {}).items() if "range" in part}
+
     def model_name(self, model: str | None) -> str:
         """Return the name of a model (:attr:`Record.model`) of this run on a leaderboard."""
         if self.name and model:
@@ -96,6 +101,12 @@ def score_of(record: Record, column: str) -> float | None:
     return record.motion_index if column == INDEX else record.scores.get(column)
 
 
+def scale_of(metric: str, own: Mapping[str, Mapping[str, Any]]) -> int:
+    """Return the factor of a metric on a leaderboard: :data:`SCALE` for scores from 0 to 1, else 1."""
+    ours = metric == INDEX or metric in METRICS
+    return SCALE if ours or own.get(metric, {}).get("range") == [0, 1] else 1
+
+
 @dataclass(frozen=True, slots=True)
 class Model:
     """A model of a run: its name, its clips and the versions of their scores."""
@@ -104,11 +115,6 @@ class Model:
     run: Run
     records: tuple[Record, ...]
     versions: tuple[str, Versions]
-
-    @property
-    def own(self) -> Mapping[str, Mapping[str, Any]]:
-        """Metrics of one's own and baselines that the run describes, by key."""
-        return {key: part for key, part in self.run.header.get("parts", {}).items() if "range" in part}
 
 
 def comparable_models(runs: Iterable[Run]) -> list[tuple[list[Model], list[str]]]:
@@ -182,13 +188,13 @@ def prompt_scores(models: Iterable[Model]) -> PromptScores:
                 f"Both {other.title} and {model.run.title} have a model {model.name!r}; tell them apart as "
                 "NAME=DIRECTORY, or join the parts of one run with 'vmmetrics merge'"
             )
-    own = {key: part for model in models for key, part in model.own.items()}
+    own = {key: part for model in models for key, part in model.run.own.items()}
     keys = in_order([*METRICS, *own])
     if models[0].run.configuration["protocol"] == "vmmetrics":
         keys = (*keys, INDEX)
     keyed, note = _by_prompt(models)
     prompts = sorted({prompt for by_prompt in keyed for prompt in by_prompt})
-    scale = {key: SCALE if own.get(key, {}).get("range", [0, 1]) == [0, 1] else 1 for key in keys}
+    scale = {key: scale_of(key, own) for key in keys}
     scores = np.stack([_matrix(by_prompt, prompts, scale) for by_prompt in keyed])
     return PromptScores(models, tuple(prompts), keys, scores, tuple(map(len, keyed)), own, note)
 

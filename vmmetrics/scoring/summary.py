@@ -141,13 +141,15 @@ class Summary:
         values = sorted(codes, key=lambda value: (isinstance(value, str), value))
         return {value: rows[codes[value]] for value in values}
 
-    def mean(self, rows: IntArray | None = None) -> dict[str, Mean]:
+    def mean(self, rows: IntArray | None = None, many: int | None = None) -> dict[str, Mean]:
         """Return mean and 95 % interval by metric, of the index too, where there is a score.
 
         Args:
             rows: Numbers of the records; None for all.
+            many: As of :func:`mean_with_interval`; None for 100 in a large run.
         """
-        many = _SOME if self.clips >= MANY else None  # or the groups together would take as long as the whole
+        if many is None and self.clips >= MANY:  # or the groups together would take as long as the whole
+            many = _SOME
         means = {name: mean_with_interval(self._values(name, rows), many) for name in (*self.metrics, INDEX)}
         return {name: mean for name, mean in means.items() if mean is not None}
 

@@ -66,7 +66,7 @@ def detail_of(row: Row, results: Mapping[str, MetricResult], ratings: Mapping[st
             for event, cost in zip(result.events, costs[metric].costs, strict=True)
         ],
         "series": {
-            metric: {name: plain(values, _short) for name, values in result.series.items()}
+            metric: {name: [_short(value) for value in values.tolist()] for name, values in result.series.items()}
             for metric, result in results.items()
         },
         "probabilities": plain(list(getattr(cas, "probabilities", ())), _short) or None,

@@ -140,10 +140,7 @@ class MediaFolder:
         def make(path: Path) -> None:
             earlier = None if self._previous is None else self._previous / FOLDER / path.name
             if earlier is not None and is_transcode(earlier, comment, len(ticks)):
-                try:
-                    os.link(earlier, path)
-                except OSError:
-                    _copy(earlier, path)
+                _copy(earlier, path)
             else:
                 transcode(file, path, ticks, comment)
 

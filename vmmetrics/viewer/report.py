@@ -123,7 +123,8 @@ class _Contents:
         metrics = metrics_of(sources)
         columns = Columns(metrics, tags_of(sources))
         details: list[dict[str, Any]] = []
-        for row, lines, poster, overlay in self._clips(sources, rows_of(sources, selection, self.texts)):
+        rows = rows_of(sources, selection, self.texts)
+        for row, lines, poster, overlay in self._clips(sources, rows):
             results = results_of(row, lines, self.warnings)
             video = self._video(row, columns)
             columns.add(row, faults=faults_of(results, row), media=video, poster=poster, overlay=overlay, ratings={})
@@ -135,13 +136,15 @@ class _Contents:
         damage = [f"{source.name}: {text}" for source in sources for text in source.run.warnings]
         self.warnings = list(dict.fromkeys(map(self.texts, [*damage, *self.warnings])))
         groups = groups_of(sources)
+        positions = [{row.record.key: row.number for row in of_run} for of_run in rows]
+        comparisons = comparisons_of([source.run for source in sources], positions)
         return {
             "provenance": self._provenance(sources, selection),
             "runs": [describe_run(source, group, self.texts) for source, group in zip(sources, groups, strict=True)],
             "metrics": metrics,
             **columns.to_json(),
             "bases": self.media.bases,
-            **clean_json(comparisons_of([source.run for source in sources]), self.texts),
+            **clean_json(comparisons, self.texts),
             "shard": CLIPS_PER_SHARD,
         }
 

@@ -108,7 +108,7 @@ def read_sides(
     file = Path(ratings) if isinstance(ratings, str | Path) and Path(ratings).is_file() else None
     source = read_scores(scores, metrics=metrics, lower=lower, clip_column=clip_column, besides=file)
     paired = [name for names in (pairing or {}).values() for name in ([names] if isinstance(names, str) else names)]
-    judged = _read_judgements(ratings, source.clips, format, clip_column, scale, [*dimensions, *paired])
+    judged = read_judgements(ratings, source.clips, format, clip_column, scale, [*dimensions, *paired])
     if dimensions:
         judged = judgements_of_dimensions(judged, dimensions)
     if not judged.dimensions:
@@ -146,14 +146,27 @@ def matched_study(
     return replace(study, matching=replace(study.matching, columns=columns))
 
 
-def _read_judgements(
+def read_judgements(
     ratings: Any,
     clips: Sequence[str],
-    form: str | None,
-    clip_column: str | None,
-    scale: RatingScale,
-    dimensions: Sequence[str],
+    form: str | None = None,
+    clip_column: str | None = None,
+    scale: RatingScale = None,
+    dimensions: Sequence[str] = (),
 ) -> Judgements:
+    """Read ratings alone.
+
+    Args:
+        ratings: As of :func:`read_study`.
+        clips: Names of the scored clips, which may be columns of a table.
+        form: One of :data:`FORMATS`; detected from the content if None.
+        clip_column: Which column names the clip.
+        scale: Lowest and highest rating there can be.
+        dimensions: Dimensions to read although their names are those of bookkeeping.
+
+    Raises:
+        SetupError: The ratings cannot be read.
+    """
     name = form if form in RELEASED else None
     if isinstance(ratings, str | Path):
         path = Path(ratings)

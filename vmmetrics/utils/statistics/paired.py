@@ -81,6 +81,7 @@ FLIPS = 10_000
 """Random sign patterns; the smallest p is then 1e-4."""
 _ALL_PATTERNS = 13  # prompts up to which every pattern is tried: 2**13 < FLIPS
 _CHUNK = 4_000_000  # numbers drawn at a time, 32 MB
+_ENOUGH = 1000  # scores of a metric from which on its mean is normal
 _TIE = 1e-12  # of the sum of all magnitudes: sums that differ by less differ by rounding alone
 
 
@@ -91,17 +92,31 @@ def resampled_means(scores: FloatArray) -> FloatArray:
         scores: (M, P, K) models, prompts, metrics; NaN where there is no score.
 
     Returns:
-        (MEAN_RESAMPLES, M, K) means of the scores there are; NaN where a sample holds none.
+        (MEAN_RESAMPLES, M, K) means of the scores there are; NaN where a sample holds none. Of :data:`MANY` prompts the
+        samples are those of the normal distribution that the means then have.
     """
     models, prompts, metrics = scores.shape
     flat = scores.transpose(1, 0, 2).reshape(prompts, models * metrics)
     present = (~np.isnan(flat)).astype(np.float64)
     filled = np.nan_to_num(flat)
+    if prompts >= MANY and present.sum(axis=0).min() >= _ENOUGH:
+        return _normal_means(filled, present).reshape(MEAN_RESAMPLES, models, metrics)
     means = []
     for drawn in prompt_blocks(prompts, MEAN_RESAMPLES, SEED):
         with np.errstate(invalid="ignore"):
             means.append((drawn @ filled) / (drawn @ present))
     return np.concatenate(means).reshape(MEAN_RESAMPLES, models, metrics)
+
+
+def _normal_means(filled: FloatArray, present: FloatArray) -> FloatArray:
+    """Return (MEAN_RESAMPLES, C) normal samples of the means of (P, C) columns, with their bootstrap covariance."""
+    counts = present.sum(axis=0)
+    means = filled.sum(axis=0) / counts
+    influences = (filled - means * present) / counts  # of each prompt on each mean
+    values, vectors = np.linalg.eigh(influences.T @ influences)
+    root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T  # the symmetric one, which is unique
+    samples: FloatArray = means + np.random.default_rng(SEED).standard_normal((MEAN_RESAMPLES, len(means))) @ root
+    return samples
 
 
 def contributions(differences: FloatArray) -> FloatArray:
@@ -121,24 +136,35 @@ def contributions(differences: FloatArray) -> FloatArray:
 def sign_flip_p(parts: FloatArray) -> float:
     """Return the two-sided p of a sign-flip test on the sum of (P,) paired differences.
 
-    All sign patterns are tried for up to 13 prompts, else 10,000 random ones and the observed one.
+    All sign patterns are tried for up to 13 prompts that differ, else 10,000 random ones and the observed one.
 
     >>> sign_flip_p(np.array([1.0, 1.0, 1.0]))
     0.25
     """
-    parts = parts[parts != 0]  # their sign changes nothing
-    if parts.size == 0:
-        return 1.0
-    observed = abs(parts.sum()) - _TIE * np.abs(parts).sum()
-    if parts.size <= _ALL_PATTERNS:
-        patterns = (np.arange(2**parts.size)[:, None] >> np.arange(parts.size)) & 1
-        return float(np.mean(np.abs((1 - 2 * patterns) @ parts) >= observed))
+    return sign_flip_ps(parts[:, None])[0]
+
+
+def sign_flip_ps(parts: FloatArray) -> list[float]:
+    """Return :func:`sign_flip_p` of each column of (P, C) differences; they share the random patterns."""
+    differ = (parts != 0).sum(axis=0)  # the sign of the others changes nothing
+    values = [_exact_p(column[column != 0]) for column in parts[:, differ <= _ALL_PATTERNS].T]
+    of_few = iter(values)
+    many = parts[:, differ > _ALL_PATTERNS]
+    observed = np.abs(many.sum(axis=0)) - _TIE * np.abs(many).sum(axis=0)
+    extreme = np.ones(many.shape[1], np.int64)  # the one that was observed
     rng = np.random.default_rng(SEED)
-    extreme = 1  # the one that was found
-    for rows in _rows(FLIPS, parts.size):
-        signs = 1 - 2 * rng.integers(2, size=(rows, parts.size), dtype=np.int8)
-        extreme += int(np.sum(np.abs(signs @ parts) >= observed))
-    return extreme / (FLIPS + 1)
+    for rows in _rows(FLIPS, len(parts)) if many.size else ():
+        signs = 1 - 2 * rng.integers(2, size=(rows, len(parts)), dtype=np.int8)
+        extreme += (np.abs(signs @ many) >= observed).sum(axis=0)
+    of_many = iter((extreme / (FLIPS + 1)).tolist())
+    return [next(of_few if few else of_many) for few in differ <= _ALL_PATTERNS]
+
+
+def _exact_p(parts: FloatArray) -> float:
+    """Return p over all sign patterns of (P,) differences; 1 for none."""
+    observed = abs(parts.sum()) - _TIE * np.abs(parts).sum()
+    patterns = (np.arange(2**parts.size)[:, None] >> np.arange(parts.size)) & 1
+    return float(np.mean(np.abs((1 - 2 * patterns) @ parts) >= observed))
 
 
 def holm(values: Sequence[float]) -> list[float]:

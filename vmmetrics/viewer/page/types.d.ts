@@ -48,6 +48,23 @@ interface ReportIndex {
   groups: TagGroup[];
   /** Clips per shard of data/detail-NNN.js. */
   shard: number;
+  /** Spearman of scores with human ratings over all clips, and its mean over the clips of each model; 95 % intervals. */
+  agreement?: Agreement[];
+}
+
+/** The sign of metrics of which lower is better is turned: above 0 always means that metric and people agree. */
+interface Agreement extends Correlation {
+  metric: string;
+  /** Metric of kind "rating" less its "rating:". */
+  dimension: string;
+  clips: number;
+  /** null for fewer than two models, or where no model has three clips that vary. */
+  within_model: Correlation | null;
+}
+interface Correlation {
+  rho: number;
+  low: number | null;
+  high: number | null;
 }
 
 interface Provenance {
@@ -273,9 +290,32 @@ interface State {
   b: string;
   /** Positions of pair or change in view, where a view has its own paging. */
   pair: string;
+  /** Order of the pairs of a comparison: "" for the largest loss of b first, "gains" for its largest gain. */
+  order: string;
+  /** Line between two clips that lie over one another, in percent from the left; "" for side by side. */
+  wipe: string;
   /** True where `frame` is meant even if it is 0; without it a clip opens at its most costly event. */
   exact?: boolean;
+  /** "1" where the gallery is a table of numbers. */
+  table: string;
 }
+
+/** Values of a field that filters, facets and sorting use (filter.js); one entry per clip. */
+interface NumberColumn {
+  kind: "number";
+  /** NaN where missing. */
+  at: Float64Array;
+}
+interface TextColumn {
+  kind: "text";
+  /** Distinct texts. */
+  values: string[];
+  /** Position in `values`, -1 where missing; null where a clip can have several. */
+  codes: Int32Array | null;
+  /** Positions in `values`; empty where there are codes. */
+  lists: number[][];
+}
+type Column = NumberColumn | TextColumn;
 
 /** A place that a media element can be loaded from, or the reason why there is none. */
 type Media = { url: string; reason: null } | { url: null; reason: string };

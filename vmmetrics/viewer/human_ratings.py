@@ -1,0 +1,246 @@
+"""Human ratings of the clips of a report, and how well each metric agrees with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vmmetrics.alignment.levels import overall_spearman, within_model
+from vmmetrics.alignment.readers.judgements import Judgements
+from vmmetrics.alignment.readers.matching import matched
+from vmmetrics.alignment.readers.read import read_judgements
+from vmmetrics.alignment.readers.score_tables import SourceScores
+from vmmetrics.alignment.study import Study, samples_of
+from vmmetrics.errors import SetupError
+from vmmetrics.scoring.prompt_scores import Run, score_of
+from vmmetrics.types import FloatArray
+from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, mean_of_defined
+from vmmetrics.viewer.boards import DIGITS, rounded
+
+PREFIX = "rating:"
+"""What keys of ratings begin with among the metrics of the index."""
+MATCHING = "matching.json"
+"""File by which the output of ``vmmetrics align`` is known."""
+MANY_CLIPS = 20_000
+"""Rated clips from which on the intervals of agreement rest on fewer bootstrap samples."""
+_FEWER = 200
+
+
+@dataclass(frozen=True, slots=True)
+class HumanRatings:
+    """Ratings of the clips of a report.
+
+    Attributes:
+        values: Dimension to (N, R) ratings by position in the index and rater, NaN where there is none.
+        averaged: Dimensions whose ratings came as averages of raters who are not known.
+        notes: How the ratings were read and matched.
+    """
+
+    values: Mapping[str, FloatArray]
+    averaged: frozenset[str]
+    notes: tuple[str, ...]
+
+    def columns(self) -> dict[str, list[float | None]]:
+        """Return the mean rating of every clip of the index by key; None where there is none."""
+        means = {dimension: mean_of_defined(values).tolist() for dimension, values in self.values.items()}
+        return {PREFIX + name: [None if m != m else round(m, DIGITS) for m in of] for name, of in means.items()}
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """Return the description (``MetricInfo``) of every dimension; the range is that of the ratings there are."""
+        return [self._metric(dimension, values) for dimension, values in self.values.items()]
+
+    def _metric(self, dimension: str, values: FloatArray) -> dict[str, Any]:
+        low, high = float(np.nanmin(values)), float(np.nanmax(values))
+        words, raters = dimension.replace("_", " "), values.shape[1]
+        by = "averaged ratings" if dimension in self.averaged else "1 rater" if raters == 1 else f"{raters} raters"
+        return {
+            "key": PREFIX + dimension,
+            "label": words,
+            "title": f"human rating of {words}, {by}",
+            "range": [low, high] if low < high else None,
+            "lower_is_better": False,
+            "low_is_fault": True,
+            "colour": "rating",
+            "kind": "rating",
+            "unit": f"{low:g}..{high:g}",
+        }
+
+    def of_clip(self, row: int) -> dict[str, dict[str, Any]]:
+        """Return the ratings of a clip (``ClipDetail.ratings``) by its position in the index."""
+        of_clip = {}
+        for dimension, values in self.values.items():
+            each = [None if value != value else rounded(value) for value in values[row].tolist()]
+            if any(value is not None for value in each):
+                mean = rounded(float(np.nanmean(values[row])))
+                of_clip[dimension] = {"mean": mean, "each": [] if dimension in self.averaged else each}
+        return of_clip
+
+
+def read_human_ratings(
+    files: Iterable[str | Path], runs: Sequence[Run], rows: Sequence[Mapping[str, int]]
+) -> HumanRatings:
+    """Read ratings in any form that ``vmmetrics align`` reads, and match them with the clips of a report.
+
+    Ratings of one dimension in several files are taken for those of further raters.
+
+    Args:
+        files: Tables, folders of released sets, or names of these.
+        runs: The runs.
+        rows: For every run, positions in the index by :attr:`~vmmetrics.scoring.record.Record.key`.
+
+    Raises:
+        SetupError: A file cannot be read, holds no ratings of clips, or matches no clip of any run.
+    """
+    clips = sum(map(len, rows))
+    parts: dict[str, list[FloatArray]] = {}
+    averaged: set[str] = set()
+    notes: list[str] = []
+    for file in files:
+        judged = _read(file, runs)
+        places, of_file = _matched(Path(file).name, judged, runs, rows)
+        notes += of_file
+        for dimension, ratings in judged.ratings.items():
+            values = np.full((clips, ratings.shape[1]), np.nan)
+            values[list(places)] = ratings[list(places.values())]
+            if np.isnan(values).all():
+                notes.append(f"{Path(file).name}: {dimension} has no rating of a clip of the report")
+                continue
+            parts.setdefault(dimension, []).append(values)
+            averaged |= set() if judged.raters.get(dimension) else {dimension}
+    joined = {dimension: np.concatenate(values, axis=1) for dimension, values in parts.items()}
+    return HumanRatings(joined, frozenset(averaged), tuple(notes))
+
+
+def _read(file: str | Path, runs: Sequence[Run]) -> Judgements:
+    """Return the judgements of a file.
+
+    Raises:
+        SetupError: It cannot be read, or has no ratings of clips.
+    """
+    if (Path(file) / MATCHING).is_file():
+        raise SetupError(
+            f"{file} is a report of vmmetrics align, which holds no ratings; give the ratings it was made of"
+        )
+    judged = read_judgements(file, [name for run in runs for name in _names(run)])
+    if not judged.ratings:
+        what = "preferences between clips" if judged.pairs else "no ratings"
+        raise SetupError(f"{file} holds {what}; a report shows ratings of single clips")
+    if judged.of_models:
+        raise SetupError(f"{file} holds ratings of models; a report shows ratings of single clips")
+    return judged
+
+
+def _names(run: Run) -> list[str]:
+    """Return the names of a run's clips, their paths where two have one name."""
+    names = [record.clip for record in run.records]
+    return names if len(set(names)) == len(names) else [record.key for record in run.records]
+
+
+def _matched(
+    title: str, judged: Judgements, runs: Sequence[Run], rows: Sequence[Mapping[str, int]]
+) -> tuple[dict[int, int], list[str]]:
+    """Return position in the index to position in the judgements, and notes.
+
+    A rating that matches clips of several runs is of all of them if their content is one, else of the first.
+
+    Raises:
+        SetupError: No clip of any run has a rating.
+    """
+    places: dict[int, int] = {}
+    content: dict[int, str | None] = {}
+    trouble: SetupError | None = None
+    others = 0
+    for run, of_run in zip(runs, rows, strict=True):
+        models = tuple(record.model or run.name or None for record in run.records)
+        prompts = tuple(record.prompt for record in run.records)
+        try:
+            pairs = matched(SourceScores(run.title, tuple(_names(run)), prompts, models, {}), judged).pairs
+        except SetupError as error:
+            trouble = trouble or error
+            continue
+        for position, rating in pairs:
+            record = run.records[position]
+            row = of_run.get(record.key)
+            if rating in content and (record.sha256 is None or content[rating] != record.sha256):
+                others += 1
+                continue
+            content.setdefault(rating, record.sha256)
+            if row is not None:
+                places[row] = rating
+    if not content:
+        raise trouble or SetupError(f"{title}: no rating is of a clip of the runs")
+    notes = [f"{title}: {note}" for note in judged.notes]
+    notes.append(f"{title}: ratings of {len(places)} of {sum(map(len, rows))} clips")
+    if unmatched := len(judged.clips) - len(content):
+        notes.append(f"{title}: {unmatched} rated clips are in no run")
+    if others:
+        notes.append(
+            f"{title}: {others} clips of later runs have the name and not the content of a rated clip: without a rating"
+        )
+    return places, notes
+
+
+def agreement_of(
+    ratings: HumanRatings,
+    metrics: Sequence[str],
+    lower: Iterable[str],
+    runs: Sequence[Run],
+    rows: Sequence[Mapping[str, int]],
+) -> list[dict[str, Any]]:
+    """Return Spearman of each metric with each dimension over all rated clips, and within models.
+
+    Args:
+        ratings: The ratings.
+        metrics: Keys of the scores.
+        lower: Those of which lower is better; their sign is turned.
+        runs: The runs.
+        rows: For every run, positions in the index by :attr:`~vmmetrics.scoring.record.Record.key`.
+
+    Returns:
+        ``agreement`` of the index, without correlations that are not defined.
+    """
+    by_row = {
+        of_run[record.key]: (record, run.model_name(record.model))
+        for run, of_run in zip(runs, rows, strict=True)
+        for record in run.records
+        if record.key in of_run
+    }
+    rated = sorted({int(row) for values in ratings.values.values() for row in np.flatnonzero(~np.isnan(values).all(1))})
+    records, turned = [by_row[row][0] for row in rated], frozenset(lower)
+    scores = {
+        metric: np.array([np.nan if (s := score_of(record, metric)) is None else s for record in records], float)
+        * (-1 if metric in turned else 1)
+        for metric in metrics
+    }
+    study = Study(
+        clips=tuple(map(str, rated)),
+        prompts=tuple(" ".join((record.prompt or f"\0{record.key}").split()) for record in records),
+        models=tuple(by_row[row][1] for row in rated),
+        scores=scores,
+        ratings={dimension: values[rated] for dimension, values in ratings.values.items()},
+    )
+    resamples = RESAMPLES if len(rated) < MANY_CLIPS else _FEWER
+    return [row for dimension in ratings.values for row in _agreement(study, dimension, metrics, resamples)]
+
+
+def _agreement(study: Study, dimension: str, metrics: Sequence[str], resamples: int) -> list[dict[str, Any]]:
+    rows: dict[str, dict[str, Any]] = {}
+    for sample in samples_of(study, dimension, metrics):
+        overall = overall_spearman(sample, resamples, SEED)
+        several = len(set(sample.with_named_models().models)) > 1
+        within = [of.mean for of in within_model(sample, resamples, SEED)] if several else [None for _ in overall]
+        for metric, of_all, of_models in zip(sample.metrics, overall, within, strict=True):
+            if (correlation := _correlation(of_all)) is not None:
+                counts = {"clips": of_all.n, "within_model": _correlation(of_models)}
+                rows[metric] = {"metric": metric, "dimension": dimension, **correlation, **counts}
+    return [rows[metric] for metric in metrics if metric in rows]
+
+
+def _correlation(estimate: Estimate | None) -> dict[str, float | None] | None:
+    if estimate is None or estimate.value is None:
+        return None
+    return {"rho": rounded(estimate.value), "low": rounded(estimate.low), "high": rounded(estimate.high)}
