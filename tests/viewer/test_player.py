@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import http.server
 import io
 import threading
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +27,7 @@ from vmmetrics.scoring.show.findings import Perceived
 from vmmetrics.scoring.show.overlay import encode_overlay
 from vmmetrics.types import Event, FloatArray, MetricResult, UInt8Array
 from vmmetrics.viewer.report import write_report
+from vmmetrics.viewer.server import ReportServer
 
 pytestmark = pytest.mark.browser
 
@@ -87,7 +86,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a report of the clips, and of one whose file is gone and one that no browser plays."""
     root = tmp_path_factory.mktemp("player")
     configuration = {"preset": "embedded", "protocol": "vmmetrics", "models": {}, "weights": {}, "comparable": False,
-                     "label": "", "versions": {"vmmetrics": "0.2.0"}}  # fmt: skip
+                     "label": "preset embedded", "versions": {"vmmetrics": "0.2.0"}}  # fmt: skip
     run = RunDirectory(root / "run", configuration, {"metrics": METRICS, "command": []})
     run.begin(0)
     for name, times in {**TIMES, **BROKEN}.items():
@@ -99,9 +98,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         event = Event("tcs", (30, 31, 32), "vanished without cause", "object 1", (8.0, 20.0, 24.0, 40.0), 0.8, 0.5)
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         record = Record(
-            name, "model", str(path), digest, "embedded", "vmmetrics", {"tcs": 0.5}, {}, (), {}, None, frames=FRAMES, fps=fps, size=(WIDTH, HEIGHT), worker="host:1",
-            timestamps=None if even else [round(float(t), 6) for t in times - times[0]],
-            ended="2026-11-23T12:00:00+00:00", seconds=1.5, score_version={"tcs": 2}, codec="h264",
+            name, "model", str(path), digest, "embedded", "vmmetrics", {"tcs": 0.5}, {}, (), {}, None,
+            timestamps=None if even else [round(float(t), 6) for t in times - times[0]], frames=FRAMES, fps=fps,
+            size=(WIDTH, HEIGHT), worker="host:1", ended="2026-11-23T12:00:00+00:00", seconds=1.5,
+            score_version={"tcs": 2}, codec="h264",
         )  # fmt: skip
         result = MetricResult(0.5, events=(event,), series={"value": np.linspace(0, 1, FRAMES)})
         run.append(record, {"tcs": result_to_json(result)}, Pictures(poster_of(clip), overlay(clip)))
@@ -189,37 +189,15 @@ def test_without_its_video_a_clip_says_why_and_shows_the_overlay(
     faults[:] = [fault for fault in faults if "ERR_FILE_NOT_FOUND" not in fault]  # the browser's own line on the file
 
 
-class RangeHandler(http.server.SimpleHTTPRequestHandler):
-    """Serve files of a folder and parts of them."""
-
-    def do_GET(self) -> None:
-        path, asked = Path(self.translate_path(self.path)), self.headers["Range"]
-        data = path.read_bytes() if path.is_file() else b""
-        first, last = 0, len(data) - 1
-        if asked:
-            ends = asked.removeprefix("bytes=").split("-")
-            first, last = int(ends[0]), min(last, int(ends[1] or last))
-        self.send_response(206 if asked else 200)
-        self.send_header("Content-Type", self.guess_type(str(path)))
-        self.send_header("Accept-Ranges", "bytes")
-        if asked:
-            self.send_header("Content-Range", f"bytes {first}-{last}/{len(data)}")
-        self.send_header("Content-Length", str(last + 1 - first))
-        self.end_headers()
-        self.wfile.write(data[first : last + 1])
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Stay silent."""
-
-
 @pytest.fixture
 def address(folder: Path) -> Iterator[str]:
     """Yield the address of the report on a server, where a canvas with a picture can be read."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(RangeHandler, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/index.html"
-    server.shutdown()
-    server.server_close()
+    with ReportServer(folder) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield server.url
+        server.shutdown()
+        thread.join()
 
 
 # Every refresh of the screen: the canvas as a reader sees it, the number in the video, and the player's frame.

@@ -87,7 +87,10 @@
       this.fillFacts();
       const { frame, exact } = vm.state, worst = byCost(detail.events).find((event) => event.frames.length && event.excuse === null);
       const opened = exact || frame ? this.player.seek(frame) : worst ? this.go(worst) : this.player.seek(0);
-      opened.then(() => { this.started = true; });
+      opened.then(() => {
+        this.started = true;
+        this.write();
+      });
     }
 
     // What is chosen.
