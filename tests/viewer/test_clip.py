@@ -189,6 +189,7 @@ def test_an_event_is_gone_to_looped_and_lit(open_report: OpenReport) -> None:
     settled(page)
     bar = page.locator(".timeline-bar.excused")
     assert bar.count() == 1
+    bar.scroll_into_view_if_needed()
     box = bar.bounding_box()
     assert box["width"] >= 4
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)

@@ -47,7 +47,7 @@
       /** True where requestVideoFrameCallback says which frame is shown, once it has, and if that is past the last one. */
       this.exact = this.presented = this.past = this.polling = false;
 
-      this.video = vm.h("video", { playsinline: true, preload: "auto", tabindex: -1, "aria-hidden": "true", disablepictureinpicture: true });
+      this.video = vm.h("video", { playsinline: true, preload: "auto", "aria-hidden": "true", disablepictureinpicture: true });
       this.video.muted = true;
       this.canvas = vm.h("canvas", { role: "img" });
       this.stage = vm.h("div.player-stage", {}, this.video, this.canvas);

@@ -22,11 +22,11 @@
   /** @param {ClipEvent} event @returns {string} "3.1 points", "excused: …", "" where the cost is not known. */
   vm.eventCost = (event) => event.excuse !== null ? `excused: ${event.excuse}` : event.cost === null ? "" : `${vm.fixed(event.cost, 1)} points`;
 
-  /** @param {ClipEvent} event @returns {string} Everything about an event. */
+  /** @param {ClipEvent} event @returns {string} Everything about an event; begins with the text of its bar. */
   vm.eventText = (event) => {
     const limit = event.threshold === null ? "" : `, threshold ${vm.score(event.threshold)}`;
-    const size = event.magnitude === null ? "" : ` (${vm.score(event.magnitude)}${limit})`;
-    return [`${vm.eventName(event)}${size}`, vm.eventFrames(event), vm.eventCost(event)].filter(Boolean).join(" · ");
+    const size = event.magnitude === null ? "" : `${vm.score(event.magnitude)}${limit}`;
+    return [vm.eventName(event), vm.eventCost(event), vm.eventFrames(event), size].filter(Boolean).join(" · ");
   };
 
   /** @param {number} frames @param {number} most @returns {number} 1, 2 or 5 times a power of ten: at most so many steps. */
@@ -77,9 +77,6 @@
       this.quiet = player.onFrame((frame) => this.move(frame));
       this.resized = new ResizeObserver(() => this.fit());
       this.resized.observe(this.root);
-      this.recolour = () => { for (const { plot } of this.plots) plot.redraw(false); };
-      this.scheme = matchMedia("(prefers-color-scheme: dark)");
-      this.scheme.addEventListener("change", this.recolour);
       this.move(player.frame);
     }
 
@@ -303,7 +300,6 @@
     destroy() {
       this.quiet();
       this.resized.disconnect();
-      this.scheme.removeEventListener("change", this.recolour);
       for (const { plot } of this.plots) plot.destroy();
     }
   }
