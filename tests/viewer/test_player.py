@@ -170,6 +170,31 @@ def test_of_seeks_in_flight_the_last_one_counts(open_report: OpenReport, folder:
     assert in_picture(shot(page)) == 9
 
 
+def test_without_frame_callbacks_seeks_are_exact_too(browser: Any, folder: Path) -> None:
+    page = browser.new_page(viewport={"width": 800, "height": 600})
+    page.add_init_script("delete HTMLVideoElement.prototype.requestVideoFrameCallback")
+    page.goto((folder / "index.html").as_uri())
+    page.wait_for_selector("html[data-ready]")
+    page.evaluate(OPEN, "uneven.mp4")
+    for target in (0, 17, 5, FRAMES - 1, 30):
+        page.evaluate("target => player.seek(target)", target)
+        page.evaluate("new Promise(done => setTimeout(done, 100))")
+        picture = shot(page)
+        assert (page.evaluate("player.frame"), in_picture(picture), round(in_overlay(picture), 1)) == (target,) * 3
+    frames = page.evaluate(
+        """async () => {
+          const frames = [];
+          player.onFrame(frame => frames.push(frame));
+          await player.play();
+          await new Promise(done => setTimeout(done, 1500));
+          return frames;
+        }"""
+    )
+    page.close()
+    assert len(frames) > 5
+    assert frames[1:] == sorted(frames[1:])
+
+
 @pytest.mark.parametrize("name", BROKEN)
 def test_without_its_video_a_clip_says_why_and_shows_the_overlay(
     open_report: OpenReport, folder: Path, faults: list[str], name: str

@@ -252,12 +252,22 @@
         ["SHA-256", detail.sha256 && vm.h("code", { text: `${detail.sha256.slice(0, 12)}…`, title: detail.sha256 })], ["Path", detail.path],
         ...index.tags.map((tag) => /** @type {[string, any]} */ ([tag.name, vm.data.tag(tag.name, row)])),
         ["CAS verdict", detail.probabilities?.map((share, level) => `${LEVELS[level]} ${Math.round(100 * share)} %`).join(", ")],
+        ["CAS saliency", detail.saliency.length && detail.saliency.map(({ frame, reason }) => vm.h("button.small", {
+          type: "button", text: `frame ${frame}`, title: reason, onclick: () => this.showSaliency(frame) }))],
         ...Object.entries(detail.ratings).map(([name, { mean, each }]) => /** @type {[string, any]} */ ([`Rated: ${name}`,
           `${vm.score(mean)}${each.length > 1 ? ` (${each.map((value) => vm.score(value)).join(", ")})` : ""}`])),
         ...detail.notes.map((note) => /** @type {[string, any]} */ (["Note", note])),
       ];
       this.facts.replaceChildren(vm.h("h3", { text: "Facts" }), vm.h("dl.clip-dl", {},
         facts.filter(([, value]) => value).map(([name, value]) => [vm.h("dt", { text: name }), vm.h("dd", {}, value)])));
+    }
+
+    /** @param {number} frame */
+    showSaliency(frame) {
+      const { player } = this;
+      player.pause();
+      player.layers = vm.layers.filter((/** @type {string} */ layer) => layer === "saliency" || player.layers.includes(layer));
+      player.seek(frame);
     }
 
     help() {

@@ -93,10 +93,10 @@
       if (poster) video.poster = poster;
       if (!media.url) return this.fail(`This clip cannot be played: ${media.reason}.`);
       video.addEventListener("error", () => {
-        const codec = this.detail?.codec ? ` (${this.detail.codec})` : "";
-        const detail = video.error?.message ? `; the browser says: ${video.error.message}` : "";
-        this.fail(`The video is not there any more, or this browser does not play its format${codec}: ${decodeURI(media.url)}${detail}. ` +
-          `To make a report with videos that play everywhere: ${TRANSCODE}`);
+        const codec = this.detail?.codec ? ` (${this.detail.codec})` : "", message = video.error?.message;
+        const place = media.url.startsWith("data:") ? "in this page" : media.url;
+        this.fail(`The video is not there any more, or this browser does not play its format${codec}: ${place}` +
+          `${message ? `; the browser says: ${message}` : ""}. To make a report with videos that play everywhere: ${TRANSCODE}`);
       });
       video.addEventListener("loadedmetadata", () => {
         this.shape(video.videoWidth, video.videoHeight);

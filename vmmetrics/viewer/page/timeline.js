@@ -5,6 +5,7 @@
 (() => {
   const GUTTER = 64, END = 16; // px left and right of the axis, as in timeline.css
   const ROW = 22, LEAST_BAR = 6; // px
+  const LEAST_TEXT = 64; // px of a bar that a shortened text is written in
   const MOST_ROWS = 8; // with texts beside the bars; more are drawn without
   const PLOT_HEIGHT = 76;
   const LEAST_DIFFERENCE = 0.05; // half the axis of a difference, at least: rounding is not magnified
@@ -204,7 +205,7 @@
         if (texts && text <= (to + 1 - from) * px) side = "in";
         else if (texts && end + text <= this.width) [side, end] = ["right", end + text];
         else if (texts && start - text >= 0) [side, start] = ["left", start - text];
-        else if (texts) side = "in";
+        else if (texts && (to + 1 - from) * px >= LEAST_TEXT) side = "in";
         let row = taken.findIndex((spans) => spans.every(([from, to]) => end + 2 <= from || to + 2 <= start));
         if (row < 0) row = taken.push([]) - 1;
         taken[row].push([start, end]);
