@@ -143,11 +143,11 @@
       const bars = bins.map((count, k) => count > 0 && vm.svg("rect", {
         x: edge + k * bar + 0.5, width: bar - 1, y: base - ((base - top) * count) / tallest, height: ((base - top) * count) / tallest,
       }, vm.svg("title", {}, `${vm.signed((k - HALF_BINS - 0.5) * size, 3)} to ${vm.signed((k - HALF_BINS + 0.5) * size, 3)}: ${vm.count(count, "pair")}`)));
-      const label = (/** @type {number} */ value, /** @type {string} */ anchor) =>
-        vm.svg("text", { x: at(value), y: base + 14, "text-anchor": anchor, text: value ? vm.signed(value, 3) : "0" });
+      const label = (/** @type {number} */ value) =>
+        vm.svg("text", { x: at(value), y: base + 14, "text-anchor": "middle", text: value ? vm.signed(value, 3) : "0" });
       const plot = vm.svg("svg.differences", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `Differences of ${metric.label}. ${summary}`, "--colour": vm.colour(metric.key) },
         bars, vm.svg("line.zero", { x1: at(0), x2: at(0), y1: top, y2: base + 3 }), vm.svg("line.base", { x1: edge, x2: width - edge, y1: base, y2: base }),
-        label(-most, "start"), label(0, "middle"), label(most, "end"),
+        [-most, 0, most].map(label),
         vm.svg("text", { x: 0, y: top + 10, text: vm.count(tallest, "pair") }), vm.svg("text", { x: width / 2, y: height - 6, "text-anchor": "middle", text: `${metric.label} of B less that of A` }));
       return vm.h("figure.compare-plot", {}, plot, vm.h("figcaption.small.muted", { text: `${summary}. A is ${a.label}, B is ${b.label}.` }));
     }

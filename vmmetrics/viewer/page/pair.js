@@ -11,7 +11,7 @@
   /** @typedef {{ key: string, a: number, b: number }} Pair */
 
   /** @param {Side} side @param {string} letter @returns {any} "A alpha" */
-  const nameOf = (side, letter) => [vm.h("b.letter", { text: letter }), " ", side.label];
+  const nameOf = (side, letter) => [vm.h("b.letter", { text: letter, title: side.label }), vm.h("span.side-name", { text: ` ${side.label}` })];
 
   class PairView {
     /**
@@ -32,7 +32,7 @@
       this.closed = false;
       this.timer = 0;
       const titles = this.players.map((player, k) => vm.h("figcaption", {},
-        vm.h("span.who", {}, nameOf(this.sides[k], "AB"[k])), vm.h("span.at.small.muted")));
+        vm.h("span.who", { title: this.sides[k].label }, nameOf(this.sides[k], "AB"[k])), vm.h("span.at.small.muted")));
       this.figures = this.players.map((player, k) => vm.h("figure.duet-side", {}, titles[k], player.root));
       this.box = vm.h("div.duet-box", {}, this.figures);
       this.line = vm.wipeLine(this.box, 50, (/** @type {number} */ percent) => vm.go({ wipe: String(percent) }, { replace: true }));
@@ -82,7 +82,7 @@
         vm.h("th", { scope: "row", title: metric.title, "--colour": vm.colour(metric.key) }, metric.label, metric.unit && vm.h("span.muted", { text: ` ${metric.unit}` })),
         cell(metric.key, a), cell(metric.key, b), vm.h("td.n", { text: vm.signed(vm.pairDifference(metric.key, { a, b }), 3) })));
       const names = this.sides.map((side, k) => vm.h("th.n", { scope: "col" }, nameOf(side, "AB"[k])));
-      return vm.h("div.wide", { tabindex: 0, role: "region", "aria-label": "Scores of both clips" }, vm.h("table.pair-scores", {},
+      return vm.h("div.wide.pair-wide", { tabindex: 0, role: "region", "aria-label": "Scores of both clips" }, vm.h("table.pair-scores", {},
         vm.h("thead", {}, vm.h("tr", {}, vm.h("th", { scope: "col", text: "Score" }), names, vm.h("th.n", { scope: "col", text: "B less A" }))),
         vm.h("tbody", {}, rows)));
     }
