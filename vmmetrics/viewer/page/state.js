@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const TEXTS = /** @type {const} */ (["view", "q", "where", "sort", "clip", "metric", "a", "b", "pair", "order", "wipe"]);
+  const TEXTS = /** @type {const} */ (["view", "q", "where", "sort", "clip", "metric", "a", "b", "pair", "table", "order", "wipe"]);
   /** @type {Set<(state: State) => void>} */
   const listeners = new Set();
   const LAYERS = ["boxes", "masks", "tracks", "skeletons", "saliency"];
@@ -10,9 +10,18 @@
 
   /** @returns {State} */
   const fresh = () => ({
-    view: "", q: "", where: "", facets: {}, ranges: {}, sort: "", desc: false, clip: "", frame: 0, exact: false,
-    layers: [...USUAL_LAYERS], metric: "", a: "", b: "", pair: "", order: "", wipe: "",
+    view: "", q: "", where: "", facets: Object.create(null), ranges: Object.create(null), sort: "", desc: false, clip: "",
+    frame: 0, exact: false, layers: [...USUAL_LAYERS], metric: "", a: "", b: "", pair: "", table: "", order: "", wipe: "",
   });
+
+  /** @param {string} text "0.2~0.5", "~0.5" or "0.2~". @returns {[number, number] | null} */
+  function readRange(text) {
+    const [low, high, ...more] = text.split("~").map((end, position) => (end.trim() ? Number(end) : position ? Infinity : -Infinity));
+    return high === undefined || more.length || Number.isNaN(low) || Number.isNaN(high) ? null : [low, high];
+  }
+
+  /** @param {[number, number]} ends @returns {string} */
+  const writeRange = (ends) => ends.map((end) => (Number.isFinite(end) ? String(end) : "")).join("~");
 
   /** @param {string} hash @returns {State} Anything that cannot be read is left out. */
   function parse(hash) {
@@ -24,8 +33,8 @@
       else if (name === "layers") state.layers = value.split(",").filter((layer) => LAYERS.includes(layer));
       else if (name.startsWith("f.")) (state.facets[name.slice(2)] ??= []).push(value);
       else if (name.startsWith("r.")) {
-        const ends = value.split("~").map(Number);
-        if (ends.length === 2 && ends.every((end) => !Number.isNaN(end))) state.ranges[name.slice(2)] = [ends[0], ends[1]];
+        const ends = readRange(value);
+        if (ends) state.ranges[name.slice(2)] = ends;
       }
     }
     return state;
@@ -39,7 +48,7 @@
     if (state.clip && (state.frame || state.exact)) params.set("frame", String(state.frame));
     if (state.layers.join() !== USUAL_LAYERS.join()) params.set("layers", state.layers.join(","));
     for (const [name, values] of Object.entries(state.facets)) for (const value of values) params.append(`f.${name}`, value);
-    for (const [name, ends] of Object.entries(state.ranges)) params.set(`r.${name}`, ends.join("~"));
+    for (const [name, ends] of Object.entries(state.ranges)) params.set(`r.${name}`, writeRange(ends));
     return params.toString();
   }
 
@@ -61,6 +70,7 @@
     if (url !== (location.hash || "#")) {
       if (options.replace) history.replaceState(null, "", url);
       else history.pushState(null, "", url);
+      read = location.hash;
     }
     for (const listener of listeners) listener(vm.state);
   };
@@ -74,8 +84,11 @@
     return () => listeners.delete(listener);
   };
 
-  const moved = () => {
+  let read = location.hash;
+  const moved = () => { // popstate and hashchange both come for one step
+    if (location.hash === read) return;
     vm.state = parse(location.hash);
+    read = location.hash;
     for (const listener of listeners) listener(vm.state);
   };
   addEventListener("popstate", moved);

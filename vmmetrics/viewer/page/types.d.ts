@@ -296,7 +296,26 @@ interface State {
   wipe: string;
   /** True where `frame` is meant even if it is 0; without it a clip opens at its most costly event. */
   exact?: boolean;
+  /** "1" where the gallery is a table of numbers. */
+  table: string;
 }
+
+/** Values of a field that filters, facets and sorting use (filter.js); one entry per clip. */
+interface NumberColumn {
+  kind: "number";
+  /** NaN where missing. */
+  at: Float64Array;
+}
+interface TextColumn {
+  kind: "text";
+  /** Distinct texts. */
+  values: string[];
+  /** Position in `values`, -1 where missing; null where a clip can have several. */
+  codes: Int32Array | null;
+  /** Positions in `values`; empty where there are codes. */
+  lists: number[][];
+}
+type Column = NumberColumn | TextColumn;
 
 /** A place that a media element can be loaded from, or the reason why there is none. */
 type Media = { url: string; reason: null } | { url: null; reason: string };
