@@ -61,7 +61,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_run(folder / name, example_clips(shift), root=folder / "clips")
         for name, shift in (("first", 0.0), ("second", 0.1))
     ]
-    return Path(write_report(runs, folder / "out"))
+    return write_report(runs, folder / "out").path.parent
 
 
 @pytest.fixture

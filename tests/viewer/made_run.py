@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -129,12 +130,14 @@ def write_run(path: Path, clips: Iterable[MadeClip], *, root: Path | None = None
 
 def _outcome(made: MadeClip, root: Path | None, preset: str) -> tuple[Record, dict[str, Any], Pictures]:
     """Return record, events and pictures of a clip, whose file is written where there is none."""
-    digest, pictures, file = hashlib.sha256(made.name.encode("utf-8", "surrogatepass")).hexdigest(), Pictures(), None
+    name = made.name.encode("utf-8", "surrogatepass")
+    digest, pictures, file = hashlib.sha256(name).hexdigest(), Pictures(), None
     if root is not None and made.error is None:
         file = root / made.name
-        frames = frames_with_numbers(made.frames)
+        frames = frames_with_numbers(made.frames, 64 + zlib.crc32(name) % 96)
         if not file.exists():
             write_clip(file, frames)
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
         clip = Clip(frames, np.arange(made.frames) / FPS, float(FPS))
         pictures = Pictures(poster_of(clip), encode_overlay(clip, perceived(made.frames)))
     record = Record(

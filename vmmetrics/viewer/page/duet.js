@@ -16,9 +16,12 @@
       this.b = b;
       const [endOfA, endOfB] = [a, b].map((player) => player.timeOf(player.frames - 1));
       const aLeads = endOfA > endOfB || (endOfA === endOfB && a.frames >= b.frames);
-      [this.master, this.follower] = aLeads ? [a, b] : [b, a];
+      this.master = aLeads ? a : b;
+      this.follower = aLeads ? b : a;
       this.root = this.master.root;
-      this.stop = this.master.onFrame((frame) => this.follow(frame));
+      /** Frame of the master that is being sought, or -1. */
+      this.target = -1;
+      this.stop = this.master.onFrame((/** @type {number} */ frame) => this.follow(frame));
       this.changed = () => { if (!this.master.playing) this.settle(); };
       this.root.addEventListener("playerchange", this.changed);
     }
@@ -39,8 +42,15 @@
 
     /** @param {number} frame of the master @returns {Promise<void>} */
     async seek(frame) {
-      const target = Math.min(this.frames - 1, Math.max(0, frame));
+      const target = (this.target = Math.min(this.frames - 1, Math.max(0, frame)));
       await Promise.all([this.master.seek(target), this.follower.seek(this.beside(target))]);
+      if (this.target === target) this.target = -1;
+    }
+
+    /** @param {number} by Frames from the one that is shown or sought. @returns {Promise<void>} */
+    step(by) {
+      this.pause();
+      return this.seek((this.target < 0 ? this.frame : this.target) + by);
     }
 
     /** @param {number} frame of clip a @returns {Promise<void>} */

@@ -2,10 +2,18 @@
 "use strict";
 
 (() => {
+  const DIGITS = 6; // of differences: more are those of the computer
   const BY_NAME = new Intl.Collator("en", { numeric: true });
 
-  /** @typedef {{ key: string, run: number, model: string, rows: number[], label: string }} Side */
+  /** @typedef {{ key: string, run: number, model: string, folder: string, rows: number[], label: string }} Side `folder`: the
+   * model without the name of its run. */
   /** @typedef {{ key: string, a: number, b: number }} Pair Rows of the two clips; -1 for none. */
+
+  /** @param {number} row @returns {string} Its model, without the name of the run that tells it from one of another run. */
+  const folderOf = (row) => {
+    const model = vm.data.model(row), { name } = vm.data.run(row);
+    return model.startsWith(`${name}/`) ? model.slice(name.length + 1) : model;
+  };
 
   /** @returns {Side[]} Every model of every run, in the order of the runs. */
   vm.sides = () => {
@@ -15,12 +23,12 @@
     for (let row = 0; row < vm.data.n; row++) {
       const run = clips.run[row], model = vm.data.model(row), key = `${run}/${model}`;
       let side = sides.get(key);
-      if (!side) sides.set(key, (side = { key, run, model, rows: [], label: "" }));
+      if (!side) sides.set(key, (side = { key, run, model, folder: folderOf(row), rows: [], label: "" }));
       side.rows.push(row);
     }
     for (const side of sides.values()) {
       const { name } = runs[side.run];
-      side.label = runs.length === 1 || side.model === name ? side.model || name : `${side.model} (${name})`;
+      side.label = runs.length === 1 || side.model.startsWith(name) ? side.model || name : `${side.model} (${name})`;
     }
     return [...sides.values()];
   };
@@ -30,8 +38,8 @@
 
   /** @param {number} row @returns {string} Name of a clip without the folder of its model and without its suffix. */
   const nameInModel = (row) => {
-    const name = vm.data.name(row), model = vm.data.model(row);
-    return (model && name.startsWith(`${model}/`) ? name.slice(model.length + 1) : name).replace(/(?<=[^/])\.[^./]+$/, "");
+    const name = vm.data.name(row), folder = folderOf(row);
+    return (folder && name.startsWith(`${folder}/`) ? name.slice(folder.length + 1) : name).replace(/(?<=[^/])\.[^./]+$/, "");
   };
 
   /**
@@ -71,7 +79,7 @@
   /** @param {string} metric @param {Pair} pair @returns {number} Score of b less that of a; NaN where one is missing. */
   vm.pairDifference = (metric, { a, b }) => {
     const scores = vm.data.scores(metric);
-    return a < 0 || b < 0 ? NaN : scores[b] - scores[a];
+    return a < 0 || b < 0 ? NaN : +(scores[b] - scores[a]).toFixed(DIGITS);
   };
 
   /**
@@ -118,11 +126,10 @@
 
   /** @param {Side} a @param {Side} b @param {string} metric @returns {PairedDifference | null} Of two models of one board. */
   const testOfModels = (a, b, metric) => {
-    const names = (/** @type {Side} */ side) => [side.key, `-1/${side.model}`];
     for (const pair of vm.data.index.pairs) {
       if (!pair.metrics[metric]) continue;
-      if (names(a).includes(pair.a) && names(b).includes(pair.b)) return turned(pair.metrics[metric], -1);
-      if (names(a).includes(pair.b) && names(b).includes(pair.a)) return pair.metrics[metric];
+      if (pair.a === a.key && pair.b === b.key) return turned(pair.metrics[metric], -1);
+      if (pair.a === b.key && pair.b === a.key) return pair.metrics[metric];
     }
     return null;
   };
@@ -133,9 +140,9 @@
       const sign = change.before === a.run && change.after === b.run ? 1 : change.before === b.run && change.after === a.run ? -1 : 0;
       if (!sign) continue;
       if (change.refused) return { test: null, refused: change.refused };
-      const models = new Set(change.rows.map((row) => row.model));
-      const row = change.rows.find((candidate) => candidate.metric === metric && (candidate.model === a.model || models.size === 1));
-      return { test: row && a.model === b.model ? turned(row, sign) : null, refused: null };
+      const rows = change.rows.filter((row) => row.metric === metric);
+      const row = rows.find(({ model }) => model === a.folder) ?? (rows.length === 1 ? rows[0] : null);
+      return { test: row && a.folder === b.folder ? turned(row, sign) : null, refused: null };
     }
     return { test: null, refused: null };
   };
