@@ -95,7 +95,8 @@ def write_report(
         clips: ``"all"``, ``"worst:200"`` or a file with a clip's name a line. Statistics are over all clips.
         single_file: Write one HTML file with everything in it, of 50 MB at most.
         overlays: Largest number of overlays to draw again where runs kept none, worst clips first.
-        ratings: Files with human ratings of clips, in any form that ``vmmetrics align`` reads.
+        ratings: Files with human ratings of clips, in any form that ``vmmetrics align`` reads; ``"RUN=FILE"``
+            holds those of one run.
         show_paths: Keep absolute paths, which are left out otherwise.
         title: Title of the page.
         listener: Receives the progress.
@@ -116,7 +117,7 @@ def write_report(
         media_folder = MediaFolder(target, folder, "copy" if single_file and media == "link" else media, previous)
         contents = _Contents(folder, media_folder, texts, listener or _Silent())
         files = [ratings] if isinstance(ratings, str | os.PathLike) else list(ratings)
-        index = contents.write(sources, selection, overlays, list(map(Path, files)))
+        index = contents.write(sources, selection, overlays, list(map(os.fspath, files)))
         write_page(folder, {"format": FORMAT, "title": legible(title), **index})
         if single_file:
             write_single(folder)
@@ -144,7 +145,7 @@ class _Contents:
     left_out: Counter[str] = field(default_factory=Counter)
 
     def write(
-        self, sources: Sequence[Source], selection: Selection, overlays: int, files: Sequence[Path]
+        self, sources: Sequence[Source], selection: Selection, overlays: int, files: Sequence[str]
     ) -> dict[str, Any]:
         """Write details, pictures and videos of the clips; return the index."""
         runs = [source.run for source in sources]
