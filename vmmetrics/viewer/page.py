@@ -21,7 +21,8 @@ SCRIPTS = (
 """In the order in which they are run."""
 STYLES = (
     "_vendor/uPlot.min.css", "style.css", "filters.css", "gallery.css", "numbers.css", "leaderboard.css",
-    "distributions.css", "player.css", "timeline.css", "clip.css", "compare.css", "changes.css", "groups.css", "about.css",
+    "distributions.css", "player.css", "timeline.css", "clip.css", "compare.css", "changes.css", "groups.css",
+    "about.css",
 )  # fmt: skip
 VENDORED = "_vendor/uPlot.iife.min.js"
 MARK = '<meta name="generator" content="vmmetrics report">'

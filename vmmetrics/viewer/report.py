@@ -117,7 +117,7 @@ def write_report(
         media_folder = MediaFolder(target, folder, "copy" if single_file and media == "link" else media, previous)
         contents = _Contents(folder, media_folder, texts, listener or _Silent())
         files = [ratings] if isinstance(ratings, str | os.PathLike) else list(ratings)
-        index = contents.write(sources, selection, overlays, list(map(os.fspath, files)))
+        index = contents.write(sources, selection, overlays, [os.fspath(file) for file in files])
         write_page(folder, {"format": FORMAT, "title": legible(title), **index})
         if single_file:
             write_single(folder)
