@@ -107,7 +107,7 @@ def test_no_path_host_or_user_is_in_the_folder(tmp_path: Path, monkeypatch: pyte
             assert word not in data, name
     index, details = index_of(secret / "out"), details_of(secret / "out")
     assert index["runs"][0]["notes"] == ["vmmetrics score clips --out=x"]
-    assert index["reasons"][index["clips"]["failed"][1]] == "a/2.mp4 on (host) cannot be read"
+    assert index["reasons"][index["clips"]["failed"][1]] == "clips/a/2.mp4 on (host) cannot be read"
     assert details[0]["notes"] == ["a/1.mp4 is odd", "read prompts.json", "by (host)", "in run"]
     assert details[0]["path"] is None
     write_report(run, secret / "out", show_paths=True)
