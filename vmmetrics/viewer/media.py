@@ -24,6 +24,7 @@ from vmmetrics.video import read_clip
 from vmmetrics.video.containers import open_regular, opened, packets_of
 from vmmetrics.video.discover import file_state, fingerprint, is_there, state
 from vmmetrics.video.encoding import TICKS, write_h264
+from vmmetrics.video.pixels import TRANSPARENT
 from vmmetrics.video.timing import is_retimed
 
 Mode = Literal["link", "copy", "transcode"]
@@ -36,7 +37,8 @@ _PLAYABLE = {
     ".webm": ("vp8", "vp9", "av1"),
 }
 """Codecs that browsers play, by suffix of the file."""
-_LOST_FRAMES = "before the first key frame cannot be decoded"  # a note of the reader
+_SHOWN_OTHERWISE = ("before the first key frame cannot be decoded", TRANSPARENT, "mirrored as the file states")
+"""Ends of the reader's notes on files of which a browser shows other pictures."""
 _PLAIN_PROFILES = (66, 77, 88, 100)  # of H.264: Baseline, Main, Extended, High, all of 8 bits and 4:2:0
 _PLAIN_FORMATS = ("yuv420p", "yuvj420p")
 _MOST_INDEX_BYTES = 16 * 2**20  # of an MP4
@@ -185,13 +187,13 @@ def is_playable(record: Record, path: Path) -> bool:
         path: The file.
     """
     codecs = _PLAYABLE.get(path.suffix.lower())
-    if codecs is None or is_retimed(record.notes) or any(note.endswith(_LOST_FRAMES) for note in record.notes):
+    if codecs is None or is_retimed(record.notes) or any(note.endswith(_SHOWN_OTHERWISE) for note in record.notes):
         return False
     if record.codec not in (None, *codecs) or not path.is_file():
         return False
-    if record.codec == "h264" and _h264_profile(path) in _PLAIN_PROFILES:
+    if record.codec not in (None, "h264"):
         return True
-    if record.codec in codecs and record.codec != "h264":
+    if "h264" in codecs and _h264_profile(path) in _PLAIN_PROFILES:
         return True
     with opened(path) as (_, stream):
         context = stream.codec_context
