@@ -22,7 +22,9 @@ def test_firefox_opens_filters_and_plays(report: Path, npm: Path) -> None:
     script = Path(__file__).with_name("firefox.cjs")
     url = (report / "index.html").as_uri()
     clip = "first/beta/0-a-dog-runs.webm"
-    run = subprocess.run([shutil.which("node"), script, npm, program, url, clip], capture_output=True, text=True, timeout=120)
+    run = subprocess.run(
+        [shutil.which("node"), script, npm, program, url, clip], capture_output=True, text=True, timeout=120
+    )
     assert run.returncode == 0, run.stderr
     seen = json.loads(run.stdout)
     assert seen["faults"] == []

@@ -14,11 +14,13 @@ from vmmetrics.viewer.texts import legible
 
 SCRIPTS = (
     "core.js", "data.js", "state.js", "expression.js", "filter.js", "filters.js", "virtual.js", "tile.js", "table.js",
-    "gallery.js", "leaderboard.js", "distributions.js", "player.js", "transport.js", "overlay.js", "timeline.js", "clip.js", "compare.js", "changes.js", "groups.js", "about.js", "main.js",
+    "numbers.js", "leaderboard.js", "gallery.js", "distributions.js", "player.js", "transport.js", "overlay.js",
+    "timeline.js", "clip.js", "matching.js", "duet.js", "pair.js", "compare.js", "changes.js", "groups.js", "about.js",
+    "main.js",
 )  # fmt: skip
 """In the order in which they are run."""
 STYLES = (
-    "_vendor/uPlot.min.css", "style.css", "filters.css", "gallery.css", "leaderboard.css", "distributions.css", "player.css",
+    "_vendor/uPlot.min.css", "style.css", "filters.css", "gallery.css", "numbers.css", "leaderboard.css", "distributions.css", "player.css",
     "timeline.css", "clip.css", "compare.css", "changes.css", "groups.css", "about.css",
 )  # fmt: skip
 VENDORED = "_vendor/uPlot.iife.min.js"

@@ -1,1 +1,93 @@
+// How the report came about, what its numbers are, and keys.
 "use strict";
+
+(() => {
+  /** One line per score of ours: what a low one says. */
+  const MEANINGS = /** @type {Record<string, string>} */ ({
+    motion_index: "one number from the five scores of a clip, for ranking; missing without CAS or MSS",
+    cas: "do things move as gravity, inertia, contact and their own build allow",
+    mss: "is the picture equally clear while things move, without stutter, flicker or smearing",
+    ois: "do bodies and objects keep shape, proportions and number of parts",
+    pas: "amount of motion of the subject itself, camera motion removed; an amount, not a merit",
+    tcs: "does whatever is shown stay there unless something explains its absence",
+  });
+  const KEYS = [
+    ["Tab, Enter", "go to a link, button or field, and use it"],
+    ["Arrow keys", "in the gallery and in distributions: from clip to clip; on a selected chart: up and down change the model"],
+    ["j, k", "next and previous clip"],
+    ["Space", "play and pause"],
+    [", and .", "one frame back and forward"],
+    ["Escape", "leave a selection"],
+  ];
+
+  /** @param {string} title @param {string[]} heads @param {any[][]} rows The first cell of a row heads it. */
+  const table = (title, heads, rows) => vm.wide(title, vm.h("table.numbers.facts", {},
+    vm.h("thead", {}, vm.h("tr", {}, heads.map((head, place) => vm.h(place ? "th" : "th.first", { scope: "col" }, head)))),
+    vm.h("tbody", {}, rows.map(([first, ...cells]) => vm.h("tr", {}, vm.h("th.first", { scope: "row" }, first), cells.map((cell) => vm.h("td", {}, cell)))))));
+
+  /** @param {string | null} time ISO 8601. @returns {string} */
+  const minute = (time) => (time ? `${time.slice(0, 16).replace("T", " ")} UTC` : "");
+
+  /** @param {RunInfo} run */
+  const time = (run) => [minute(run.begun), minute(run.ended)].filter(Boolean).join(" to ") || "not recorded";
+
+  /** @param {RunInfo} run */
+  const versions = (run) => Object.entries(run.versions).map(([key, numbers]) => `${vm.columnInfo(key).label} ${numbers.join(" and ")}`).join(", ") || "not recorded";
+
+  function runs() {
+    const { runs } = vm.data.index, several = new Set(runs.map((run) => run.group)).size > 1;
+    return [
+      vm.h("h2", {}, "Runs"),
+      several ? vm.h("p.prose", {}, "Only runs of the same group are comparable with one another.") : null,
+      table("Runs", ["Run", "Clips", "Failed", "Preset", "Protocol", ...(several ? ["Group"] : []), "Score versions", "vmmetrics", "Scored"], runs.map((run) => [
+        run.name, run.clips.toLocaleString("en"), run.failed ? vm.h("span.fault", {}, run.failed.toLocaleString("en")) : "0", run.preset, run.protocol,
+        ...(several ? [String(run.group + 1)] : []), versions(run), run.vmmetrics.join(", ") || "not recorded", time(run),
+      ])),
+      vm.h("ul.prose", {}, runs.map((run) => [vm.h("li", {}, `${run.name}: ${run.label}`), run.notes.map((note) => vm.h("li", {}, `${run.name}: ${note}`))])),
+    ];
+  }
+
+  function scores() {
+    const rows = vm.data.index.metrics.map((metric) => {
+      const better = metric.low_is_fault ? (metric.lower_is_better ? "lower is better" : "higher is better") : "neither is better";
+      const meaning = metric.kind === "rating" ? "human rating" : MEANINGS[metric.key] ?? "a metric of the user's own";
+      return [[vm.h("span.swatch", { "--colour": vm.colour(metric.key), "aria-hidden": "true" }), metric.label], metric.title, meaning, vm.scoreUnit(metric.key), better];
+    });
+    return [
+      vm.h("h2", {}, "Scores"),
+      table("Scores", ["Score", "Name", "Meaning", "Range or unit", "Direction"], rows),
+      vm.h("ul.prose", {},
+        vm.h("li", {}, "Points are hundredths of a score from 0 to 1. Tables of means are in points; single clips show the score itself."),
+        vm.h("li", {}, "Means are over prompts: the clips of one prompt are averaged first. Intervals in brackets are 95 % bootstrap intervals over prompts; by tag, over clips."),
+        vm.h("li", {}, "p is that of a two-sided sign-flip test on the prompts that both sides have, Holm-corrected over the comparisons of its table."),
+        vm.h("li", {}, "The cost of an event is in points of its score; an excused event costs none."),
+        vm.h("li", {}, "A missing score is a dash with its reason. It is never 0, and stands last in either order.")),
+    ];
+  }
+
+  function provenance() {
+    const { provenance: facts } = vm.data.index, hidden = facts.total - facts.shown;
+    return [
+      vm.h("h2", {}, "This report"),
+      vm.h("ul.prose", {},
+        facts.vmmetrics ? vm.h("li", {}, `Written by vmmetrics ${facts.vmmetrics}.`) : null,
+        vm.h("li", {}, `${facts.shown.toLocaleString("en")} of ${vm.count(facts.total, "clip")} of the runs are listed.`),
+        hidden > 0 ? vm.h("li", {}, "Tables of models, changes and tags cover all clips of the runs; gallery and distributions those that are listed.") : null,
+        facts.left_out.map(({ reason, clips }) => vm.h("li", {}, `${vm.count(clips, "clip")} left out: ${reason}`)),
+        facts.notes.map((note) => vm.h("li", {}, note)),
+        vm.h("li", {}, "The page makes no network request. What the address holds after # reproduces view, filter, clip and frame.")),
+    ];
+  }
+
+  vm.views.push({
+    key: "about", title: "About", available: () => true,
+    open: (root) => {
+      root.append(vm.h("div.tables-of-numbers", {}, provenance(), runs(), scores(),
+        vm.h("h2", {}, "Keys"), table("Keys", ["Key", "What it does"], KEYS),
+        vm.h("h2", {}, "Licences"),
+        vm.h("p.prose", {}, "Time series are drawn by uPlot, © 2022 Leon Sorokin, MIT licence, which this page includes: permission is granted to use, copy, modify and distribute it, with this notice, without warranty. The rest is part of vmmetrics, under its licence."),
+      ));
+      return { update: () => {}, close: () => {} };
+    },
+  });
+})();

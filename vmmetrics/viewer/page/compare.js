@@ -1,14 +1,221 @@
-// Two models or runs on the same prompts.
+// Two models or runs on the same prompts: the paired test, all pairs by their difference, and one pair on one transport.
 "use strict";
 
 (() => {
+  const PER_PAGE = 50;
+  const HISTOGRAM = { width: 480, height: 132, top: 8, foot: 36, edge: 28 };
+  const HALF_BINS = 10; // on either side of the one around zero
+  const BAR = 72; // px
+
+  /** @typedef {{ key: string, run: number, model: string, rows: number[], label: string }} Side */
+  /** @typedef {{ key: string, a: number, b: number }} Pair */
+  /** @typedef {{ a: Side, b: Side, metric: MetricInfo, pairs: Pair[], by: string, shown: Pair[], whole: Pair[], open: number }} Comparison `whole`: those
+   * shown whose two clips are there, `open`: the position among them of the one that is open, or -1. */
+
+  /** @param {number} row @returns {string} Identifier of a clip. */
+  const idOf = (row) => vm.data.id(row);
+
+  /** @param {State} state @param {Side[]} sides @returns {[Side, Side]} Those chosen, else those of the open clip, else the first two. */
+  function sidesOf(state, sides) {
+    const row = state.clip ? vm.data.find(state.clip) : -1;
+    const a = sides.find((side) => side.key === state.a) ?? sides.find((side) => side.rows.includes(row)) ?? sides[0];
+    const others = sides.filter((side) => side !== a);
+    const b = others.find((side) => side.key === state.b) ?? others.find((side) => side.run === a.run) ??
+      others.find((side) => side.model === a.model) ?? others[0];
+    return [a, b];
+  }
+
+  /** @param {Pair[]} pairs @returns {Pair[]} Those with a clip that the filter passes. */
+  function filtered(pairs) {
+    const rows = vm.rows?.();
+    if (!rows || rows.length === vm.data.n) return pairs;
+    const passing = new Set(rows);
+    return pairs.filter(({ a, b }) => passing.has(a) || passing.has(b));
+  }
+
+  class Compare {
+    /** @param {HTMLElement} root */
+    constructor(root) {
+      this.sides = vm.sides();
+      /** @type {[string, { pairs: Pair[], by: "prompt" | "name" }]} */
+      this.matched = ["", { pairs: [], by: "prompt" }];
+      this.keys = { head: "", body: "" };
+      /** @type {any} The open pair. */
+      this.pair = null;
+      const choose = (/** @type {"a" | "b"} */ side) => vm.h("select", {
+        "aria-label": `Side ${side.toUpperCase()}`, onchange: (/** @type {any} */ event) => this.choose(side, event.target.value),
+      }, this.sides.map((/** @type {Side} */ { key, label }) => vm.h("option", { value: key, text: label })));
+      this.selects = { a: choose("a"), b: choose("b") };
+      this.metrics = vm.h("select", { "aria-label": "Score", onchange: () => vm.go({ metric: this.metrics.value, pair: "" }) },
+        vm.data.index.metrics.map(({ key, label, title }) => vm.h("option", { value: key, text: label === title || !title ? label : `${label}, ${title}` })));
+      this.head = vm.h("div.compare-head");
+      this.body = vm.h("div.compare-body");
+      root.append(
+        vm.h("div.compare-sides", {},
+          vm.h("label", {}, vm.h("b.letter", { text: "A" }), this.selects.a), vm.h("label", {}, vm.h("b.letter", { text: "B" }), this.selects.b),
+          vm.h("label", {}, "Score", this.metrics)),
+        this.head, this.body);
+      this.update(vm.state);
+    }
+
+    /** @param {"a" | "b"} side @param {string} key */
+    choose(side, key) {
+      const [a, b] = sidesOf(vm.state, this.sides), other = side === "a" ? "b" : "a";
+      const chosen = { a: a.key, b: b.key, [side]: key };
+      if (chosen.a === chosen.b) chosen[other] = { a, b }[side].key; // the two change places
+      vm.go({ ...chosen, clip: "", pair: "" });
+    }
+
+    /** @param {State} state @returns {Comparison} */
+    read(state) {
+      const [a, b] = sidesOf(state, this.sides), key = `${a.key}\n${b.key}`;
+      if (this.matched[0] !== key) this.matched = [key, vm.matchPairs(a, b)];
+      const { pairs, by } = this.matched[1];
+      const metric = vm.data.metric(state.metric) ?? vm.data.index.metrics[0];
+      const shown = vm.orderPairs(metric.key, filtered(pairs), state.order === "gains");
+      const row = state.clip ? vm.data.find(state.clip) : -1;
+      const whole = shown.filter((/** @type {Pair} */ pair) => pair.a >= 0 && pair.b >= 0);
+      const open = row < 0 ? -1 : whole.findIndex((/** @type {Pair} */ pair) => pair.a === row || pair.b === row);
+      return { a, b, metric, pairs, by, shown, whole, open };
+    }
+
+    /** @param {State} state */
+    update(state) {
+      const now = this.read(state), { a, b, metric, whole } = now;
+      [this.selects.a.value, this.selects.b.value, this.metrics.value] = [a.key, b.key, metric.key];
+      const about = [a.key, b.key, metric.key, state.order, state.q, state.where, state.facets, state.ranges];
+      const head = JSON.stringify(about), pair = now.open < 0 ? null : whole[now.open];
+      const body = pair ? `${head} ${pair.a} ${pair.b}` : `${head} page ${state.pair}`;
+      if (body === this.keys.body) return this.pair?.update(state);
+      const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset.key;
+      this.keys = { head, body };
+      this.pair?.destroy();
+      this.pair = null;
+      this.head.replaceChildren(...this.verdict(now, !pair));
+      if (pair) {
+        const to = (/** @type {Pair | undefined} */ other) => (other ? vm.link({ ...this.chosen(now), clip: idOf(other.a), frame: 0 }) : null);
+        const links = { previous: to(whole[now.open - 1]), next: to(whole[now.open + 1]), all: vm.link({ ...this.chosen(now), clip: "", frame: 0 }) };
+        this.pair = vm.pairView(a, b, pair, `${now.open + 1} of ${whole.length}`, links);
+        this.body.replaceChildren(this.pair.root);
+      } else this.body.replaceChildren(...this.list(now, state));
+      if (focused) [.../** @type {NodeListOf<HTMLElement>} */ (this.body.querySelectorAll("[data-key]"))].find((node) => node.dataset.key === focused)?.focus();
+    }
+
+    /** @param {Comparison} now @returns {Partial<State>} */
+    chosen({ a, b, metric }) { return { view: "compare", a: a.key, b: b.key, metric: metric.key }; }
+
+    // The test.
+
+    /** @param {Comparison} now @param {boolean} full With the histogram. */
+    verdict(now, full) {
+      const { a, b, metric, pairs, by } = now, { runs } = vm.data.index;
+      const { test, mean, prompts, refused } = vm.compareSides(a, b, metric.key, pairs);
+      const parts = [];
+      if (runs[a.run].group !== runs[b.run].group || refused) {
+        const of = (/** @type {Side} */ side) => `${runs[side.run].name}: ${runs[side.run].label || runs[side.run].preset}`;
+        parts.push(vm.h("p.note", { role: "alert" }, vm.h("b", { text: "Not comparable. " }),
+          refused ? `${refused}.` : `The runs were scored in different ways (${of(a)}; ${of(b)}), so a difference may come from the scoring.`));
+      }
+      const best = metric.lower_is_better ? "lower is better" : "higher is better";
+      const facts = test
+        ? [vm.h("b", { text: `${vm.signed(test.difference, 2)}` }), test.low === null ? "" : ` [${vm.signed(test.low, 2)}, ${vm.signed(test.high, 2)}]`,
+          ` points, paired test p = ${vm.pValue(test.p)}${test.p_holm === null ? "" : ` (${vm.pValue(test.p_holm)} after Holm's correction)`}, ${vm.count(test.prompts, "prompt")}`]
+        : mean === null ? ["no pair has both scores"]
+        : [vm.h("b", { text: vm.signed(mean, 3) }), `, mean over ${vm.count(prompts, "prompt")}, no test`];
+      parts.push(vm.h("p.verdict", {}, `${metric.label}, ${b.label} less ${a.label}: `, facts, vm.h("span.muted", { text: ` (${best})` })));
+      if (full) parts.push(this.histogram(now), vm.h("p.small.muted", { text: by === "prompt" ? "Clips are paired by prompt, several of one prompt in order of their names." : "Clips are paired by name, as not every clip has a prompt." }));
+      return parts;
+    }
+
+    /** @param {Comparison} now */
+    histogram({ a, b, metric, shown }) {
+      const differences = shown.map((pair) => vm.pairDifference(metric.key, pair)).filter((difference) => !Number.isNaN(difference));
+      if (!differences.length) return null;
+      const { height, top, foot, edge } = HISTOGRAM, width = Math.min(HISTOGRAM.width, this.body.clientWidth || HISTOGRAM.width);
+      const most = Math.max(...differences.map(Math.abs)) || 1, size = most / HALF_BINS;
+      const bins = new Array(2 * HALF_BINS + 1).fill(0);
+      for (const difference of differences) bins[Math.round(difference / size) + HALF_BINS] += 1;
+      const tallest = Math.max(...bins), base = height - foot, bar = (width - 2 * edge) / bins.length;
+      const at = (/** @type {number} */ value) => edge + (value / size + HALF_BINS + 0.5) * bar;
+      const [lower, higher] = [differences.filter((d) => d < 0).length, differences.filter((d) => d > 0).length];
+      const summary = `${vm.count(differences.length, "pair")}: B lower in ${lower}, higher in ${higher}, equal in ${differences.length - lower - higher}`;
+      const bars = bins.map((count, k) => count > 0 && vm.svg("rect", {
+        x: edge + k * bar + 0.5, width: bar - 1, y: base - ((base - top) * count) / tallest, height: ((base - top) * count) / tallest,
+      }, vm.svg("title", {}, `${vm.signed((k - HALF_BINS - 0.5) * size, 3)} to ${vm.signed((k - HALF_BINS + 0.5) * size, 3)}: ${vm.count(count, "pair")}`)));
+      const label = (/** @type {number} */ value, /** @type {string} */ anchor) =>
+        vm.svg("text", { x: at(value), y: base + 14, "text-anchor": anchor, text: value ? vm.signed(value, 3) : "0" });
+      const plot = vm.svg("svg.differences", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `Differences of ${metric.label}. ${summary}`, "--colour": vm.colour(metric.key) },
+        bars, vm.svg("line.zero", { x1: at(0), x2: at(0), y1: top, y2: base + 3 }), vm.svg("line.base", { x1: edge, x2: width - edge, y1: base, y2: base }),
+        label(-most, "start"), label(0, "middle"), label(most, "end"),
+        vm.svg("text", { x: 0, y: top + 10, text: vm.count(tallest, "pair") }), vm.svg("text", { x: width / 2, y: height - 6, "text-anchor": "middle", text: `${metric.label} of B less that of A` }));
+      return vm.h("figure.compare-plot", {}, plot, vm.h("figcaption.small.muted", { text: `${summary}. A is ${a.label}, B is ${b.label}.` }));
+    }
+
+    // The pairs.
+
+    /** @param {Comparison} now @param {State} state */
+    list(now, state) {
+      const { metric, shown, pairs } = now, gains = state.order === "gains";
+      if (!shown.length) return [vm.h("p.empty", { text: pairs.length ? "No pair passes the filter." : "These two have no clips." })];
+      const pages = Math.ceil(shown.length / PER_PAGE), page = Math.min(pages - 1, Math.max(0, Math.trunc(Number(state.pair)) || 0));
+      const rows = shown.slice(page * PER_PAGE, (page + 1) * PER_PAGE);
+      const most = shown.reduce((largest, pair) => Math.max(largest, Math.abs(vm.pairDifference(metric.key, pair)) || 0), 0) || 1;
+      /** @type {Map<string, number>} */
+      const clips = new Map();
+      for (const { key } of shown) clips.set(key, (clips.get(key) ?? 0) + 1);
+      const order = vm.h("select", { "aria-label": "Order", "data-key": "order", onchange: () => vm.go({ order: order.value, pair: "" }) },
+        vm.h("option", { value: "", text: "Largest loss of B first" }), vm.h("option", { value: "gains", text: "Largest gain of B first" }));
+      order.value = gains ? "gains" : "";
+      const turn = (/** @type {string} */ text, /** @type {number} */ to) => vm.h("button", { type: "button", text, "data-key": text,
+        disabled: to < 0 || to >= pages, onclick: () => vm.go({ pair: to ? String(to) : "" }) });
+      const paging = pages > 1 && vm.h("span.paging", {}, turn("Previous page", page - 1),
+        vm.h("span", { text: ` ${page * PER_PAGE + 1} to ${page * PER_PAGE + rows.length} of ${shown.length.toLocaleString("en")} ` }), turn("Next page", page + 1));
+      const count = shown.length === pairs.length ? vm.count(pairs.length, "pair") : `${vm.count(shown.length, "pair")} of ${pairs.length.toLocaleString("en")} pass the filter`;
+      const heads = [["th", "Prompt"], ["th.n", "A"], ["th.n", "B"], ["th", "B less A"]].map(([tag, text]) => vm.h(tag, { scope: "col", text }));
+      return [
+        vm.h("div.pair-tools", {}, order, vm.h("span.muted", { text: count }), paging),
+        vm.h("div.wide", { tabindex: 0, role: "region", "aria-label": "Pairs" }, vm.h("table.pairs", {}, vm.h("thead", {}, vm.h("tr", {}, heads)),
+          vm.h("tbody", {}, rows.map((pair) => this.row(now, pair, most, (clips.get(pair.key) ?? 0) > 1))))),
+      ];
+    }
+
+    /** @param {Comparison} now @param {Pair} pair @param {number} most Largest difference. @param {boolean} several Of one prompt. */
+    row(now, pair, most, several) {
+      const { metric } = now, { a, b } = pair, scores = vm.data.scores(metric.key), difference = vm.pairDifference(metric.key, pair);
+      const whole = a >= 0 && b >= 0, row = a >= 0 ? a : b;
+      const href = whole ? vm.link({ ...this.chosen(now), clip: idOf(a), frame: 0 }) : vm.link({ view: "clip", clip: idOf(row), frame: 0 });
+      const posters = [a, b].map((side) => {
+        const src = side >= 0 && vm.data.poster(side);
+        return src ? vm.h("img", { src, alt: "", loading: "lazy" }) : vm.h("span.no-poster");
+      });
+      const name = several && vm.h("span.small.muted", { text: vm.data.name(row), title: vm.data.name(row) });
+      const why = [[a, "A"], [b, "B"]].flatMap(([side, letter]) => {
+        if (/** @type {number} */ (side) < 0) return [`${letter} has no clip`];
+        const { reason } = vm.data.missing(metric.key, /** @type {number} */ (side));
+        return reason ? [`${letter} missing: ${reason}`] : [];
+      });
+      const shown = Number.isNaN(difference) ? vm.h("span.small.muted", { text: why.join("; ") })
+        : vm.h("span.difference", {}, vm.h("span.n", { text: vm.signed(difference, 3) }), this.bar(metric.key, difference / most));
+      const score = (/** @type {number} */ side) => vm.h("td.n", { text: side < 0 ? "–" : vm.score(scores[side]) });
+      return vm.h("tr", {},
+        vm.h("td", {}, vm.h("a.pair-link", { href, title: pair.key }, vm.h("span.posters", { "aria-hidden": "true" }, posters), vm.h("span.words", {}, vm.h("span.prompt", { text: pair.key }), name))),
+        score(a), score(b), vm.h("td", {}, shown));
+    }
+
+    /** @param {string} metric @param {number} share Of the largest difference, with its sign. */
+    bar(metric, share) {
+      const middle = BAR / 2, size = Math.abs(share) * middle;
+      return vm.svg("svg.bar", { width: BAR, height: 12, viewBox: `0 0 ${BAR} 12`, "aria-hidden": "true", "--colour": vm.colour(metric) },
+        vm.svg("rect", { x: share < 0 ? middle - size : middle, width: size, y: 1, height: 10 }), vm.svg("line.zero", { x1: middle, x2: middle, y1: 0, y2: 12 }));
+    }
+
+    close() { this.pair?.destroy(); }
+  }
+
   vm.views.push({
     key: "compare",
     title: "Compare",
-    available: () => new Set(vm.data.index.clips.model.map((model, row) => `${vm.data.index.clips.run[row]}/${model}`)).size > 1,
-    open: (root) => {
-      root.append(vm.h("h2", { text: "Compare" }));
-      return { update: () => {}, close: () => {} };
-    },
+    available: () => vm.sides().length > 1,
+    open: (root) => new Compare(root),
   });
 })();

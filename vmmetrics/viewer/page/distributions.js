@@ -1,1 +1,336 @@
+// Strips of clips by metric and model: every dot is a clip, dragging along the axis filters.
 "use strict";
+
+(() => {
+  const STRIP = 48, TOP = 20; // px: one model's strip, of which its name takes the top
+  const MOST_DOTS = 2000; // of a strip; more are thinned over the outline of their density
+  const BIN = 4, REACH = 10, CLICK = 5; // px: of the density, from the pointer to a dot, of a click that is no drag
+  const FEWEST = 4; // clips of which quartiles are drawn
+  const EDGE = 10; // px left and right of the axis
+
+  /**
+   * @typedef {{ name: string, rows: Int32Array, values: Float64Array, missing: number[], quartiles: number[] | null }} Strip
+   * rows and values by rising score.
+   * @typedef {{ info: MetricInfo, strips: Strip[], domain: [number, number] }} Panel
+   */
+
+  /** @param {number} row @returns {number} From -1 to 1, the same for a clip every time. */
+  const jitter = (row) => (((Math.imul(row + 1, 2654435761) >>> 8) & 0xffff) / 0x8000) - 1;
+
+  /** @param {Float64Array} sorted @param {number} share @returns {number} Quantile, interpolated. */
+  function quantile(sorted, share) {
+    const at = share * (sorted.length - 1), below = Math.floor(at);
+    return sorted[below] + (at - below) * ((sorted[below + 1] ?? sorted[below]) - sorted[below]);
+  }
+
+  /** @returns {{ name: string, rows: number[] }[]} Clips of every model. */
+  function models() {
+    const { models: names, clips } = vm.data.index;
+    /** @type {number[][]} */
+    const rows = names.map(() => []);
+    for (let row = 0; row < vm.data.n; row++) rows[clips.model[row]]?.push(row);
+    return names.map((name, model) => ({ name, rows: rows[model] })).filter((model) => model.rows.length);
+  }
+
+  /** @returns {Panel[]} */
+  function panels() {
+    const groups = models();
+    return vm.data.index.metrics.flatMap((info) => {
+      const scores = vm.data.scores(info.key);
+      const strips = groups.map(({ name, rows }) => {
+        const present = rows.filter((row) => !Number.isNaN(scores[row])).sort((one, other) => scores[one] - scores[other]);
+        const values = Float64Array.from(present, (row) => scores[row]);
+        const quartiles = present.length >= FEWEST ? [0.25, 0.5, 0.75].map((share) => quantile(values, share)) : null;
+        return { name, rows: Int32Array.from(present), values, missing: rows.filter((row) => Number.isNaN(scores[row])), quartiles };
+      });
+      const ends = strips.filter((strip) => strip.values.length).flatMap((strip) => [strip.values[0], strip.values[strip.values.length - 1]]);
+      return ends.length ? [{ info, strips, domain: info.range ?? vm.domain(ends) }] : [];
+    });
+  }
+
+  /** @param {Strip} strip @param {string} metric @returns {string} "4 missing", by kind. */
+  function missingText(strip, metric) {
+    const kinds = new Map();
+    for (const row of strip.missing) {
+      const { kind } = vm.data.missing(metric, row);
+      kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+    }
+    return [...kinds].map(([kind, clips]) => `${clips.toLocaleString("en")} ${kind}`).join(", ");
+  }
+
+  /** One metric: strips of its models on a canvas, axis, brush, and two fields for the ends. */
+  class Chart {
+    /** @param {Panel} panel */
+    constructor(panel) {
+      this.panel = panel;
+      this.width = 0;
+      /** @type {[number, number] | null} Ends while dragging, in scores. */
+      this.drag = null;
+      /** @type {{ strip: number, place: number } | null} Dot that is hovered or focused. */
+      this.active = null;
+      /** @type {Uint8Array | null} By row: 1 where the filter shows the clip. */
+      this.visible = null;
+      const { info, strips } = panel;
+      this.canvas = vm.h("canvas", {
+        tabindex: 0, role: "application", "aria-roledescription": "strip chart",
+        "aria-label": `${info.title} of every clip by model. Arrow keys go from clip to clip and model to model, Enter opens the clip. The fields below set a range.`,
+      });
+      this.names = strips.map((strip, place) => {
+        const missing = missingText(strip, info.key);
+        const median = strip.quartiles ? `, median ${vm.score(strip.quartiles[1])}` : "";
+        return vm.h("div.strip-name.small", { "--top": `${place * STRIP}px` }, vm.h("span", { title: strip.name }, strip.name),
+          vm.h("span.muted", {}, `${vm.count(strip.rows.length, "clip")}${median}${missing ? `, ${missing}` : ""}`));
+      });
+      this.axis = vm.svg("svg.axis", { "aria-hidden": "true" });
+      this.readout = vm.h("p.readout.small", { "aria-live": "polite" });
+      this.from = this.field("from", 0);
+      this.to = this.field("to", 1);
+      this.clear = vm.h("button.small", { onclick: () => this.setRange(null) }, "Clear");
+      const better = info.kind === "rating" ? "human rating" : info.low_is_fault ? (info.lower_is_better ? "lower is better" : "higher is better") : "an amount, not a merit";
+      this.root = vm.h("section.distribution", { "--colour": vm.colour(info.key), "data-metric": info.key },
+        vm.h("h3", {}, vm.h("span.swatch", { "aria-hidden": "true" }), info.label, vm.h("span.muted.small.of", {}, ` ${info.title}, ${vm.scoreUnit(info.key)}, ${better}`)),
+        vm.h("div.strips", {}, this.canvas, this.names), this.axis, this.readout,
+        vm.h("div.ends", {}, vm.h("label.small", {}, "From ", this.from), vm.h("label.small", {}, "to ", this.to), this.clear));
+      this.listen();
+    }
+
+    /** @param {string} name @param {0 | 1} end @returns {HTMLInputElement} */
+    field(name, end) {
+      const [low, high] = this.panel.domain, step = 10 ** Math.floor(Math.log10((high - low) / 100));
+      const change = (/** @type {any} */ event) => {
+        const ends = [...(this.range() ?? this.panel.domain)], value = event.target.valueAsNumber;
+        ends[end] = Number.isNaN(value) ? this.panel.domain[end] : value;
+        this.setRange(/** @type {[number, number]} */ ([Math.min(ends[0], ends[1]), Math.max(ends[0], ends[1])]));
+      };
+      return vm.h("input", { type: "number", step, "aria-label": `${this.panel.info.label} ${name}`, onchange: change });
+    }
+
+    /** @returns {[number, number] | null} The filter's range of this metric, without infinite ends. */
+    range() {
+      const ends = vm.state.ranges[this.panel.info.key];
+      return ends ? [Math.max(ends[0], this.panel.domain[0]), Math.min(ends[1], this.panel.domain[1])] : null;
+    }
+
+    /** @param {[number, number] | null} ends */
+    setRange(ends) {
+      const { [this.panel.info.key]: _, ...others } = vm.state.ranges;
+      const digits = (/** @type {number} */ value) => +value.toPrecision(4);
+      vm.go({ ranges: ends ? { ...others, [this.panel.info.key]: [digits(ends[0]), digits(ends[1])] } : others });
+    }
+
+    /** @param {number} value @returns {number} */
+    x(value) {
+      const [low, high] = this.panel.domain;
+      return EDGE + ((value - low) / (high - low)) * (this.width - 2 * EDGE);
+    }
+
+    /** @param {number} x @returns {number} Score, within the axis. */
+    scoreAt(x) {
+      const [low, high] = this.panel.domain;
+      return low + Math.min(1, Math.max(0, (x - EDGE) / (this.width - 2 * EDGE))) * (high - low);
+    }
+
+    /** @param {number} strip @param {number} row @returns {number} */
+    y(strip, row) { return strip * STRIP + TOP + (STRIP - TOP) / 2 + jitter(row) * ((STRIP - TOP) / 2 - 4); }
+
+    /** @param {number} x @param {number} y @returns {{ strip: number, place: number } | null} Nearest dot within reach. */
+    nearest(x, y) {
+      const strip = Math.floor(y / STRIP), dots = this.panel.strips[strip];
+      if (!dots) return null;
+      let best = null, distance = REACH ** 2;
+      for (let place = firstFrom(dots.values, this.scoreAt(x - REACH)); place < dots.rows.length; place++) {
+        const across = this.x(dots.values[place]) - x;
+        if (across > REACH) break;
+        const away = across ** 2 + (this.y(strip, dots.rows[place]) - y) ** 2;
+        if (away < distance) [best, distance] = [{ strip, place }, away];
+      }
+      return best;
+    }
+
+    /** @param {{ strip: number, place: number } | null} dot */
+    activate(dot) {
+      if (dot?.strip === this.active?.strip && dot?.place === this.active?.place) return;
+      this.active = dot;
+      this.draw();
+      const strip = dot && this.panel.strips[dot.strip];
+      this.readout.replaceChildren(...(dot && strip ? [`${vm.data.name(strip.rows[dot.place])}: ${vm.score(strip.values[dot.place])}`] : []));
+      this.canvas.style.cursor = dot ? "pointer" : "crosshair";
+    }
+
+    openActive() {
+      if (!this.active) return;
+      const row = this.panel.strips[this.active.strip].rows[this.active.place];
+      vm.go({ view: "clip", clip: vm.data.id(row), frame: 0, metric: this.panel.info.key });
+    }
+
+    listen() {
+      const { canvas } = this;
+      /** @type {{ x: number, moved: boolean } | null} */
+      let press = null;
+      canvas.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => {
+        if (event.button) return;
+        press = { x: event.offsetX, moved: false };
+        canvas.setPointerCapture(event.pointerId);
+      });
+      canvas.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => {
+        if (press && (press.moved ||= Math.abs(event.offsetX - press.x) > CLICK)) {
+          const ends = [this.scoreAt(press.x), this.scoreAt(event.offsetX)];
+          this.drag = [Math.min(...ends), Math.max(...ends)];
+          this.activate(null);
+          this.draw();
+        } else if (!press) this.activate(this.nearest(event.offsetX, event.offsetY));
+      });
+      canvas.addEventListener("pointerup", (/** @type {PointerEvent} */ event) => {
+        const ends = this.drag, moved = press?.moved;
+        press = this.drag = null;
+        if (moved && ends) return this.setRange(ends);
+        this.activate(this.nearest(event.offsetX, event.offsetY));
+        this.openActive();
+      });
+      canvas.addEventListener("pointercancel", () => { press = this.drag = null; this.draw(); });
+      canvas.addEventListener("pointerleave", () => { if (!press) this.activate(null); });
+      canvas.addEventListener("blur", () => this.activate(null));
+      canvas.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
+    }
+
+    /** @param {KeyboardEvent} event */
+    key(event) {
+      const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0], PageDown: [0, 10], PageUp: [0, -10] }[event.key];
+      if (event.key === "Enter") this.openActive();
+      else if (event.key === "Escape") this.activate(null);
+      else if (step) {
+        const filled = this.panel.strips.map((strip, place) => (strip.rows.length ? place : -1)).filter((place) => place >= 0);
+        let { strip, place } = this.active ?? { strip: filled[0], place: -1 };
+        const value = this.panel.strips[strip].values[Math.max(place, 0)];
+        if (step[0]) {
+          strip = filled[Math.min(filled.length - 1, Math.max(0, filled.indexOf(strip) + step[0]))];
+          place = firstFrom(this.panel.strips[strip].values, value);
+        } else place += step[1];
+        this.activate({ strip, place: Math.min(this.panel.strips[strip].rows.length - 1, Math.max(0, place)) });
+      } else return;
+      event.preventDefault();
+    }
+
+    /** @param {Uint8Array | null} visible By row; null where the filter shows all. */
+    update(visible) {
+      this.visible = visible;
+      const ends = this.range(), text = (/** @type {number} */ value) => String(+value.toPrecision(4));
+      this.from.value = text((ends ?? this.panel.domain)[0]);
+      this.to.value = text((ends ?? this.panel.domain)[1]);
+      this.clear.disabled = !ends;
+      this.draw();
+    }
+
+    /** @param {number} width */
+    resize(width) {
+      if (width === this.width || width <= 2 * EDGE) return;
+      this.width = width;
+      const height = this.panel.strips.length * STRIP, ratio = devicePixelRatio || 1;
+      Object.assign(this.canvas, { width: Math.round(width * ratio), height: Math.round(height * ratio) });
+      Object.assign(this.canvas.style, { width: `${width}px`, height: `${height}px` });
+      const ticks = vm.ticks(this.panel.domain, width < 300 ? 3 : 5);
+      this.axis.setAttribute("viewBox", `0 0 ${width} 24`);
+      this.axis.replaceChildren(
+        vm.svg("line", { x1: EDGE, x2: width - EDGE, y1: 0.5, y2: 0.5 }),
+        ...ticks.flatMap((/** @type {number} */ tick) => [vm.svg("line", { x1: this.x(tick), x2: this.x(tick), y1: 0, y2: 5 }), vm.svg("text", { x: this.x(tick), y: 18 }, String(tick))]));
+      this.draw();
+    }
+
+    draw() {
+      const context = this.canvas.getContext("2d");
+      if (!context || !this.width) return;
+      const style = getComputedStyle(this.root), ratio = devicePixelRatio || 1;
+      const colour = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
+      const paint = { dot: colour(`--m-${this.panel.info.colour}`), ink: colour("--ink"), rule: colour("--rule"), panel: colour("--panel") };
+      context.setTransform(ratio, 0, 0, ratio, 0, 0);
+      context.clearRect(0, 0, this.width, this.panel.strips.length * STRIP);
+      const ends = this.drag ?? this.range();
+      if (ends) {
+        context.fillStyle = paint.panel;
+        context.fillRect(this.x(ends[0]), 0, Math.max(1, this.x(ends[1]) - this.x(ends[0])), this.panel.strips.length * STRIP);
+        context.fillStyle = paint.ink;
+        for (const end of ends) context.fillRect(this.x(end) - 0.5, 0, 1, this.panel.strips.length * STRIP);
+      }
+      this.panel.strips.forEach((strip, place) => this.drawStrip(context, strip, place, paint));
+      if (this.active) {
+        const strip = this.panel.strips[this.active.strip], row = strip.rows[this.active.place];
+        context.beginPath();
+        context.arc(this.x(strip.values[this.active.place]), this.y(this.active.strip, row), 5, 0, 7);
+        context.fillStyle = paint.dot;
+        context.fill();
+        context.lineWidth = 2;
+        context.strokeStyle = paint.ink;
+        context.stroke();
+      }
+    }
+
+    /** @param {CanvasRenderingContext2D} context @param {Strip} strip @param {number} place @param {Record<string, string>} paint */
+    drawStrip(context, strip, place, paint) {
+      const middle = place * STRIP + TOP + (STRIP - TOP) / 2, { rows, values } = strip, { visible } = this;
+      const every = Math.ceil(rows.length / MOST_DOTS), size = rows.length > 300 ? 3 : 6;
+      context.fillStyle = paint.rule;
+      if (place) context.fillRect(0, place * STRIP, this.width, 1);
+      context.fillStyle = paint.dot;
+      if (every > 1) {
+        const bins = new Float64Array(Math.ceil(this.width / BIN) + 1);
+        for (const value of values) bins[Math.floor(this.x(value) / BIN)]++;
+        const most = Math.max(...bins), half = (STRIP - TOP) / 2;
+        context.globalAlpha = 0.25;
+        bins.forEach((count, bin) => { if (count) context.fillRect(bin * BIN, middle - (half * count) / most, BIN, (2 * half * count) / most); });
+      }
+      for (const shown of [0, 1]) {
+        context.globalAlpha = shown ? (every > 1 ? 0.5 : 0.75) : 0.12;
+        for (let at = 0; at < rows.length; at += every) {
+          if (Number(!visible || visible[rows[at]] === 1) !== shown) continue;
+          const x = this.x(values[at]), y = this.y(place, rows[at]);
+          if (size < 4) context.fillRect(x - size / 2, y - size / 2, size, size);
+          else {
+            context.beginPath();
+            context.arc(x, y, size / 2, 0, 7);
+            context.fill();
+          }
+        }
+      }
+      context.globalAlpha = 1;
+      if (!strip.quartiles) return;
+      const [low, median, high] = strip.quartiles.map((value) => this.x(value));
+      context.fillStyle = paint.ink;
+      context.fillRect(low, middle - 0.75, Math.max(1, high - low), 1.5);
+      context.fillRect(median - 1, middle - 8, 2, 16);
+    }
+  }
+
+  /** @param {Float64Array} sorted @param {number} value @returns {number} First place that is not below a value. */
+  function firstFrom(sorted, value) {
+    let low = 0, high = sorted.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (sorted[middle] < value) low = middle + 1;
+      else high = middle;
+    }
+    return Math.min(low, Math.max(0, sorted.length - 1));
+  }
+
+  vm.views.push({
+    key: "distributions", title: "Distributions", available: () => vm.data.n > 0 && vm.data.index.metrics.length > 0,
+    open: (root) => {
+      const charts = panels().map((panel) => new Chart(panel));
+      const bar = vm.filterBar?.(), count = vm.h("p", { role: "status" });
+      const content = vm.h("div", {}, vm.h("h2", {}, "Scores of clips"),
+        vm.h("p.prose.muted", {}, "Every dot is a clip: click it to open the clip. Drag along an axis to filter by that score; clips that the filter leaves out are faint. Line: first to third quartile of all clips; upright: median."),
+        count, charts.length ? vm.h("div.distributions", {}, charts.map((chart) => chart.root)) : vm.h("p.empty", {}, "No clip has a score."));
+      root.append(bar ? vm.h("div.with-filters", {}, bar, content) : content);
+      const sizes = new ResizeObserver(() => { for (const chart of charts) chart.resize(Math.floor(chart.canvas.parentElement.clientWidth)); });
+      for (const chart of charts) sizes.observe(chart.canvas.parentElement);
+      const update = () => {
+        const { rows, active } = vm.filtered();
+        const visible = active ? new Uint8Array(vm.data.n) : null;
+        if (visible) for (const row of rows) visible[row] = 1;
+        count.textContent = active ? `The filter shows ${rows.length.toLocaleString("en")} of ${vm.count(vm.data.n, "clip")}.` : vm.count(vm.data.n, "clip");
+        for (const chart of charts) chart.update(visible);
+      };
+      update();
+      return { update, close: () => sizes.disconnect() };
+    },
+  });
+})();

@@ -16,9 +16,10 @@
       this.b = b;
       const [endOfA, endOfB] = [a, b].map((player) => player.timeOf(player.frames - 1));
       const aLeads = endOfA > endOfB || (endOfA === endOfB && a.frames >= b.frames);
-      [this.master, this.follower] = aLeads ? [a, b] : [b, a];
+      this.master = aLeads ? a : b;
+      this.follower = aLeads ? b : a;
       this.root = this.master.root;
-      this.stop = this.master.onFrame((frame) => this.follow(frame));
+      this.stop = this.master.onFrame((/** @type {number} */ frame) => this.follow(frame));
       this.changed = () => { if (!this.master.playing) this.settle(); };
       this.root.addEventListener("playerchange", this.changed);
     }

@@ -1,1 +1,239 @@
+// The table of models: means with intervals, ranks, steps between neighbours, and every two models.
 "use strict";
+
+(() => {
+  const LEVEL = 0.05; // p below which a difference is significant
+  const MOST_MODELS = 20; // of which every two are shown
+  const OUTER = 0.025; // share of bootstrap samples beyond either end of an interval
+
+  /** @param {number[]} shares @returns {[number, number] | null} First and last rank of the 95 % interval. */
+  function rankInterval(shares) {
+    if (!shares.length) return null;
+    const end = (/** @type {number[]} */ ordered) => {
+      let sum = 0;
+      return ordered.findIndex((share) => (sum += share) > OUTER + 1e-9);
+    };
+    return [1 + end(shares), shares.length - end([...shares].reverse())];
+  }
+
+  /** @param {string} metric @param {Record<string, number>} without @returns {any} Counts by kind, with the reasons to open. */
+  function withoutScore(metric, without, key = "") {
+    const parts = Object.entries(without);
+    if (!parts.length) return null;
+    const sums = new Map();
+    for (const [reason, clips] of parts) {
+      const kind = reason === "failed" ? "failed" : reason === "not scored" ? "not scored" : reason.startsWith("does not apply") ? "not applicable" : "missing";
+      sums.set(kind, (sums.get(kind) ?? 0) + clips);
+    }
+    const summary = [...sums].map(([kind, clips], place) => [place ? ", " : "", vm.h(kind === "failed" ? "span.fault" : "span", {}, `${kind} ${clips}`)]);
+    return vm.h("details.reasons.small.muted", { "data-key": `without ${key} ${metric}` }, vm.h("summary", {}, summary),
+      vm.h("ul", {}, parts.map(([reason, clips]) => vm.h("li", {}, `${reason}: ${vm.count(clips, "clip")}`))));
+  }
+
+  /** @param {string} model @returns {Partial<State>} The gallery with the clips of a model and no other filter; names of models are those of boards. */
+  const clipsOf = (model) => ({ view: "gallery", q: "", where: "", ranges: {}, facets: { model: [model] }, clip: "" });
+
+  /** @param {BoardRow} row @param {string} metric @param {any[]} shown */
+  function cellLink(row, metric, shown) {
+    const info = vm.data.metric(metric);
+    if (!info) return shown;
+    const href = vm.link({ ...clipsOf(row.model), sort: metric, desc: info.lower_is_better });
+    return vm.h("a.plain", { href, title: `Clips of ${row.model}, worst ${info.label} first` }, shown);
+  }
+
+  /** @param {Board} board @param {BoardRow} row @param {string} metric @param {[number, number]} domain @param {number} [width] */
+  function cellParts(board, row, metric, domain, width) {
+    const cell = row.cells[metric], key = `${board.label} ${row.model}`;
+    const reasons = withoutScore(metric, cell?.without ?? {}, key);
+    if (!cell || cell.mean === null)
+      return [vm.h("span", { title: "no mean" }, "–"), reasons ?? vm.h("div.small.muted", {}, cell ? "no score" : "not in this run")];
+    return [
+      cellLink(row, metric, [
+        vm.intervalPlot(cell, domain, metric, width),
+        vm.h("span.mean", {}, vm.fixed(cell.mean, 1)),
+        cell.low === null ? null : vm.h("span.span-ends", {}, ` [${vm.fixed(cell.low, 1)}, ${vm.fixed(cell.high, 1)}]`),
+      ]),
+      cell.prompts < row.prompts ? vm.h("div.small.muted", {}, `${cell.prompts} of ${vm.count(row.prompts, "prompt")}`) : null,
+      reasons,
+    ];
+  }
+
+  /** @param {Board} board @param {string} metric @returns {[number, number]} */
+  function domainOf(board, metric) {
+    const cells = board.rows.map((row) => row.cells[metric]).filter(Boolean);
+    return vm.domain(cells.flatMap((cell) => [cell.mean, cell.low, cell.high]), vm.scaleOf(metric) === 100 ? [0, 100] : vm.columnInfo(metric).range);
+  }
+
+  /** @param {BoardRow} row */
+  function rankCell(row) {
+    const ends = rankInterval(row.shares);
+    if (row.rank === null) return vm.h("td.n", { title: "not ranked" }, "–");
+    const shares = row.shares.map((share, place) => `rank ${place + 1} in ${vm.fixed(100 * share, 0)} %`).filter((_, place) => row.shares[place] >= 0.005);
+    return vm.h("td.n", {}, vm.h("span.mean", {}, String(row.rank)),
+      ends && vm.h("div.small.muted", { title: `Of the bootstrap samples: ${shares.join(", ")}` }, ends[0] === ends[1] ? `${ends[0]}` : `${ends[0]} to ${ends[1]}`));
+  }
+
+  const ratings = () => vm.data.index.metrics.filter((metric) => metric.kind === "rating").map((metric) => metric.key);
+
+  /** @param {string} model @returns {number[]} Rows of its clips. */
+  const rowsOf = (model) => Array.from({ length: vm.data.n }, (_, row) => row).filter((row) => vm.data.model(row) === model);
+
+  /** @param {Board} board */
+  function table(board) {
+    const { sort, desc } = vm.state, rated = ratings();
+    const domains = new Map(board.columns.map((metric) => [metric, domainOf(board, metric)]));
+    const human = new Map(rated.map((key) => [key, new Map(board.rows.map((row) => [row.model, vm.meanOf(key, rowsOf(row.model)).mean]))]));
+    /** @type {(row: BoardRow) => number | string | null | undefined} */
+    const value = (row) => sort === "model" ? row.model : human.get(sort)?.get(row.model) ?? row.cells[sort]?.mean ?? (board.columns.includes(sort) || rated.includes(sort) ? null : row.rank);
+    const known = sort === "" || sort === "model" || board.columns.includes(sort) || rated.includes(sort);
+    const heads = board.columns.map((metric) => {
+      const info = vm.columnInfo(metric), [low, high] = /** @type {[number, number]} */ (domains.get(metric));
+      const more = [
+        vm.h("div.small.muted.title", {}, info.title), info.lower_is_better ? vm.h("div.small", {}, "lower is better") : null,
+        vm.h("div.small.muted.scale-ends", {}, vm.h("span", {}, vm.fixed(low, 0)), vm.h("span", {}, vm.fixed(high, high - low < 5 ? 1 : 0))),
+      ];
+      return vm.sortHeader(metric, { text: [vm.h("span.swatch", { "--colour": vm.colour(metric), "aria-hidden": "true" }), info.label], more, title: `Sort by ${info.title}`, best: info.lower_is_better ? "low" : "high" });
+    });
+    const humans = rated.map((key) => vm.sortHeader(key, { text: vm.columnInfo(key).label, more: vm.h("div.small.muted.title", {}, "human rating, mean"), title: `Sort by human rating ${vm.columnInfo(key).title}`, best: "high", classes: ".n" }));
+    const body = vm.ordered(board.rows, value, known && desc).map((/** @type {BoardRow} */ row) => vm.h("tr", {},
+      rankCell(row),
+      vm.h("th.first", { scope: "row" }, vm.h("a", { href: vm.link(clipsOf(row.model)), title: `Clips of ${row.model}` }, row.model), vm.h("div.small.muted", {}, vm.count(row.clips, "clip"))),
+      board.columns.map((metric) => vm.h("td", {}, cellParts(board, row, metric, /** @type {[number, number]} */ (domains.get(metric))))),
+      rated.map((key) => vm.h("td.n", {}, vm.fixed(human.get(key)?.get(row.model), 2)))));
+    return vm.wide(`Models, ${board.label}`, vm.h("table.numbers.models", {},
+      vm.h("thead", {}, vm.h("tr", {}, vm.sortHeader("", { text: "Rank", title: `Sort by rank in ${vm.columnInfo(board.by).title}`, best: "low", more: vm.h("div.small.muted.title", {}, "95 % interval") }),
+        vm.sortHeader("model", { text: "Model", classes: ".first", best: "low" }), heads, humans)),
+      vm.h("tbody", {}, body)));
+  }
+
+  /** @param {Board} board @returns {any} One model alone: its scores as a profile on one scale. */
+  function profile(board) {
+    const [row] = board.rows, width = 260;
+    return vm.wide(`Scores of ${row.model}`, vm.h("table.numbers.profile", {},
+      vm.h("caption", {}, vm.h("a", { href: vm.link(clipsOf(row.model)) }, row.model), `, ${vm.count(row.clips, "clip")}`),
+      vm.h("thead", {}, vm.h("tr", {}, vm.h("th.first", { scope: "col" }, "Score"), vm.h("th", { scope: "col" }, "Mean"), vm.h("th", { scope: "col" }, "Scale"))),
+      vm.h("tbody", {}, [...board.columns, ...ratings()].map((metric) => {
+        const info = vm.columnInfo(metric), rated = info.kind === "rating";
+        const scale = vm.scaleOf(metric) === 100 ? [0, 100] : info.range;
+        const domain = scale ?? domainOf(board, metric);
+        const head = vm.h("th.first", { scope: "row" }, vm.h("span.swatch", { "--colour": vm.colour(metric), "aria-hidden": "true" }), info.label, vm.h("div.small.muted", {}, rated ? "human rating" : info.title));
+        const mean = rated ? vm.fixed(vm.meanOf(metric, rowsOf(row.model)).mean, 2) : cellParts(board, row, metric, domain, width);
+        return vm.h("tr", {}, head, vm.h("td", {}, mean), vm.h("td.small.muted", {}, rated || !scale ? vm.scoreUnit(metric) : `${scale[0]} to ${scale[1]} points, ${info.lower_is_better ? "lower" : "higher"} is ${info.low_is_fault ? "better" : "more"}`));
+      }))));
+  }
+
+  /** @param {Board} board */
+  function steps(board) {
+    if (!board.steps.length) return null;
+    const unit = vm.scaleOf(board.by) === 100 ? " points" : "";
+    const lower = vm.columnInfo(board.by).lower_is_better;
+    const advantage = (/** @type {any} */ { difference, low, high }) => lower ? [-difference, minus(high), minus(low)] : [difference, low, high];
+    const sentences = board.steps.map((step) => {
+      if (step.difference === null) return vm.h("li", {}, `${step.above} and ${step.below} share no prompt with a score.`);
+      const p = step.p_holm ?? step.p, significant = p !== null && p < LEVEL;
+      const amount = `${vm.withInterval(...advantage(step))}${unit}`;
+      const test = p === null ? "not tested" : `p\u00a0${p < 0.001 ? "" : "=\u00a0"}${vm.pValue(p)} (${step.p_holm === null ? "uncorrected" : "Holm"})`;
+      return vm.h("li", {}, vm.h("b", {}, step.above), " is above ", vm.h("b", {}, step.below), ` by ${amount}, ${significant ? "" : "not significant, "}${test}, ${vm.count(step.prompts, "prompt")}`);
+    });
+    return [vm.h("h3", {}, `Steps between neighbours in ${vm.columnInfo(board.by).title}`), vm.h("ul.prose.steps", {}, sentences)];
+  }
+
+  /** @param {number} number @param {Board} board */
+  function matrix(number, board) {
+    const pairs = vm.data.index.pairs.filter((pair) => pair.board === number);
+    if (!pairs.length) return null;
+    const metrics = board.columns.filter((metric) => pairs.some((pair) => pair.metrics[metric]));
+    const metric = metrics.includes(vm.state.metric) ? vm.state.metric : metrics.includes(board.by) ? board.by : metrics[0];
+    /** @type {Map<string, PairedDifference>} */
+    const differences = new Map();
+    for (const pair of pairs) {
+      const paired = pair.metrics[metric];
+      if (!paired) continue;
+      differences.set(JSON.stringify([modelOf(pair.a), modelOf(pair.b)]), paired);
+      differences.set(JSON.stringify([modelOf(pair.b), modelOf(pair.a)]), { ...paired, difference: minus(paired.difference), low: minus(paired.high), high: minus(paired.low) });
+    }
+    const choice = vm.h("div.controls", {}, vm.metricSelect(metrics, metric, "Score"));
+    const basis = `${vm.meanUnit(metric)}, over the prompts that both have; p of a sign-flip test, Holm-corrected over the pairs of this score.`;
+    if (board.rows.length > MOST_MODELS) return [vm.h("h3", {}, "Neighbours"), choice, vm.h("p.prose.muted", {}, `Mean of the first model less that of the second, ${basis}`), pairList(board, pairs, metric)];
+    const names = board.rows.map((row) => row.model), info = vm.columnInfo(metric);
+    const most = Math.max(...[...differences.values()].map((pair) => Math.abs(pair.difference ?? 0)), 1e-9);
+    const cell = (/** @type {string} */ row, /** @type {string} */ column) => {
+      const pair = differences.get(JSON.stringify([row, column]));
+      if (row === column || !pair || pair.difference === null) return vm.h("td.n.muted", {}, row === column ? "" : "–");
+      const p = pair.p_holm ?? pair.p, significant = p !== null && p < LEVEL;
+      const better = pair.difference > 0 !== info.lower_is_better;
+      const tint = significant && better ? Math.round(10 + (22 * Math.abs(pair.difference)) / most) : 0;
+      return vm.h(tint ? "td.n.pair" : "td.n", { "--colour": vm.colour(metric), "--tint": `${tint}%`, title: `${row} less ${column}: ${vm.signed(pair.difference)} [${vm.signed(pair.low)}, ${vm.signed(pair.high)}], ${vm.count(pair.prompts, "prompt")}` },
+        vm.h(significant ? "b" : "span", {}, vm.signed(pair.difference)), vm.h("div.small", {}, `p ${vm.pValue(p)}`));
+    };
+    return [
+      vm.h("h3", {}, "Every two models"),
+      choice,
+      vm.h("p.prose.muted", {}, `Mean of the row's model less that of the column's, ${basis} Bold: p < ${LEVEL}; tinted: the row's model is better.`),
+      vm.wide(`Every two models, ${board.label}`, vm.h("table.numbers.pairs", {},
+        vm.h("thead", {}, vm.h("tr", {}, vm.h("th.first", { scope: "col" }, info.label), names.map((name) => vm.h("th.n.name", { scope: "col" }, name)))),
+        vm.h("tbody", {}, names.map((row) => vm.h("tr", {}, vm.h("th.first", { scope: "row" }, row), names.map((column) => cell(row, column))))))),
+    ];
+  }
+
+  /** @param {Board} board @param {ModelPair[]} pairs @param {string} metric */
+  function pairList(board, pairs, metric) {
+    const rows = pairs.map((pair) => {
+      const { difference, low, high, p, p_holm: holm, prompts } = pair.metrics[metric];
+      return vm.h("tr", {}, vm.h("th.first", { scope: "row" }, modelOf(pair.a)), vm.h("td.name", {}, modelOf(pair.b)),
+        vm.h("td.n", {}, vm.signed(difference), low === null ? null : ` [${vm.signed(low)}, ${vm.signed(high)}]`), vm.h("td.n", {}, vm.pValue(holm ?? p)), vm.h("td.n", {}, String(prompts)));
+    });
+    return vm.wide(`Neighbours, ${board.label}`, vm.h("table.numbers.pairs", {},
+      vm.h("thead", {}, vm.h("tr", {}, vm.h("th.first", { scope: "col" }, "First"), vm.h("th", { scope: "col" }, "Second"), ["Difference", "p (Holm)", "Prompts"].map((head) => vm.h("th.n", { scope: "col" }, head)))),
+      vm.h("tbody", {}, rows)));
+  }
+
+  /** @param {number | null} value */
+  const minus = (value) => (value === null ? null : -value);
+
+  /** @param {string} side "<run position>/<model>" @returns {string} */
+  const modelOf = (side) => side.slice(side.indexOf("/") + 1);
+
+  /** @param {Board} board @returns {any} Means of the clips that the filter shows. */
+  function filtered(board) {
+    const { rows, active } = vm.filtered();
+    if (!active) return null;
+    const metrics = [...board.columns.filter((metric) => vm.data.metric(metric)), ...ratings()], visible = new Set(rows);
+    return [
+      vm.h("h3", {}, "With the filter"),
+      vm.h("p.prose", {}, `The table above covers all clips; the filter shows ${vm.count(rows.length, "clip")}. Their means, without intervals:`),
+      vm.wide(`Means with the filter, ${board.label}`, vm.h("table.numbers.filtered", {},
+        vm.h("thead", {}, vm.h("tr", {}, vm.h("th.first", { scope: "col" }, "Model"), vm.h("th.n", { scope: "col" }, "Clips"), metrics.map((metric) => vm.h("th.n", { scope: "col" }, vm.columnInfo(metric).label)))),
+        vm.h("tbody", {}, board.rows.map((row) => {
+          const own = rowsOf(row.model).filter((clip) => visible.has(clip));
+          return vm.h("tr", {}, vm.h("th.first", { scope: "row" }, row.model), vm.h("td.n", {}, String(own.length)), metrics.map((metric) => vm.h("td.n", {}, vm.fixed(vm.meanOf(metric, own).mean, 1))));
+        })))),
+    ];
+  }
+
+  /** @param {Board} board @param {number} number */
+  function section(board, number) {
+    const cut = board.label.indexOf(": "), [head, remark] = cut < 0 ? [board.label, ""] : [board.label.slice(0, cut), board.label.slice(cut + 2)];
+    const several = vm.data.index.boards.length > 1;
+    const warnings = [remark, !board.comparable && !/not comparable/.test(remark) ? "not comparable with published VMBench numbers" : "", several ? "not comparable with the other tables of this page" : ""].filter(Boolean);
+    const single = board.rows.length === 1, [first] = board.rows;
+    const basis = single && first.prompts < 2 ? "one prompt, so no intervals" : `${vm.count(board.prompts, "prompt")}; intervals are 95 % bootstrap intervals over prompts`;
+    return vm.h("section", {},
+      vm.h("h2", {}, head[0].toUpperCase() + head.slice(1)),
+      warnings.length ? vm.h("p.warning", {}, `${warnings.join("; ")}.`) : null,
+      vm.h("p.prose.muted", {}, `Means in points (0 to 100) over ${basis}.${single ? "" : ` Ranked by ${vm.columnInfo(board.by).title}. A model opens its clips; a number opens them worst first.`}`),
+      single ? profile(board) : table(board), filtered(board), steps(board), matrix(number, board),
+      board.notes.length ? vm.h("details.prose", { "data-key": `notes ${board.label}` }, vm.h("summary", {}, vm.count(board.notes.length, "note")), vm.h("ul", {}, board.notes.map((note) => vm.h("li", {}, note)))) : null);
+  }
+
+  vm.views.push({
+    key: "leaderboard", title: "Models", available: () => true,
+    open: (root) => {
+      const update = () => vm.refill(root, vm.data.index.boards.length
+        ? vm.data.index.boards.map(section)
+        : vm.h("p.empty", {}, "No clip of these runs has a score that a table could show. The notes are under ", vm.h("a", { href: vm.link({ view: "about" }) }, "About"), "."));
+      update();
+      return { update, close: () => {} };
+    },
+  });
+})();

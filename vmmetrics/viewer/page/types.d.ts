@@ -290,6 +290,10 @@ interface State {
   b: string;
   /** Positions of pair or change in view, where a view has its own paging. */
   pair: string;
+  /** Order of the pairs of a comparison: "" for the largest loss of b first, "gains" for its largest gain. */
+  order: string;
+  /** Line between two clips that lie over one another, in percent from the left; "" for side by side. */
+  wipe: string;
   /** True where `frame` is meant even if it is 0; without it a clip opens at its most costly event. */
   exact?: boolean;
   /** "1" where the gallery is a table of numbers. */

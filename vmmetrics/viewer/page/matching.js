@@ -2,6 +2,7 @@
 "use strict";
 
 (() => {
+  const DIGITS = 6; // of differences: more are those of the computer
   const BY_NAME = new Intl.Collator("en", { numeric: true });
 
   /** @typedef {{ key: string, run: number, model: string, rows: number[], label: string }} Side */
@@ -71,7 +72,7 @@
   /** @param {string} metric @param {Pair} pair @returns {number} Score of b less that of a; NaN where one is missing. */
   vm.pairDifference = (metric, { a, b }) => {
     const scores = vm.data.scores(metric);
-    return a < 0 || b < 0 ? NaN : scores[b] - scores[a];
+    return a < 0 || b < 0 ? NaN : +(scores[b] - scores[a]).toFixed(DIGITS);
   };
 
   /**

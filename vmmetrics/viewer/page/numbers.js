@@ -1,0 +1,168 @@
+// Parts that the views of numbers share: columns, means, headers that sort, plots of intervals.
+"use strict";
+
+(() => {
+  const SCALE = 100; // points of a score from 0 to 1, as leaderboards print them
+  const PLOT = { width: 112, height: 14, edge: 6 };
+
+  /**
+   * Describe a column of a leaderboard; "average" is one that clips do not have.
+   * @param {string} key
+   * @returns {MetricInfo}
+   */
+  vm.columnInfo = (key) => vm.data.metric(key) ?? {
+    key, label: key === "average" ? "Average" : key, title: key === "average" ? "mean of the five" : key, range: key === "average" ? [0, 1] : null,
+    lower_is_better: false, low_is_fault: false, colour: key === "average" ? "index" : "own", kind: "own", unit: "",
+  };
+
+  /** @param {string} key @returns {number} What a clip's score is multiplied by in tables of means. */
+  vm.scaleOf = (key) => {
+    const { range, kind } = vm.columnInfo(key);
+    return kind !== "rating" && range?.[0] === 0 && range[1] === 1 ? SCALE : 1;
+  };
+
+  /** @param {string} key @returns {string} Unit of means of a column. */
+  vm.meanUnit = (key) => (vm.scaleOf(key) === SCALE ? "points, 0 to 100" : scoreUnit(key));
+
+  /** @param {string} key @returns {string} Unit or range of a clip's score. */
+  const scoreUnit = (key) => {
+    const { range, unit } = vm.columnInfo(key);
+    return range ? `${range[0]} to ${range[1]}` : unit || "unit not stated";
+  };
+  vm.scoreUnit = scoreUnit;
+
+  /** @param {number | null} mean @param {number | null | undefined} low @param {number | null | undefined} high @returns {string} "45.2 [40.1, 50.3]" */
+  vm.withInterval = (mean, low, high, digits = 1) =>
+    vm.fixed(mean, digits) + (low === null || low === undefined ? "" : ` [${vm.fixed(low, digits)}, ${vm.fixed(high, digits)}]`);
+
+  /**
+   * Order by a value, missing values last both ways, equal ones as they were.
+   * @template T
+   * @param {T[]} items
+   * @param {(item: T) => number | string | null | undefined} value
+   * @param {boolean} desc
+   * @returns {T[]}
+   */
+  vm.ordered = (items, value, desc) => {
+    const keyed = items.map((item) => ({ item, key: value(item) }));
+    const absent = (/** @type {any} */ key) => key === null || key === undefined || Number.isNaN(key);
+    return keyed.sort((one, other) => {
+      if (absent(one.key) || absent(other.key)) return Number(absent(one.key)) - Number(absent(other.key));
+      const order = typeof one.key === "string" ? one.key.localeCompare(String(other.key), "en", { numeric: true }) : Number(one.key) - Number(other.key);
+      return desc ? -order : order;
+    }).map(({ item }) => item);
+  };
+
+  /**
+   * Make a header cell that sorts; the first click puts the best first, the next turns the order round.
+   * @param {string} key Column in `state.sort`; "" for the given order.
+   * @param {{ text: string, more?: any, title?: string, best?: "high" | "low", classes?: string }} part
+   */
+  vm.sortHeader = (key, part) => {
+    const { sort, desc } = vm.state, active = sort === key, first = part.best === "high";
+    const arrow = vm.h("span.arrow", { "aria-hidden": "true", text: !active ? "" : desc ? "▼" : "▲" });
+    const click = () => vm.go({ sort: key, desc: active ? !desc : first }, { replace: true });
+    const button = vm.h("button.sort", { onclick: click, title: part.title, "data-key": `sort ${key}` }, part.text, arrow);
+    return vm.h(`th${part.classes ?? ""}`, { scope: "col", "aria-sort": active ? (desc ? "descending" : "ascending") : "none" }, button, part.more);
+  };
+
+  /**
+   * Return the ends of a scale around values, at round numbers.
+   * @param {(number | null | undefined)[]} values
+   * @param {[number, number] | null} [limits] Never go beyond.
+   * @returns {[number, number]}
+   */
+  vm.domain = (values, limits = null) => {
+    const numbers = /** @type {number[]} */ (values.filter((value) => value !== null && value !== undefined && Number.isFinite(value)));
+    if (!numbers.length) return limits ?? [0, 1];
+    const low = Math.min(...numbers), high = Math.max(...numbers);
+    const step = 10 ** Math.floor(Math.log10(Math.max(high - low, Math.abs(high) / 100, 1e-6)));
+    const ends = [Math.floor(low / step) * step, Math.ceil(high / step) * step];
+    if (ends[0] === ends[1]) { ends[0] -= step; ends[1] += step; }
+    return [Math.max(ends[0], limits?.[0] ?? -Infinity), Math.min(ends[1], limits?.[1] ?? Infinity)];
+  };
+
+  /** @param {[number, number]} domain @param {number} [count] @returns {number[]} Round numbers within a domain. */
+  vm.ticks = ([low, high], count = 5) => {
+    const rough = (high - low) / count, power = 10 ** Math.floor(Math.log10(rough || 1));
+    const step = /** @type {number} */ ([1, 2, 5, 10].find((factor) => factor * power >= rough * 0.999)) * power;
+    const ticks = [];
+    for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) ticks.push(+(k * step).toPrecision(12));
+    return ticks;
+  };
+
+  /**
+   * Draw a mean and its interval on the scale of its column.
+   * @param {{ mean: number | null, low?: number | null, high?: number | null }} cell
+   * @param {[number, number]} domain
+   * @param {string} metric
+   */
+  vm.intervalPlot = (cell, domain, metric, width = PLOT.width) => {
+    const { height, edge } = PLOT;
+    const at = (/** @type {number} */ value) => edge + ((value - domain[0]) / (domain[1] - domain[0])) * (width - 2 * edge);
+    const plot = vm.svg("svg.interval", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true", "--colour": vm.colour(metric) });
+    plot.append(vm.svg("line.scale", { x1: edge, x2: width - edge, y1: height / 2, y2: height / 2 }));
+    if (cell.low !== null && cell.low !== undefined)
+      plot.append(vm.svg("line.span", { x1: at(cell.low), x2: at(/** @type {number} */ (cell.high)), y1: height / 2, y2: height / 2 }));
+    if (cell.mean !== null) plot.append(vm.svg("circle", { cx: at(cell.mean), cy: height / 2, r: 4 }));
+    return plot;
+  };
+
+  /** @returns {{ rows: number[], active: boolean }} Rows that the filter shows, and whether it hides any. */
+  vm.filtered = () => {
+    const rows = [...(vm.rows?.() ?? Array.from({ length: vm.data.n }, (_, row) => row))];
+    return { rows, active: rows.length < vm.data.n };
+  };
+
+  /**
+   * Average a metric as leaderboards do: the clips of a prompt first, then the prompts; clips without a prompt count singly.
+   * @param {string} metric
+   * @param {Iterable<number>} rows
+   * @returns {{ mean: number | null, prompts: number }} In points where the metric has them.
+   */
+  vm.meanOf = (metric, rows) => {
+    const scores = vm.data.scores(metric), prompts = new Map();
+    for (const row of rows) {
+      if (Number.isNaN(scores[row])) continue;
+      const key = vm.data.index.clips.prompt[row] < 0 ? `clip ${row}` : vm.data.index.clips.prompt[row];
+      const sum = prompts.get(key) ?? [0, 0];
+      prompts.set(key, [sum[0] + scores[row], sum[1] + 1]);
+    }
+    let total = 0;
+    for (const [sum, clips] of prompts.values()) total += sum / clips;
+    return { mean: prompts.size ? (vm.scaleOf(metric) * total) / prompts.size : null, prompts: prompts.size };
+  };
+
+  /**
+   * Make a labelled list of columns of which `state.metric` is chosen.
+   * @param {string[]} keys
+   * @param {string} chosen
+   * @param {string} label
+   */
+  vm.metricSelect = (keys, chosen, label) => {
+    const options = keys.map((key) => vm.h("option", { value: key, selected: key === chosen }, vm.columnInfo(key).label, vm.columnInfo(key).title === key ? "" : `, ${vm.columnInfo(key).title}`));
+    const select = vm.h("select", { "data-key": `select ${label}`, onchange: (/** @type {any} */ event) => vm.go({ metric: event.target.value }, { replace: true }) }, options);
+    return vm.h("label.choice", {}, `${label} `, select);
+  };
+
+  /**
+   * Put other children into an element; focus, opened details and scrolled tables stay as they are, by `data-key`.
+   * @param {HTMLElement} root
+   * @param {...any} children
+   */
+  vm.refill = (root, ...children) => {
+    const keyed = (/** @type {string} */ selector) => /** @type {any[]} */ ([...root.querySelectorAll(selector)]);
+    const focus = root.contains(document.activeElement) ? /** @type {any} */ (document.activeElement)?.dataset.key : null;
+    const open = new Set(keyed("details[open][data-key]").map((node) => node.dataset.key));
+    const scrolled = new Map(keyed(".wide[data-key]").map((node) => [node.dataset.key, node.scrollLeft]));
+    root.replaceChildren(vm.h("div.tables-of-numbers", {}, children));
+    for (const node of keyed("[data-key]")) {
+      if (open.has(node.dataset.key)) node.open = true;
+      if (scrolled.has(node.dataset.key)) node.scrollLeft = scrolled.get(node.dataset.key);
+      if (focus === node.dataset.key) node.focus({ preventScroll: true });
+    }
+  };
+
+  /** @param {string} name @param {any} table @returns {any} A table that scrolls sideways by itself, with the keyboard too. */
+  vm.wide = (name, table) => vm.h("div.wide", { tabindex: 0, role: "region", "aria-label": name, "data-key": `wide ${name}` }, table);
+})();

@@ -1,0 +1,200 @@
+// One pair of clips: both players on one transport, their events, and the scores of both.
+"use strict";
+
+(() => {
+  const PAUSE = 200; // ms without a new frame after which the URL takes it up
+  const KEY_STEPS = /** @type {Record<string, number>} */ ({ ",": -1, ".": 1, ArrowLeft: -1, ArrowRight: 1 });
+  const SAME_SHAPE = 0.01; // of the ratio of width and height
+
+  /** @typedef {{ key: string, run: number, model: string, rows: number[], label: string }} Side */
+  /** @typedef {{ key: string, a: number, b: number }} Pair */
+
+  /** @param {Side} side @param {string} letter @returns {any} "A alpha" */
+  const nameOf = (side, letter) => [vm.h("b.letter", { text: letter }), " ", side.label];
+
+  class PairView {
+    /**
+     * @param {Side} a
+     * @param {Side} b
+     * @param {Pair} pair
+     * @param {string} position "3 of 17"
+     * @param {{ previous: string | null, next: string | null, all: string }} links
+     */
+    constructor(a, b, pair, position, links) {
+      this.sides = [a, b];
+      this.rows = [pair.a, pair.b];
+      this.links = links;
+      this.players = this.rows.map((row) => vm.player(row, { layers: vm.state.layers }));
+      this.duet = vm.duet(this.players[0], this.players[1]);
+      /** @type {any[]} */
+      this.timelines = [];
+      this.closed = false;
+      this.timer = 0;
+      const titles = this.players.map((player, k) => vm.h("figcaption", {},
+        vm.h("span.who", {}, nameOf(this.sides[k], "AB"[k])), vm.h("span.at.small.muted")));
+      this.figures = this.players.map((player, k) => vm.h("figure.duet-side", {}, titles[k], player.root));
+      this.box = vm.h("div.duet-box", {}, this.figures);
+      this.line = vm.wipeLine(this.box, 50, (/** @type {number} */ percent) => vm.go({ wipe: String(percent) }, { replace: true }));
+      this.box.append(this.line.root);
+      this.lanes = vm.h("div.duet-lanes");
+      this.status = vm.h("span.small", { role: "status" });
+      this.modes = ["Side by side", "Wipe"].map((text, k) =>
+        vm.h("button", { type: "button", text, "data-key": text, onclick: () => vm.go({ wipe: k ? "50" : "" }, { replace: true }) }));
+      this.shape = vm.h("p.small.muted");
+      this.root = vm.h("section.pair", { "aria-label": "Pair" }, this.head(pair, position), this.box, vm.transport(this.duet), this.shape, this.lanes, this.scores());
+      for (const [k, player] of this.players.entries()) player.onFrame((/** @type {number} */ frame) => {
+        titles[k].lastChild.textContent = `frame ${frame} of ${player.frames - 1}, ${vm.fixed(player.timeOf(frame), 2)} s`;
+        this.note();
+      });
+      this.onKey = (/** @type {KeyboardEvent} */ event) => this.key(event);
+      document.addEventListener("keydown", this.onKey);
+      this.update(vm.state);
+      this.loadEvents();
+      this.duet.seekA(vm.state.frame);
+    }
+
+    /** @param {Pair} pair @param {string} position */
+    head(pair, position) {
+      const { previous, next, all } = this.links;
+      const to = (/** @type {string} */ text, /** @type {string | null} */ href, /** @type {string} */ key) =>
+        href ? vm.h("a", { href, text, "data-key": text, title: key && `${text} (${key})` }) : vm.h("span.muted", { text });
+      const swap = vm.h("button", { type: "button", text: "Swap sides", "data-key": "swap", onclick: () =>
+        vm.go({ a: this.sides[1].key, b: this.sides[0].key, clip: vm.data.id(this.rows[1]), frame: this.players[1].frame }) });
+      const copy = vm.h("button", { type: "button", text: "Copy link to this frame", "data-key": "copy", onclick: () => this.copy() });
+      return [
+        vm.h("p.pair-nav", {}, to("All pairs", all, ""), vm.h("span", { text: `pair ${position}` }), to("Previous pair", previous, "k"), to("Next pair", next, "j")),
+        vm.h("h3.pair-prompt", { text: pair.key }),
+        vm.h("div.pair-tools", {}, vm.h("span.choice", { role: "group", "aria-label": "Layout" }, this.modes), swap, copy, this.status),
+      ];
+    }
+
+    scores() {
+      const [a, b] = this.rows;
+      const cell = (/** @type {string} */ metric, /** @type {number} */ row) => {
+        const score = vm.data.scores(metric)[row], { reason } = vm.data.missing(metric, row);
+        return vm.h("td.n", {}, vm.score(score), reason && vm.h("div.reason.small.muted", { text: reason }));
+      };
+      const rows = vm.data.index.metrics.map((metric) => vm.h("tr", {},
+        vm.h("th", { scope: "row", title: metric.title, "--colour": vm.colour(metric.key) }, metric.label, metric.unit && vm.h("span.muted", { text: ` ${metric.unit}` })),
+        cell(metric.key, a), cell(metric.key, b), vm.h("td.n", { text: vm.signed(vm.pairDifference(metric.key, { a, b }), 3) })));
+      const names = this.sides.map((side, k) => vm.h("th.n", { scope: "col" }, nameOf(side, "AB"[k])));
+      return vm.h("div.wide", { tabindex: 0, role: "region", "aria-label": "Scores of both clips" }, vm.h("table.pair-scores", {},
+        vm.h("thead", {}, vm.h("tr", {}, vm.h("th", { scope: "col", text: "Score" }), names, vm.h("th.n", { scope: "col", text: "B less A" }))),
+        vm.h("tbody", {}, rows)));
+    }
+
+    async loadEvents() {
+      const details = await Promise.all(this.rows.map((row) => vm.data.detail(row)));
+      if (this.closed) return;
+      for (const [k, player] of this.players.entries()) {
+        // Its frames are those of the clip; seeking moves both clips.
+        const both = new Proxy(player, {
+          get: (target, name) => {
+            if (name === "seek") return (/** @type {number} */ frame) => this.seekFrom(k, frame);
+            if (name === "pause") return () => this.duet.pause();
+            const value = /** @type {any} */ (target)[name];
+            return typeof value === "function" ? value.bind(target) : value;
+          },
+          set: (target, name, value) => Reflect.set(target, name, value, target),
+        });
+        const section = vm.h("section.duet-lane", { "aria-label": `Events of ${this.sides[k].label}` }, vm.h("h3", {}, nameOf(this.sides[k], "AB"[k])));
+        const whole = details[k].events.filter((/** @type {ClipEvent} */ event) => !event.frames.length);
+        const timeline = vm.timeline(both, { ...details[k], series: {} }, (/** @type {ClipEvent} */ event) => {
+          this.duet.pause();
+          this.seekFrom(k, event.frames[0][0]);
+        });
+        this.timelines.push(timeline);
+        section.append(timeline.root);
+        if (whole.length) section.append(vm.h("ul.small", {}, whole.map((/** @type {ClipEvent} */ event) => vm.h("li", { text: vm.eventText(event) }))));
+        this.lanes.append(section);
+      }
+    }
+
+    /** @param {number} k Side. @param {number} frame of its clip */
+    seekFrom(k, frame) {
+      const [player, other] = [this.players[k], this.players[1 - k]];
+      return Promise.all([player.seek(frame), other.seek(other.frameAt(player.timeOf(frame)))]).then(() => {});
+    }
+
+    /** Put the frame into the URL once it rests. */
+    note() {
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => {
+        const { frame } = this.players[0];
+        if (!this.closed && !this.duet.playing && frame !== vm.state.frame) vm.go({ frame, exact: true }, { replace: true });
+      }, PAUSE);
+    }
+
+    async copy() {
+      this.duet.pause();
+      clearTimeout(this.timer);
+      vm.go({ frame: this.players[0].frame, exact: true }, { replace: true });
+      try {
+        await navigator.clipboard.writeText(location.href);
+        this.status.textContent = "Link copied";
+      } catch { // the browser does not let a page from the disk write to the clipboard
+        const field = vm.h("input", { readonly: true, value: location.href, "aria-label": "Link to this frame" });
+        this.status.replaceChildren(field);
+        field.select();
+      }
+    }
+
+    /** @param {KeyboardEvent} event */
+    key(event) {
+      const target = /** @type {Element} */ (event.target);
+      if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, select, textarea, [role=slider]")) return;
+      const { duet } = this, step = KEY_STEPS[event.key];
+      if (event.key === " ") {
+        if (target.closest("button, a")) return;
+        duet.playing ? duet.pause() : duet.play();
+      } else if (step) {
+        duet.pause();
+        duet.seek(duet.frame + step * (event.shiftKey ? 10 : 1));
+      } else if (event.key === "Home" || event.key === "End") {
+        duet.pause();
+        duet.seek(event.key === "Home" ? 0 : duet.frames - 1);
+      } else if (event.key === "j" || event.key === "k") {
+        const link = event.key === "j" ? this.links.next : this.links.previous;
+        if (link) location.hash = link;
+      } else return;
+      event.preventDefault();
+    }
+
+    /** @param {State} state */
+    update(state) {
+      const wiping = state.wipe !== "";
+      this.box.classList.toggle("wiping", wiping);
+      for (const [k, button] of this.modes.entries()) button.setAttribute("aria-pressed", String(wiping === (k === 1)));
+      if (wiping) this.line.set(Number(state.wipe) || 0);
+      this.fitShapes(wiping);
+      if (!this.duet.playing && state.frame !== this.players[0].frame && state.frame < this.players[0].frames) this.duet.seekA(state.frame);
+    }
+
+    /** Give both clips the shape of A while they lie over one another. @param {boolean} wiping */
+    async fitShapes(wiping) {
+      this.shape.textContent = "";
+      if (!wiping) return;
+      const details = await Promise.all(this.rows.map((row) => vm.data.detail(row)));
+      const sizes = details.flatMap(({ size, pixels }) => (size ?? pixels ? [size ?? pixels ?? [1, 1]] : []));
+      if (sizes.length < 2) return;
+      const [shape, other] = sizes.map(([width, height]) => width / height);
+      this.box.style.setProperty("--shape", String(shape));
+      if (Math.abs(other / shape - 1) > SAME_SHAPE) this.shape.textContent = `B (${sizes[1].join(" × ")}) is stretched to the shape of A (${sizes[0].join(" × ")}).`;
+    }
+
+    destroy() {
+      this.closed = true;
+      clearTimeout(this.timer);
+      document.removeEventListener("keydown", this.onKey);
+      for (const timeline of this.timelines) timeline.destroy();
+      this.duet.destroy();
+      this.root.remove();
+    }
+  }
+
+  /**
+   * @param {Side} a @param {Side} b @param {Pair} pair @param {string} position
+   * @param {{ previous: string | null, next: string | null, all: string }} links
+   */
+  vm.pairView = (a, b, pair, position, links) => new PairView(a, b, pair, position, links);
+})();
