@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count
@@ -258,7 +258,7 @@ def transcode(source: Path, target: Path, ticks: Sequence[int], comment: str) ->
     step = int(np.median(np.diff(ticks))) if len(ticks) > 1 else round(TICKS / clip.fps)
     try:
         write_h264(
-            target, map(_planes, clip.frames), Fraction(TICKS, step), _CODING,
+            target, _planes(clip.frames), Fraction(TICKS, step), _CODING,
             layout="yuv420p", threads=1, times=ticks, duration=step, comment=comment,
         )  # fmt: skip
     except BaseException:
@@ -266,18 +266,22 @@ def transcode(source: Path, target: Path, ticks: Sequence[int], comment: str) ->
         raise
 
 
-def _planes(frame: UInt8Array) -> UInt8Array:
-    """Return an RGB frame (H, W, 3) as planes of 4:2:0, odd sides padded by their last line."""
+def _planes(frames: UInt8Array) -> Iterator[UInt8Array]:
+    """Yield RGB frames (T, H, W, 3) as planes of 4:2:0, odd sides padded by their last line."""
     import av
+    from av.video.reformatter import VideoReformatter
 
-    height, width = frame.shape[:2]
-    padded = np.pad(frame, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
+    reformatter = VideoReformatter()
+    height, width = frames.shape[1:3]
     matrix = _BT709 if height >= _HD_LINES or width >= _HD_COLUMNS else _BT601
-    picture = av.VideoFrame.from_ndarray(np.ascontiguousarray(padded), format="rgb24").reformat(
-        format="yuv420p",
-        src_colorspace=matrix, dst_colorspace=matrix, src_color_range=_FULL, dst_color_range=_LIMITED,
-    )  # fmt: skip
-    return np.asarray(picture.to_ndarray(), np.uint8)
+    for frame in frames:
+        padded = np.pad(frame, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
+        picture = reformatter.reformat(
+            av.VideoFrame.from_ndarray(padded, format="rgb24"),
+            format="yuv420p",
+            src_colorspace=matrix, dst_colorspace=matrix, src_color_range=_FULL, dst_color_range=_LIMITED,
+        )  # fmt: skip
+        yield np.asarray(picture.to_ndarray(), np.uint8)
 
 
 def is_transcode(path: Path, comment: str, frames: int) -> bool:
