@@ -121,8 +121,6 @@ def linked_videos(folder: Path) -> Iterator[str]:
     """
     path = folder / "data" / "index.js"
     try:
-        if not path.exists():
-            return
         if not path.exists():  # a report in one file
             return
         index = values_of(path.read_text("utf-8"))[0]
