@@ -19,6 +19,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.scoring.pictures import POSTERS, overlay_path
 from vmmetrics.scoring.records import read_records
 from vmmetrics.types import Event
+from vmmetrics.viewer.media import Placed
 from vmmetrics.viewer.page import values_of
 from vmmetrics.viewer.report import write_report
 
@@ -355,3 +356,17 @@ def test_no_run_and_no_clips_are_refused(run: Path, tmp_path: Path) -> None:
         write_report(tmp_path, tmp_path / "out")
     with pytest.raises(SetupError, match="no scored clips"):
         write_report(write_run(tmp_path / "none", []), tmp_path / "out")
+
+
+def test_reasons_that_are_rare_are_counted_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def place(_: object, record: Any) -> Placed:
+        return Placed(reason="often" if record.clip < "05" else f"only {record.clip}")
+
+    monkeypatch.setattr("vmmetrics.viewer.report.MediaFolder.place", place)
+    report = write_report(
+        small(tmp_path, *(MadeClip(f"{n:02}.mp4", scores=SCORES) for n in range(20))), tmp_path / "out"
+    )
+    videos = {reason: clips for reason, clips in report.left_out.items() if reason.startswith("no video")}
+    assert videos["no video: often"] == 5
+    assert videos["no video: other reasons"] == 20 - sum(n for reason, n in videos.items() if "other" not in reason)
+    assert len(videos) < 12

@@ -34,7 +34,8 @@ FORMAT = 1
 """Version of the data, in the index."""
 TITLE = "Motion report"
 MediaMode = Literal["link", "copy", "transcode"]
-_MOST_WARNINGS = 20
+_NO_VIDEO = "no video: "
+_MOST_WARNINGS, _MOST_REASONS = 20, 8
 
 
 class Listener(Protocol):
@@ -121,7 +122,7 @@ def write_report(
         write_page(folder, {"format": FORMAT, "title": legible(title), **index})
         if single_file:
             write_single(folder)
-    return Report(target / INDEX_PAGE, len(selection), dict(contents.left_out), tuple(contents.warnings))
+    return Report(target / INDEX_PAGE, len(selection), contents.summary(), tuple(contents.warnings))
 
 
 @dataclass(slots=True)
@@ -227,11 +228,18 @@ class _Contents:
             return placed.url
         if placed.base is None:
             reason = row.text(placed.reason or "no video")
-            self.left_out[f"no video: {reason}"] += 1
+            self.left_out[_NO_VIDEO + reason] += 1
             return -1 - columns.reasons[reason]
         if row.name != row.record.clip:
             return self.media.bases[placed.base] + quote(os.fsencode(row.record.clip))
         return placed.base
+
+    def summary(self) -> dict[str, int]:
+        """Return the number of clips by reason, those of rare reasons together: a reason may name its clip."""
+        videos = Counter({reason: n for reason, n in self.left_out.items() if reason.startswith(_NO_VIDEO)})
+        rare = dict(videos.most_common()[_MOST_REASONS:])
+        frequent = {reason: clips for reason, clips in self.left_out.items() if reason not in rare}
+        return {**frequent, f"{_NO_VIDEO}other reasons": sum(rare.values())} if rare else frequent
 
     def _provenance(self, runs: Sequence[Run], shown: int, rated: RatedClips | None) -> dict[str, Any]:
         total = sum(len(run.records) for run in runs)
@@ -239,7 +247,7 @@ class _Contents:
         notes += map(self.texts, rated.ratings.notes if rated else ())
         more = len(self.warnings) - _MOST_WARNINGS
         notes += self.warnings[:_MOST_WARNINGS] + ([f"{more:,} more warnings"] if more > 0 else [])
-        left_out = [{"reason": reason, "clips": clips} for reason, clips in self.left_out.items()]
+        left_out = [{"reason": reason, "clips": clips} for reason, clips in self.summary().items()]
         return {"vmmetrics": __version__, "notes": notes, "total": total, "shown": shown, "left_out": left_out}
 
 
