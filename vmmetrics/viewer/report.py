@@ -186,7 +186,8 @@ class _Contents:
         without = [row for of_run in rows for row in of_run if row.number not in drawn and drawable(row)]
         seconds = seconds_per_clip(row.record for row in without)
         if chosen := worst(without, most):
-            self.listener.begin(f"drawing {len(chosen)} overlays again, {estimate(seconds, len(chosen))}", len(chosen))
+            what = "1 overlay" if len(chosen) == 1 else f"{len(chosen)} overlays"
+            self.listener.begin(f"drawing {what} again, {estimate(seconds, len(chosen))}", len(chosen))
             for number, run in enumerate(runs):
                 of_run = [row for row in chosen if row.run == number]
                 drawn |= redraw_overlays(run.path, of_run, self.folder, self.warnings, self.listener.advance)
