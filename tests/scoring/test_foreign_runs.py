@@ -22,6 +22,8 @@ from vmmetrics.scoring.records import read_records
 from vmmetrics.scoring.show.findings import Findings
 from vmmetrics.scoring.show.sheet import draw_sheet
 from vmmetrics.utils.display.tables import to_latex, to_markdown
+from vmmetrics.viewer.page import values_of
+from vmmetrics.viewer.report import write_report
 
 NAN, INFINITE = float("nan"), float("inf")
 DEEP = '{"a":' * 100_000
@@ -156,6 +158,13 @@ def show(run: Path, good: Path, out: Path) -> str:
     return ""
 
 
+def report(run: Path, good: Path, out: Path) -> str:
+    written = write_report(run, out / "page")
+    values = values_of((written.path.parent / "data" / "index.js").read_text())
+    assert written.clips == len(values[0]["clips"]["name"]) == 1
+    return json.dumps(values)
+
+
 def align(run: Path, good: Path, out: Path) -> str:
     read_scores(str(run))
     return ""
@@ -179,7 +188,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("fake_suite", "quick")
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_wrong_field_is_said_or_passed_over(good: Path, variant: str, tmp_path: Path) -> None:
-    for command in (join, show) if VARIANTS[variant][0] == "events.jsonl" else (lead, join, show, align, resume):
+    with_events = VARIANTS[variant][0] == "events.jsonl"
+    for command in (join, show, report) if with_events else (lead, join, show, report, align, resume):
         run = tmp_path / command.__name__
         shutil.copytree(good, run)
         make_wrong(run, *VARIANTS[variant])

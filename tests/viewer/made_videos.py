@@ -9,6 +9,7 @@ from typing import Any
 
 import av
 import numpy as np
+import pytest
 from PIL import Image
 
 from vmmetrics.scoring.record import Record, uneven_times
@@ -33,9 +34,11 @@ def pictures(width: int = 96, height: int = 64) -> list[UInt8Array]:
     return frames
 
 
-def write_video(path: Path, codec: str, pixels: str = "yuv420p", times_ms: list[int] | None = None) -> Path:
-    """Write :func:`pictures` with a codec of PyAV, at 8 fps or the given times."""
-    with av.open(str(path), "w") as output:
+def write_video(
+    path: Path, codec: str, pixels: str = "yuv420p", times_ms: list[int] | None = None, flags: str = ""
+) -> Path:
+    """Write :func:`pictures` with a codec of PyAV, at 8 fps or the given times; ``flags`` are those of MP4."""
+    with av.open(str(path), "w", container_options={"movflags": flags} if flags else {}) as output:
         stream = output.add_stream(codec, rate=8)
         stream.width, stream.height, stream.pix_fmt = 96, 64, pixels
         if codec in ("mpeg4", "mjpeg"):
@@ -72,6 +75,14 @@ def write_array(path: Path) -> Path:
     return path
 
 
+def write_row(path: Path, video: Path) -> Path:
+    """Write a video into the only row of a Parquet file, and return the row."""
+    pyarrow = pytest.importorskip("pyarrow")
+    column = pyarrow.array([{"bytes": video.read_bytes(), "path": "a.mp4"}])
+    pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table({"video": column}), path)
+    return path.with_name(f"{path.name}#0")
+
+
 UNPLAYABLE: dict[str, Callable[[Path], Path]] = {
     "gif": lambda folder: write_animation(folder / "a.gif", 120),
     "gif without rate": lambda folder: write_animation(folder / "a.gif", 0),
@@ -86,6 +97,7 @@ UNPLAYABLE: dict[str, Callable[[Path], Path]] = {
     "h264 of uneven times in mkv": lambda folder: write_video(folder / "a.mkv", "libx264", times_ms=UNEVEN),
     "h264 4:4:4": lambda folder: write_video(folder / "a.mp4", "libx264", "yuv444p"),
     "frames": lambda folder: write_folder(folder / "a"),
+    "row": lambda folder: write_row(folder / "a.parquet", write_video(folder / "a.mp4", "libx264")),
     "array": lambda folder: write_array(folder / "a.npy"),
 }
 """Clips that no browser, or not every browser, plays."""

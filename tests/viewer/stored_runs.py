@@ -26,7 +26,9 @@ def five(value: float) -> dict[str, float]:
 def clip(name: str, scores: Mapping[str, float], prompt: str | None = None, **other: Any) -> Record:
     model = name.partition("/")[0] if "/" in name else None
     other.setdefault("sha256", f"of {name}")
-    return Record(name, model, f"/x/{name}", preset="embedded", protocol="vmmetrics", scores=scores, prompt=prompt, **other)
+    return Record(
+        name, model, f"/x/{name}", preset="embedded", protocol="vmmetrics", scores=scores, prompt=prompt, **other
+    )
 
 
 def write(path: Path, records: Sequence[Record], header: Mapping[str, Any] | None = None, **configuration: Any) -> str:

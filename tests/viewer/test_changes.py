@@ -3,9 +3,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.viewer.stored_runs import clip, five, random_clips, rows_of, write
 
 import vmmetrics
+from tests.viewer.stored_runs import clip, five, random_clips, rows_of, write
 from vmmetrics.viewer.changes import changes_of
 from vmmetrics.viewer.named_runs import read_runs
 

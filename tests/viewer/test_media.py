@@ -18,6 +18,7 @@ from vmmetrics.scoring.record import Record
 from vmmetrics.video import read_clip, timing
 from vmmetrics.video.discover import file_state, fingerprint, state
 from vmmetrics.video.encoding import TICKS
+from vmmetrics.video.pixels import TRANSPARENT
 from vmmetrics.viewer import media
 from vmmetrics.viewer.media import MediaFolder, Placed
 
@@ -111,6 +112,17 @@ def test_playable_files_are_linked(kind: str, known: bool, clips: Path, report: 
     assert not (report / "media").exists()
 
 
+@pytest.mark.parametrize("flags", ["", "+faststart", "+frag_keyframe+empty_moov"])
+@pytest.mark.parametrize(("pixels", "plays"), [("yuv420p", True), ("yuv422p", False), ("yuv420p10le", False)])
+def test_h264_is_judged_by_its_index_alone_where_that_tells(
+    flags: str, pixels: str, plays: bool, clips: Path, report: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = record_of(write_video(clips / "a.mp4", "libx264", pixels, flags=flags))
+    if plays:
+        monkeypatch.setattr(media, "opened", None)  # FFmpeg takes 5 ms a file
+    assert media.is_playable(record, Path(str(record.path))) == plays
+
+
 @pytest.mark.parametrize(
     "name", ["a b.mp4", "50%25.mp4", "a#b?c.mp4", "猫.mp4", "a:b.mp4", "x/../a.mp4", "d/e/f.mp4", b"\xff\xfe.mp4"]
 )
@@ -150,6 +162,12 @@ def test_a_file_that_plays_at_other_times_is_transcoded(repaired: timing.Timing,
     assert repaired.notes
     record = record_of(write_video(clips / "a.mp4", "libx264"))
     assert place(replace(record, notes=repaired.notes), report).url == f"media/{record.sha256[:16]}.mp4"
+
+
+@pytest.mark.parametrize("note", [TRANSPARENT, "2 frames before the first key frame cannot be decoded"])
+def test_a_file_of_which_a_browser_shows_other_pictures_is_transcoded(note: str, clips: Path, report: Path) -> None:
+    record = record_of(write_video(clips / "a.mp4", "libx264"))
+    assert place(replace(record, notes=(note,)), report).url == f"media/{record.sha256[:16]}.mp4"
 
 
 def test_a_file_that_plays_as_scored_in_spite_of_notes_is_linked(clips: Path, report: Path) -> None:

@@ -28,14 +28,14 @@ from vmmetrics.viewer.server import ReportServer, asked_range
 CONTENT = bytes(range(256)) * 40
 
 
-def write_index(report: Path, bases: list[str], clips: list[tuple[str, int | str]]) -> None:
-    (report / "data").mkdir(parents=True, exist_ok=True)
+def write_index(folder: Path, bases: list[str], clips: list[tuple[str, int | str]]) -> None:
+    (folder / "data").mkdir(parents=True, exist_ok=True)
     columns = {"name": [name for name, _ in clips], "media": [media for _, media in clips]}
-    (report / "data" / "index.js").write_text(call("index", {"bases": bases, "clips": columns}), "utf-8")
+    (folder / "data" / "index.js").write_text(call("index", {"bases": bases, "clips": columns}), "utf-8")
 
 
 @pytest.fixture
-def report(tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Path:
     """A report two folders below some clips, of which it links four."""
     folder = tmp_path / "out" / "deep" / "report"
     for name in (
@@ -60,8 +60,8 @@ def report(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def running(report: Path) -> Iterator[ReportServer]:
-    with ReportServer(report) as server:
+def running(folder: Path) -> Iterator[ReportServer]:
+    with ReportServer(folder) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
@@ -72,8 +72,8 @@ def running(report: Path) -> Iterator[ReportServer]:
 
 
 @pytest.fixture
-def server(report: Path) -> Iterator[ReportServer]:
-    with running(report) as started:
+def server(folder: Path) -> Iterator[ReportServer]:
+    with running(folder) as started:
         yield started
 
 
@@ -128,8 +128,8 @@ def test_nothing_else_is_reachable(server: ReportServer, url: str) -> None:
         assert status == 404 and b"secret" not in body and len(body) < 100, path
 
 
-def test_the_report_is_at_no_path_that_can_be_guessed(report: Path) -> None:
-    with running(report) as one, running(report) as other:
+def test_the_report_is_at_no_path_that_can_be_guessed(folder: Path) -> None:
+    with running(folder) as one, running(folder) as other:
         assert one.prefix != other.prefix and one.prefix.count("/") == 5  # links lead three folders upwards
         assert ask_path(one, other.prefix + "index.html")[0] == 404
         for path in ("/", "/index.html", "/data/index.js", "/clips/m/a.mp4", "//index.html", "*"):
@@ -194,27 +194,27 @@ def test_ranges_are_those_of_the_bytes_that_exist(first: int, last: int, size: i
         assert asked is None
 
 
-def test_what_is_no_report_or_damaged_is_an_error(report: Path, tmp_path: Path) -> None:
+def test_what_is_no_report_or_damaged_is_an_error(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="not a report"):
         ReportServer(tmp_path)
-    (report / "data" / "index.js").write_text("vmReport.index({});")
+    (folder / "data" / "index.js").write_text("vmReport.index({});")
     with pytest.raises(SetupError, match="damaged"):
-        ReportServer(report)
-    with running_on_a_port(report) as port, pytest.raises(SetupError, match="choose another"):
-        ReportServer(report, port)
+        ReportServer(folder)
+    with running_on_a_port(folder) as port, pytest.raises(SetupError, match="choose another"):
+        ReportServer(folder, port)
 
 
 @contextmanager
-def running_on_a_port(report: Path) -> Iterator[int]:
-    write_index(report, [], [])
-    with running(report) as server:
+def running_on_a_port(folder: Path) -> Iterator[int]:
+    write_index(folder, [], [])
+    with running(folder) as server:
         yield server.port
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
-def test_ctrl_c_ends_it_cleanly(report: Path) -> None:
+def test_ctrl_c_ends_it_cleanly(folder: Path) -> None:
     code = "import sys; from pathlib import Path; from vmmetrics.viewer.server import serve; serve(Path(sys.argv[1]))"
-    command = [sys.executable, "-u", "-c", code, str(report)]
+    command = [sys.executable, "-u", "-c", code, str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stdout.readline().startswith("http://127.0.0.1:")
         process.send_signal(signal.SIGINT)
@@ -242,17 +242,41 @@ SEEK = """async (time) => {
 @pytest.mark.browser
 @pytest.mark.parametrize("kind", ["h264", "vp9", "gif of uneven times", "frames"])
 def test_chromium_seeks_to_every_frame_at_its_scored_time(
-    kind: str, report: Path, tmp_path: Path, browser: Any
+    kind: str, folder: Path, tmp_path: Path, browser: Any
 ) -> None:
     record = record_of({**UNPLAYABLE, **PLAYABLE}[kind](tmp_path / "clips"), "v")
-    url = str(MediaFolder(report, report).place(record).url)
+    url = str(MediaFolder(folder, folder).place(record).url)
     assert url.startswith("../../../clips/") == (kind in PLAYABLE)
-    write_index(report, [], [("v", url)])
-    (report / "index.html").write_text(PAGE.format(url))
+    write_index(folder, [], [("v", url)])
+    (folder / "index.html").write_text(PAGE.format(url))
     times = np.array(record.timestamps or np.arange(FRAMES) / float(record.fps or 1))
-    with running(report) as server, browser.new_page() as page:
+    with running(folder) as server, browser.new_page() as page:
         page.goto(server.url)
         for frame in (12, 3, 14, 0, 1, 7, 13, 8):
             end = times[frame + 1] if frame + 1 < FRAMES else times[frame] + 0.02
             columns = page.evaluate(SEEK, (times[frame] + end) / 2)
             assert np.mean(columns) == pytest.approx(10 + 5 * frame, abs=1.5), frame
+
+
+LOADED = """async () => {
+    const video = document.querySelector("video[src]");
+    if (video.readyState < 2) await new Promise((done) => video.addEventListener("loadeddata", done));
+    return video.duration;
+}"""
+
+
+@pytest.mark.browser
+def test_a_served_report_shows_a_clip_with_its_overlay(report: Path, browser: Any) -> None:
+    faults: list[str] = []
+    with running(report) as server, browser.new_page() as page:
+        page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+        page.on("requestfailed", lambda asked: faults.append(asked.url))
+        page.goto(server.url)
+        page.wait_for_selector("html[data-ready]")
+        row = page.evaluate("vm.data.index.clips.overlay.findIndex((there, row) => there && vm.data.media(row).url)")
+        page.goto(f"{server.url}#view=clip&clip={page.evaluate('(row) => vm.data.id(row)', row)}")
+        page.wait_for_selector("video[src]")
+        assert page.evaluate(LOADED) > 0
+        assert page.evaluate("async (row) => (await vm.data.overlay(row)).frames", row) > 0
+        assert page.evaluate("async (row) => (await vm.data.detail(row)).events.length", row) > 0
+    assert not faults

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.viewer.stored_runs import clip, random_clips, write
 
+from tests.viewer.stored_runs import clip, random_clips, write
 from vmmetrics.scoring.summary import MOST_VALUES
 from vmmetrics.scoring.table import Table
 from vmmetrics.viewer.named_runs import read_runs

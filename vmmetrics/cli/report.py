@@ -32,7 +32,8 @@ def report(
     ] = 0,
     single_file: Annotated[bool, option("Write one HTML file, of 50 MB at most.", "--single-file")] = False,
     ratings: Annotated[
-        list[Path] | None, option("Human ratings of clips, in any form that align reads; repeatable.", metavar="FILE")
+        list[str] | None,
+        option("Human ratings of clips, in any form that align reads; repeatable.", metavar="[RUN=]FILE"),
     ] = None,
     serve: Annotated[
         bool, option("Serve it to this machine's browsers until Ctrl-C; it opens without a server, too.", "--serve")

@@ -121,9 +121,7 @@ def events_lines(path: Path, warnings: list[str] | None = None) -> Iterator[tupl
 
 
 @contextmanager
-def opened_events(
-    path: Path, warnings: list[str] | None = None
-) -> Iterator[Callable[[Record], dict[str, Any]]]:
+def opened_events(path: Path, warnings: list[str] | None = None) -> Iterator[Callable[[Record], dict[str, Any]]]:
     """Open ``events.jsonl`` of a run to look up clips.
 
     Args:

@@ -16,7 +16,8 @@ from vmmetrics.alignment.readers.read import read_judgements
 from vmmetrics.alignment.readers.score_tables import SourceScores
 from vmmetrics.alignment.study import Study, samples_of
 from vmmetrics.errors import SetupError
-from vmmetrics.scoring.prompt_scores import Run, score_of
+from vmmetrics.scoring.prompt_scores import Run, score_of, split_source
+from vmmetrics.scoring.record import Record
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate
 from vmmetrics.viewer.boards import rounded
@@ -87,7 +88,7 @@ def read_human_ratings(
     Ratings of one dimension in several files are taken for those of further raters.
 
     Args:
-        files: Tables, folders of released sets, or names of these.
+        files: Tables, folders of released sets, or names of these; ``RUN=FILE`` holds ratings of that run alone.
         runs: The runs.
         rows: For every run, positions in the index by :attr:`~vmmetrics.scoring.record.Record.key`.
 
@@ -99,14 +100,20 @@ def read_human_ratings(
     averaged: set[str] = set()
     notes: list[str] = []
     for file in files:
-        judged = _read(file, runs)
-        places, of_file = _matched(Path(file).name, judged, runs, rows)
+        path, name = split_source(str(file))
+        chosen = [(run, of_run) for run, of_run in zip(runs, rows, strict=True) if name in ("", run.title)]
+        if not chosen:
+            raise SetupError(
+                f"No run {name!r} to have the ratings of {path}; there are {', '.join(r.title for r in runs)}"
+            )
+        judged = _read(path, [run for run, _ in chosen])
+        places, of_file = _matched(path.name, judged, chosen)
         notes += of_file
         for dimension, ratings in judged.ratings.items():
             values = np.full((clips, ratings.shape[1]), np.nan)
             values[list(places)] = ratings[list(places.values())]
             if np.isnan(values).all():
-                notes.append(f"{Path(file).name}: {dimension} has no rating of a clip of the report")
+                notes.append(f"{path.name}: {dimension} has no rating of a clip of the report")
                 continue
             parts.setdefault(dimension, []).append(values)
             averaged |= set() if judged.raters.get(dimension) else {dimension}
@@ -114,73 +121,93 @@ def read_human_ratings(
     return HumanRatings(joined, frozenset(averaged), tuple(notes))
 
 
-def _read(file: str | Path, runs: Sequence[Run]) -> Judgements:
+def _read(path: Path, runs: Sequence[Run]) -> Judgements:
     """Return the judgements of a file.
 
     Raises:
         SetupError: It cannot be read, or has no ratings of clips.
     """
-    if (Path(file) / MATCHING).is_file():
+    if (path / MATCHING).is_file():
         raise SetupError(
-            f"{file} is a report of vmmetrics align, which holds no ratings; give the ratings it was made of"
+            f"{path} is a report of vmmetrics align, which holds no ratings; give the ratings it was made of"
         )
-    judged = read_judgements(file, [name for run in runs for name in _names(run)])
+    judged = read_judgements(path, [record.clip for run in runs for record in run.records])
     if not judged.ratings:
         what = "preferences between clips" if judged.pairs else "no ratings"
-        raise SetupError(f"{file} holds {what}; a report shows ratings of single clips")
+        raise SetupError(f"{path} holds {what}; a report shows ratings of single clips")
     if judged.of_models:
-        raise SetupError(f"{file} holds ratings of models; a report shows ratings of single clips")
+        raise SetupError(f"{path} holds ratings of models; a report shows ratings of single clips")
     return judged
 
 
-def _names(run: Run) -> list[str]:
-    """Return the names of a run's clips, their paths where two have one name."""
-    names = [record.clip for record in run.records]
-    return names if len(set(names)) == len(names) else [record.key for record in run.records]
+_Chosen = Sequence[tuple[Run, Mapping[str, int]]]
+_Place = tuple[Run, Record, int | None]  # with the position in the index, None for a clip that it leaves out
 
 
-def _matched(
-    title: str, judged: Judgements, runs: Sequence[Run], rows: Sequence[Mapping[str, int]]
-) -> tuple[dict[int, int], list[str]]:
+def _matched(title: str, judged: Judgements, chosen: _Chosen) -> tuple[dict[int, int], list[str]]:
     """Return position in the index to position in the judgements, and notes.
 
-    A rating that matches clips of several runs is of all of them if their content is one, else of the first.
+    Clips of one name in several runs have the rating of that name where their content is that of the first.
 
     Raises:
-        SetupError: No clip of any run has a rating.
+        SetupError: No clip of any run has a rating, or names do not tell which.
     """
+    try:
+        pairs = _pairs(judged, _by_name(chosen, with_runs=True))
+    except SetupError:
+        pairs = _pairs(judged, _by_name(chosen, with_runs=False))
     places: dict[int, int] = {}
-    content: dict[int, str | None] = {}
-    trouble: SetupError | None = None
     others = 0
-    for run, of_run in zip(runs, rows, strict=True):
-        models = tuple(record.model or run.name or None for record in run.records)
-        prompts = tuple(record.prompt for record in run.records)
-        try:
-            pairs = matched(SourceScores(run.title, tuple(_names(run)), prompts, models, {}), judged).pairs
-        except SetupError as error:
-            trouble = trouble or error
-            continue
-        for position, rating in pairs:
-            record = run.records[position]
-            row = of_run.get(record.key)
-            if rating in content and (record.sha256 is None or content[rating] != record.sha256):
+    for clips, rating in pairs:
+        content = clips[0][1].sha256
+        for number, (_, record, row) in enumerate(clips):
+            if number and (content is None or record.sha256 != content):
                 others += 1
-                continue
-            content.setdefault(rating, record.sha256)
-            if row is not None:
+            elif row is not None:
                 places[row] = rating
-    if not content:
-        raise trouble or SetupError(f"{title}: no rating is of a clip of the runs")
     notes = [f"{title}: {note}" for note in judged.notes]
-    notes.append(f"{title}: ratings of {len(places)} of {sum(map(len, rows))} clips")
-    if unmatched := len(judged.clips) - len(content):
+    notes.append(f"{title}: ratings of {len(places)} of {sum(len(of_run) for _, of_run in chosen)} clips")
+    if unmatched := len(judged.clips) - len(pairs):
         notes.append(f"{title}: {unmatched} rated clips are in no run")
     if others:
         notes.append(
             f"{title}: {others} clips of later runs have the name and not the content of a rated clip: without a rating"
         )
     return places, notes
+
+
+def _by_name(chosen: _Chosen, *, with_runs: bool) -> dict[str, list[_Place]]:
+    """Return the clips of runs by name: their paths where two of a run have one name.
+
+    Args:
+        chosen: The runs, and positions in the index by key.
+        with_runs: Put the name of a run before those of clips that lie in no folder of a model.
+    """
+    by_name: dict[str, list[_Place]] = {}
+    for run, rows in chosen:
+        unique = len({record.clip for record in run.records}) == len(run.records)
+        for record in run.records:
+            name = record.clip if unique else record.key
+            if with_runs and run.name and record.model is None:
+                name = f"{run.name}/{name}"
+            by_name.setdefault(name, []).append((run, record, rows.get(record.key)))
+    return by_name
+
+
+def _pairs(judged: Judgements, by_name: Mapping[str, list[_Place]]) -> list[tuple[list[_Place], int]]:
+    """Return clips of one name and the position of their rating.
+
+    Raises:
+        SetupError: There are none, or names do not tell which.
+    """
+    models, prompts = [], []
+    for clips in by_name.values():
+        of_clips = {record.model or run.name for run, record, _ in clips}
+        models.append(of_clips.pop() or None if len(of_clips) == 1 else None)
+        prompts.append(clips[0][1].prompt)
+    scores = SourceScores("runs", tuple(by_name), tuple(prompts), tuple(models), {})
+    clips_of = list(by_name.values())
+    return [(clips_of[position], rating) for position, rating in matched(scores, judged).pairs]
 
 
 def agreement_of(

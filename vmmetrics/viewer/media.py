@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count
@@ -24,6 +24,7 @@ from vmmetrics.video import read_clip
 from vmmetrics.video.containers import open_regular, opened, packets_of
 from vmmetrics.video.discover import file_state, fingerprint, is_there, state
 from vmmetrics.video.encoding import TICKS, write_h264
+from vmmetrics.video.pixels import TRANSPARENT
 from vmmetrics.video.timing import is_retimed
 
 Mode = Literal["link", "copy", "transcode"]
@@ -36,7 +37,8 @@ _PLAYABLE = {
     ".webm": ("vp8", "vp9", "av1"),
 }
 """Codecs that browsers play, by suffix of the file."""
-_LOST_FRAMES = "before the first key frame cannot be decoded"  # a note of the reader
+_SHOWN_OTHERWISE = ("before the first key frame cannot be decoded", TRANSPARENT, "mirrored as the file states")
+"""Ends of the reader's notes on files of which a browser shows other pictures."""
 _PLAIN_PROFILES = (66, 77, 88, 100)  # of H.264: Baseline, Main, Extended, High, all of 8 bits and 4:2:0
 _PLAIN_FORMATS = ("yuv420p", "yuvj420p")
 _MOST_INDEX_BYTES = 16 * 2**20  # of an MP4
@@ -185,13 +187,13 @@ def is_playable(record: Record, path: Path) -> bool:
         path: The file.
     """
     codecs = _PLAYABLE.get(path.suffix.lower())
-    if codecs is None or is_retimed(record.notes) or any(note.endswith(_LOST_FRAMES) for note in record.notes):
+    if codecs is None or is_retimed(record.notes) or any(note.endswith(_SHOWN_OTHERWISE) for note in record.notes):
         return False
     if record.codec not in (None, *codecs) or not path.is_file():
         return False
-    if record.codec == "h264" and _h264_profile(path) in _PLAIN_PROFILES:
+    if record.codec not in (None, "h264"):
         return True
-    if record.codec in codecs and record.codec != "h264":
+    if "h264" in codecs and _h264_profile(path) in _PLAIN_PROFILES:
         return True
     with opened(path) as (_, stream):
         context = stream.codec_context
@@ -256,7 +258,7 @@ def transcode(source: Path, target: Path, ticks: Sequence[int], comment: str) ->
     step = int(np.median(np.diff(ticks))) if len(ticks) > 1 else round(TICKS / clip.fps)
     try:
         write_h264(
-            target, map(_planes, clip.frames), Fraction(TICKS, step), _CODING,
+            target, _planes(clip.frames), Fraction(TICKS, step), _CODING,
             layout="yuv420p", threads=1, times=ticks, duration=step, comment=comment,
         )  # fmt: skip
     except BaseException:
@@ -264,18 +266,22 @@ def transcode(source: Path, target: Path, ticks: Sequence[int], comment: str) ->
         raise
 
 
-def _planes(frame: UInt8Array) -> UInt8Array:
-    """Return an RGB frame (H, W, 3) as planes of 4:2:0, odd sides padded by their last line."""
+def _planes(frames: UInt8Array) -> Iterator[UInt8Array]:
+    """Yield RGB frames (T, H, W, 3) as planes of 4:2:0, odd sides padded by their last line."""
     import av
+    from av.video.reformatter import VideoReformatter
 
-    height, width = frame.shape[:2]
-    padded = np.pad(frame, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
+    reformatter = VideoReformatter()
+    height, width = frames.shape[1:3]
     matrix = _BT709 if height >= _HD_LINES or width >= _HD_COLUMNS else _BT601
-    picture = av.VideoFrame.from_ndarray(np.ascontiguousarray(padded), format="rgb24").reformat(
-        format="yuv420p",
-        src_colorspace=matrix, dst_colorspace=matrix, src_color_range=_FULL, dst_color_range=_LIMITED,
-    )  # fmt: skip
-    return np.asarray(picture.to_ndarray(), np.uint8)
+    for frame in frames:
+        padded = np.pad(frame, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
+        picture = reformatter.reformat(
+            av.VideoFrame.from_ndarray(padded, format="rgb24"),
+            format="yuv420p",
+            src_colorspace=matrix, dst_colorspace=matrix, src_color_range=_FULL, dst_color_range=_LIMITED,
+        )  # fmt: skip
+        yield np.asarray(picture.to_ndarray(), np.uint8)
 
 
 def is_transcode(path: Path, comment: str, frames: int) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from pathlib import Path
 from typing import Any
 
 from vmmetrics.scoring.prompt_scores import Run
@@ -30,8 +29,8 @@ class RatedClips:
     listed: Sequence[int]
 
     @classmethod
-    def read(cls, files: Sequence[Path], runs: Sequence[Run], selection: Selection) -> RatedClips:
-        """Read files of ratings.
+    def read(cls, files: Sequence[str], runs: Sequence[Run], selection: Selection) -> RatedClips:
+        """Read files of ratings; ``RUN=FILE`` holds those of one run.
 
         Raises:
             SetupError: One cannot be read or has no rating of a clip of the runs.
@@ -47,7 +46,8 @@ class RatedClips:
 
     def columns(self) -> dict[str, list[float | None]]:
         """Return the mean rating of every listed clip by key of the column."""
-        return {key: [means[place] for place in self.listed] for key, means in self.ratings.columns().items()}
+        means = [self.ratings.means(place) for place in self.listed]
+        return {metric["key"]: [of_clip.get(metric["key"]) for of_clip in means] for metric in self.ratings.metrics()}
 
     def of_clip(self, row: int) -> dict[str, dict[str, Any]]:
         """Return the ratings of a listed clip (``ClipDetail.ratings``)."""

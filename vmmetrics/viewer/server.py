@@ -7,7 +7,6 @@ lies below segments of a random token, as many as links lead upwards (``/T/T/T/i
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import secrets
@@ -22,6 +21,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from vmmetrics.errors import SetupError, os_reason
 from vmmetrics.video.containers import open_regular
+from vmmetrics.viewer.page import values_of
 
 HOST = "127.0.0.1"
 _VIDEOS = {".mp4": "video/mp4", ".m4v": "video/mp4", ".webm": "video/webm"}
@@ -121,10 +121,9 @@ def linked_videos(folder: Path) -> Iterator[str]:
     """
     path = folder / "data" / "index.js"
     try:
-        if not path.exists():
+        if not path.exists():  # a report in one file
             return
-        text = path.read_text("utf-8")
-        index = json.loads(text[text.index("(") + 1 : text.rindex(")")])
+        index = values_of(path.read_text("utf-8"))[0]
         for name, media in zip(index["clips"]["name"], index["clips"]["media"], strict=True):
             if isinstance(media, int) and media < 0:
                 continue

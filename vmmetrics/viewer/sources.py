@@ -114,7 +114,7 @@ def describe_run(source: Source, group: int, texts: Texts) -> dict[str, Any]:
     configuration, sessions = source.run.configuration, source.run.header["sessions"]
     releases = [configuration.get("versions"), *(session.get("versions") for session in sessions)]
     stated = {str(part["vmmetrics"]) for part in releases if isinstance(part, Mapping) and "vmmetrics" in part}
-    notes = [*_commands(sessions), *_limits(sessions), *source.run.warnings]
+    notes = [*_limits(sessions), *source.run.warnings]
     return {
         "name": source.name,
         "label": texts(str(configuration.get("label", ""))),
@@ -127,7 +127,7 @@ def describe_run(source: Source, group: int, texts: Texts) -> dict[str, Any]:
         "vmmetrics": sorted(map(texts, stated)),
         "begun": min(_times(sessions, "started"), default=None),
         "ended": max(_times(sessions, "ended"), default=None),
-        "notes": list(map(texts, notes)),
+        "notes": [*_commands(sessions, texts), *map(texts, notes)],
         "group": group,
     }
 
@@ -141,13 +141,13 @@ def _times(sessions: Iterable[Mapping[str, Any]], name: str) -> list[str]:
     return [time for time in times if isinstance(time, str) and _TIME.fullmatch(time)]
 
 
-def _commands(sessions: Iterable[Mapping[str, Any]]) -> list[str]:
+def _commands(sessions: Iterable[Mapping[str, Any]], texts: Texts) -> list[str]:
     """Return the commands that scored, each once."""
     commands: dict[str, None] = {}
     for session in sessions:
         words = session.get("command")
         if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
-            commands[shlex.join([PurePosixPath(words[0]).name, *words[1:]])] = None
+            commands[shlex.join([PurePosixPath(words[0]).name, *map(texts, words[1:])])] = None
     return list(commands)
 
 

@@ -10,12 +10,14 @@ from scipy import stats
 
 from vmmetrics.utils.statistics.bootstrap import MEAN_RESAMPLES, percentile_interval
 from vmmetrics.utils.statistics.paired import (
+    MANY,
     contributions,
     holm,
     mean_with_interval,
     rank_shares,
     resampled_means,
     sign_flip_p,
+    sign_flip_ps,
 )
 
 NAN = np.nan
@@ -148,3 +150,28 @@ def test_of_many_scores_the_ends_are_those_that_drawing_comes_to(kind: str) -> N
 
 def test_of_many_equal_scores_the_interval_is_a_point() -> None:
     assert mean_with_interval(np.full(200, 0.25), many=100) == (0.25, 0.25, 0.25, 200)
+
+
+def test_p_values_of_several_differences_are_those_of_each() -> None:
+    rng = np.random.default_rng(7)
+    parts = rng.normal(0.1, 1, (40, 5))
+    parts[:30, 3] = 0  # ten prompts: every pattern
+    parts[:, 4] = 0
+    together = sign_flip_ps(parts)
+    assert together == [sign_flip_p(column) for column in parts.T]
+    known = stats.permutation_test((parts[30:, 3],), np.sum, permutation_type="samples", n_resamples=np.inf)
+    assert together[3:] == [pytest.approx(known.pvalue), 1.0]
+
+
+def test_means_of_many_prompts_spread_as_those_that_are_drawn() -> None:
+    rng = np.random.default_rng(8)
+    first = rng.random(MANY)
+    both = scores(first.tolist(), (0.5 * first + 0.5 * rng.random(MANY)).tolist())
+    both[0, rng.random(MANY) < 0.3] = NAN
+    means = resampled_means(both)[:, :, 0]
+    assert means.shape == (MEAN_RESAMPLES, 2)
+    drawn = np.stack([np.nanmean(both[:, rng.integers(MANY, size=MANY), 0], axis=1) for _ in range(4000)])
+    assert means.mean(axis=0) == pytest.approx(np.nanmean(both[:, :, 0], axis=1), abs=1e-4)
+    assert np.cov(means.T) == pytest.approx(np.cov(drawn.T), rel=0.1)
+    for model in (0, 1):
+        assert percentile_interval(means[:, model]) == pytest.approx(percentile_interval(drawn[:, model]), abs=4e-4)
