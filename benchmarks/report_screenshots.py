@@ -23,7 +23,8 @@ VIEWS = {
     "leaderboard": "view=leaderboard",
     "gallery": "view=gallery&sort=tcs",
     "clip": f"view=clip&clip={CLIP}",
-    "compare": f"view=compare&a=0/text2video-zero&b=0/zeroscope&metric=tcs&clip={CLIP.replace('cogvideo', 'text2video-zero').replace('mp4', 'gif')}",
+    "compare": "view=compare&a=0/text2video-zero&b=0/zeroscope&metric=tcs"
+    "&clip=samples/text2video-zero/woman-walks-and-sits.gif",
 }
 ONE_SIZE = {"distributions": "view=distributions", "groups": "view=groups", "about": "view=about"}
 SIZES = {1280: 900, 400: 860}
@@ -39,7 +40,12 @@ def main() -> None:
         vmmetrics.score(SAMPLES, out=run, jobs=2, keep_overlays=True)
         vmmetrics.write_report(run, report, media="copy", title="Eight sample clips")
         browser = playwright.chromium.launch(executable_path=options.chromium, args=["--no-sandbox", "--disable-gpu"])
-        shots = [(name, hash_, width, theme) for name, hash_ in VIEWS.items() for width in SIZES for theme in ("light", "dark")]
+        shots = [
+            (name, hash_, width, theme)
+            for name, hash_ in VIEWS.items()
+            for width in SIZES
+            for theme in ("light", "dark")
+        ]
         shots += [(name, hash_, 1280, "light") for name, hash_ in ONE_SIZE.items()]
         for name, hash_, width, theme in shots:
             page = browser.new_page(viewport={"width": width, "height": SIZES[width]}, color_scheme=theme)
