@@ -185,7 +185,8 @@
       const { row, detail } = this, { metrics } = vm.data.index, lost = detail?.lost ?? {}, costs = Object.keys(lost).length > 0;
       const line = (/** @type {MetricInfo} */ { key, label, title, unit }) => {
         const score = vm.data.scores(key)[row], missing = vm.data.missing(key, row), cost = lost[key];
-        const rest = cost && cost.unexplained >= 0.05 ? `${vm.fixed(cost.unexplained, 1)} in no event` : null;
+        const shared = detail?.events.some((event) => event.metric === key && event.cost === null && event.frames.length > 0);
+        const rest = cost && cost.unexplained >= 0.05 ? `${vm.fixed(cost.unexplained, 1)} ${shared ? "by all events" : "in no event"}` : null;
         return vm.h("tr", {},
           vm.h("th", { scope: "row", "--colour": vm.colour(key) }, vm.h("span.clip-metric", { text: label }), vm.h("div.small.muted", { text: title })),
           Number.isNaN(score)
