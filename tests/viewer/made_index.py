@@ -77,8 +77,13 @@ def made_index() -> dict[str, Any]:
 
     The second run has 0.05 more everywhere, but for TCS of bee's clips: 0.3, 0.1 and 0.2 less, with a new event.
     """
-    names, scores, missing = [], {key: [] for key in (*KEYS, "rating:motion")}, {key: {} for key in KEYS}
-    runs, models, prompts, events = [], [], [], []
+    names: list[str] = []
+    scores: dict[str, list[float | None]] = {key: [] for key in (*KEYS, "rating:motion")}
+    missing: dict[str, dict[str, Any]] = {key: {} for key in KEYS}
+    runs: list[int] = []
+    models: list[int] = []
+    prompts: list[int] = []
+    events: list[list[int]] = []
     for number in range(2):
         for m, model in enumerate(MODELS):
             for p in range(len(PROMPTS)):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.viewer.conftest import OpenReport
-from tests.viewer.made_run import FPS, PROMPTS, MadeClip, number_in, write_run
+from tests.viewer.made_run import PROMPTS, MadeClip, number_in, write_run
 from vmmetrics.viewer.report import write_report
 
 pytestmark = pytest.mark.browser
@@ -19,11 +19,11 @@ PAIR = f"{SIDES}&metric=mss&clip=first%2Falpha%2F0-a-dog-runs.mp4"
 
 def listed(page: Any) -> list[tuple[str, str, str, str]]:
     """Return the pairs of the list: prompt, scores of A and B, difference or reason."""
-    rows = page.locator("table.pairs tbody tr")
-    return [
-        (row.locator(".prompt").inner_text(), *(cell.inner_text().strip() for cell in row.locator("td").all()[1:]))
-        for row in rows.all()
-    ]
+    rows = page.evaluate(
+        """() => [...document.querySelectorAll("table.compare-pairs tbody tr")].map(row =>
+          [row.querySelector(".prompt"), ...[...row.cells].slice(1)].map(cell => cell.innerText.trim()))"""
+    )
+    return [tuple(row) for row in rows]
 
 
 def settled(page: Any) -> None:
@@ -57,7 +57,7 @@ def test_pairs_and_differences_are_those_by_hand(open_report: OpenReport) -> Non
 
 
 def seeds_report(folder: Path) -> Path:
-    """Return a report of two models with one, two or no clips of a prompt; a lower ``jerk`` is better."""
+    """Return a report of two models with one, two or no clips of a prompt."""
     scores = {"a/1.mp4": 0.5, "a/2.mp4": 0.9, "a/10.mp4": 0.6, "a/x.mp4": 0.2, "b/1.mp4": 0.1, "b/2.mp4": 0.95}
     scores |= {"b/3.mp4": 0.3, "b/y.mp4": 0.2}
     prompts = {"a/x.mp4": "only a", "b/y.mp4": "only b", "b/1.mp4": " a  dog", "a/10.mp4": "a cat", "b/3.mp4": "a cat"}
@@ -80,10 +80,18 @@ def test_several_clips_of_a_prompt_are_paired_in_order_of_name(
         ("only a", "0.200", "–", "B has no clip"),
         ("only b", "–", "0.200", "A has no clip"),
     ]
+    assert "3 pairs, 2 clips of one side alone" in page.locator(".pair-tools").inner_text()
     # the clips of a prompt count once: the mean of -0.175 and -0.3, with the report's test and without it
     assert "−23.75 [−30.00, −17.50] points" in page.locator(".verdict").inner_text()
     page.evaluate("vm.data.index.pairs = []; vm.go({ order: '', q: ' ' })")
     assert re.search(r"−0\.23[78], mean over 2 prompts, no test", page.locator(".verdict").inner_text())
+
+
+def test_where_lower_is_better_a_larger_score_is_a_loss(open_report: OpenReport, tmp_path: Path) -> None:
+    page = open_report("view=about", folder=seeds_report(tmp_path))
+    page.evaluate("vm.data.metric('mss').lower_is_better = true; vm.go({ view: 'compare', metric: 'mss' })")
+    assert [row[3] for row in listed(page)[:3]] == ["+0.050", "−0.300", "−0.400"]
+    assert "lower is better" in page.locator(".verdict").inner_text()
 
 
 def test_clips_without_prompts_are_paired_by_name(open_report: OpenReport, tmp_path: Path) -> None:
@@ -104,7 +112,7 @@ def test_runs_scored_otherwise_are_compared_with_a_warning(open_report: OpenRepo
     page = open_report("view=compare", folder=write_report(runs, tmp_path / "out").path.parent)
     page.evaluate("vm.go({ metric: 'mss', a: '1/vmbench/x', b: '0/embedded/x' })")
     assert listed(page) == [("a dog", "0.750", "0.500", "−0.250")]
-    assert "Not comparable" in page.locator(".note").inner_text()
+    assert "Not comparable" in page.locator(".compare-head .note").inner_text()
 
 
 @pytest.mark.parametrize(
@@ -137,7 +145,7 @@ def test_a_change_between_runs_is_after_less_before(open_report: OpenReport) -> 
     page.evaluate("vm.go({ a: '1/second/alpha', b: '0/first/alpha' })")
     assert "−10.00 [−11.00, −9.00] points" in page.locator(".verdict").inner_text()
     page.evaluate("vm.data.index.changes[0].refused = 'the weights differ'; vm.go({ metric: 'cas' })")
-    assert "the weights differ" in page.locator(".note").inner_text()
+    assert "the weights differ" in page.locator(".compare-head .note").inner_text()
 
 
 def test_both_clips_stay_at_the_same_time(open_report: OpenReport) -> None:
@@ -159,27 +167,27 @@ def test_both_clips_stay_at_the_same_time(open_report: OpenReport) -> None:
             assert frames_of(page) == (min(shown, last_a), shown)
 
 
-def test_clips_of_other_rates_are_within_half_a_frame(open_report: OpenReport, report: Path) -> None:
-    page = open_report(PAIR)
-    settled(page)
-    times = page.evaluate(
+def test_clips_of_other_rates_are_within_half_a_frame(open_report: OpenReport) -> None:
+    times = open_report("view=compare").evaluate(
         """async () => {
-          const names = ["first/alpha/0-a-dog-runs.mp4", "first/beta/0-a-dog-runs.webm"];
-          const [a, b] = names.map(name => vm.player(vm.data.find(name)));
-          b.times = b.times.map(seconds => seconds * 0.7); // as if at 11.4 frames a second
-          b.seek = async frame => { b.frame = b.clamp(frame); };
-          a.seek = async frame => { a.frame = a.clamp(frame); };
+          const made = (frames, rate) => ({
+            frames, frame: 0, root: document.createElement("div"), onFrame: () => () => {}, destroy() {},
+            timeOf: frame => frame / rate,
+            frameAt: seconds => Math.min(frames - 1, Math.max(0, Math.round(seconds * rate))),
+            async seek(frame) { this.frame = frame; },
+          });
+          const [a, b] = [made(33, 16), made(16, 11)];
           const duet = vm.duet(a, b), times = [];
           for (let step = 0; step < 60; step++) {
-            await duet.seek((step * 7) % duet.frames);
-            times.push([a.timeOf(a.frame), b.timeOf(b.frame)]);
+            await duet.seek((step * 7) % 33);
+            times.push([a.frame, a.timeOf(a.frame), b.timeOf(b.frame)]);
           }
-          duet.destroy();
           return times;
         }"""
     )
-    assert len({a for a, _ in times}) == 12
-    assert all(abs(a - b) <= 0.5 / FPS for a, b in times)  # A leads; B has a frame at least every 1 / 11.4 s
+    assert {frame for frame, *_ in times} == set(range(33))
+    end = 15 / 11  # of B, which holds its last frame from there on
+    assert all(abs(min(a, end) - b) <= 0.5 / 11 + 1e-9 for _, a, b in times)
 
 
 def test_playing_moves_both_and_ends_both(open_report: OpenReport) -> None:
@@ -236,3 +244,30 @@ def test_swapping_and_the_next_pair(open_report: OpenReport) -> None:
     page.wait_for_function("before => document.querySelector('.pair-prompt').innerText !== before", arg=before)
     page.keyboard.press("k")
     page.wait_for_function("before => document.querySelector('.pair-prompt').innerText === before", arg=before)
+
+
+def test_ten_thousand_pairs_are_listed_by_pages(open_report: OpenReport) -> None:
+    page = open_report("view=about")
+    page.evaluate(
+        """() => {
+          const { index } = vm.data, rows = [...Array(20000).keys()], of = value => rows.map(() => value);
+          const clips = {
+            name: rows.map(row => `${row % 2 ? "beta" : "alpha"}/${row >> 1}.mp4`), run: of(0),
+            model: rows.map(row => row % 2), prompt: rows.map(row => row >> 1), frames: of(8), fps: of(8),
+            failed: of(-1), events: of([]),
+            media: of(-1), poster: of(0), overlay: of(0), missing: {}, tags: {},
+            scores: { mss: rows.map(row => row % 2 ? (row >> 1) * 7919 % 10000 / 10000 : 0.5) },
+          };
+          const prompts = rows.slice(0, 10000).map(number => `prompt ${number}`);
+          vmReport.index({ ...index, models: ["alpha", "beta"], tags: [], pairs: [], changes: [], clips, prompts });
+          vm.go({ view: "compare", metric: "mss", a: "0/alpha", b: "0/beta" });
+        }"""
+    )
+    losses = [("prompt 0", "0.500", "0.000", "−0.500")]  # 7919 k = d modulo 10,000 has one answer k for every d
+    losses += [(f"prompt {pow(7919, -1, 10000) * d % 10000}", "0.500", f"{d / 1e4:.3f}", "") for d in range(1, 100)]
+    assert [row[0] for row in listed(page)] == [row[0] for row in losses[:50]]
+    assert listed(page)[0] == losses[0]
+    assert "10,000 pairs" in page.locator(".pair-tools").inner_text()
+    page.get_by_role("button", name="Next page").click()
+    assert [row[0] for row in listed(page)] == [row[0] for row in losses[50:]]
+    assert page.evaluate("vm.state.pair") == "1"

@@ -77,6 +77,7 @@ def test_keyboard_in_the_tiles(open_report: OpenReport, many: Path) -> None:
 
 def test_the_reader_comes_back_to_where_he_was(open_report: OpenReport, many: Path) -> None:
     page = open_report("view=gallery&sort=tcs", folder=many)
+    page.evaluate("() => { vm.data.detail = () => new Promise(() => {}); }")  # there are none
     page.evaluate("scrollTo(0, 12345)")
     page.evaluate(FRAMES)
     position = page.evaluate(IN_SIGHT)[-8]
@@ -170,15 +171,15 @@ def test_the_filter_bar(open_report: OpenReport) -> None:
     assert page.inner_text(".count") == "2 of 24 clips"
     page.click("[aria-label='Remove “dog alpha”']")
     page.click("summary:has-text('Model')")
-    page.check("label:has-text('beta') input")
+    page.check("label:has-text('first/beta') input")
+    assert page.inner_text(".count") == "4 of 24 clips"
+    assert page.inner_text("label:has-text('second/gamma') .n") == "4"  # counts under the other filters
+    page.check("label:has-text('second/gamma') input")
     assert page.inner_text(".count") == "8 of 24 clips"
-    assert page.inner_text("label:has-text('gamma') .n") == "8"  # counts under the other filters
-    page.check("label:has-text('gamma') input")
-    assert page.inner_text(".count") == "16 of 24 clips"
     page.fill("textarea", "tcs < 0.55 and")
     page.wait_for_selector("textarea[aria-invalid=true]")
     assert page.inner_text("#where-error").startswith("Character 15: ")
-    assert page.inner_text(".count") == "16 of 24 clips"
+    assert page.inner_text(".count") == "8 of 24 clips"
     page.fill("textarea", "tcs < 0.55")
     page.wait_for_selector("textarea[aria-invalid=false]")
     assert page.inner_text("#where-error") == ""
@@ -194,12 +195,14 @@ def test_the_filter_bar(open_report: OpenReport) -> None:
     assert page.input_value("textarea") == page.input_value("[aria-label='TCS, least']") == ""
     with page.expect_download() as download:
         page.click(".filters button:has-text('CSV')")
-    assert Path(download.value.path()).read_text("utf-8").count("first/") == 0
+    assert Path(download.value.path()).read_text("utf-8") == page.evaluate("vm.csv()")
     assert download.value.suggested_filename == "clips.csv"
 
 
 def test_a_link_reproduces_the_filter(open_report: OpenReport) -> None:
-    page = open_report("view=gallery&q=dog&f.model=alpha&f.model=beta&r.cas=0.35~&sort=cas&desc=1")
+    page = open_report(
+        "view=gallery&q=dog&f.model=second%2Fbeta&f.model=first%2Fbeta&f.model=second%2Falpha&r.cas=0.35~&sort=cas&desc=1"
+    )
     expected = page.evaluate("[...vm.rows()].map(row => vm.data.id(row))")
     assert expected == [
         "second/beta/0-a-dog-runs.webm",

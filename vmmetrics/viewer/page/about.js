@@ -12,13 +12,19 @@
     tcs: "does whatever is shown stay there unless something explains its absence",
   });
   const KEYS = [
-    ["Tab, Enter", "go to a link, button or field, and use it"],
-    ["Arrow keys", "in the gallery and in distributions: from clip to clip; on a selected chart: up and down change the model"],
-    ["j, k", "next and previous clip"],
-    ["Space", "play and pause"],
-    [", and .", "one frame back and forward"],
-    ["Escape", "leave a selection"],
+    ["Everywhere", "Tab, Enter", "go to a link, button or field, and use it"],
+    ["Clips", "arrows, j, k, Home, End", "from clip to clip"],
+    ["Clips", "Enter, space", "open the clip, play it"],
+    ["Clip, compare", "space", "play or pause"],
+    ["Clip, compare", ", and . or ← and →", "one frame back or on; ten with shift"],
+    ["Clip, compare", "k and j", "previous and next clip"],
+    ["Clip, compare", "l", "loop the chosen event, or the clip"],
+    ["Clip, compare", `1 to ${vm.layers.length}`, `layers: ${vm.layers.join(", ")}`],
+    ["Distributions", "← and →", "on a chart: previous and next clip by score"],
+    ["Distributions", "↑ and ↓", "on a chart: the model above and below"],
+    ["Distributions", "Enter, Escape", "open the clip, leave it"],
   ];
+  const MIT = `Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated documentation files (the "Software"), to deal in the Software without restriction, including without limitation the rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit persons to whom the Software is furnished to do so, subject to the following conditions: The above copyright notice and this permission notice shall be included in all copies or substantial portions of the Software. THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.`;
 
   /** @param {string} title @param {string[]} heads @param {any[][]} rows The first cell of a row heads it. */
   const table = (title, heads, rows) => vm.wide(title, vm.h("table.numbers.facts", {},
@@ -83,9 +89,10 @@
     key: "about", title: "About", available: () => true,
     open: (root) => {
       root.append(vm.h("div.tables-of-numbers", {}, provenance(), runs(), scores(),
-        vm.h("h2", {}, "Keys"), table("Keys", ["Key", "What it does"], KEYS),
+        vm.h("h2", {}, "Keys"), table("Keys", ["View", "Key", "What it does"], KEYS),
         vm.h("h2", {}, "Licences"),
-        vm.h("p.prose", {}, "Time series are drawn by uPlot, © 2022 Leon Sorokin, MIT licence, which this page includes: permission is granted to use, copy, modify and distribute it, with this notice, without warranty. The rest is part of vmmetrics, under its licence."),
+        vm.h("p.prose", {}, "This page is part of vmmetrics, Apache License 2.0. It includes uPlot, © 2022 Leon Sorokin, MIT License."),
+        vm.h("details.prose", {}, vm.h("summary", {}, "MIT License"), vm.h("p.small", {}, MIT)),
       ));
       return { update: () => {}, close: () => {} };
     },

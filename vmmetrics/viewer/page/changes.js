@@ -41,30 +41,45 @@
     return vm.ordered(pairs, (/** @type {Pair} */ pair) => pair.fall, true);
   }
 
-  /** @param {RunChange} change */
-  function means(change) {
-    const rows = vm.ordered(change.rows, loss, true), models = rows.some((/** @type {any} */ row) => row.model !== null);
+  /** @param {RunChange["rows"][number]} row @returns {string} Result in words. */
+  function resultOf(row) {
+    const amount = loss(row), fault = vm.columnInfo(row.metric).low_is_fault;
+    if (Number.isNaN(amount)) return "no clip with both";
+    if (amount === 0) return "equal";
+    return amount > 0 ? (fault ? "worse" : "less") : fault ? "better" : "more";
+  }
+
+  /** @param {string} name @param {RunChange["rows"]} rows */
+  function means(name, rows) {
+    const models = rows.some((row) => row.model !== null);
     const cells = (/** @type {RunChange["rows"][number]} */ row) => {
-      const p = row.p_holm ?? row.p, significant = p !== null && p < LEVEL, amount = loss(row);
-      const verdict = Number.isNaN(amount) ? "no clip with both" : amount === 0 ? "equal" : `${amount > 0 === vm.columnInfo(row.metric).low_is_fault ? "worse" : "better"}`;
-      const plain = vm.columnInfo(row.metric).low_is_fault || Number.isNaN(amount) || amount === 0 ? verdict : amount > 0 ? "less" : "more";
+      const p = row.p_holm ?? row.p, significant = p !== null && p < LEVEL, result = resultOf(row);
       return vm.h("tr", {},
         vm.h("th.first", { scope: "row" }, vm.h("span.swatch", { "--colour": vm.colour(row.metric), "aria-hidden": "true" }), label(row.metric), models ? vm.h("div.small.muted", {}, row.model ?? "all clips") : null),
         vm.h("td.n", {}, vm.fixed(row.before, 1)), vm.h("td.n", {}, vm.fixed(row.after, 1)),
         vm.h("td.n", {}, vm.h(significant ? "b" : "span", {}, vm.signed(row.difference)), row.low === null ? null : vm.h("span.small.muted", {}, ` [${vm.signed(row.low)}, ${vm.signed(row.high)}]`)),
-        vm.h("td", {}, significant ? vm.h("b", {}, plain) : `${plain}${p === null ? "" : ", not significant"}`),
+        vm.h("td", {}, significant ? vm.h("b", {}, result) : `${result}${p === null ? "" : ", not significant"}`),
         vm.h("td.n", {}, vm.pValue(p)), vm.h("td.n", {}, String(row.clips)), vm.h("td.n", {}, String(row.prompts)), vm.h("td.n", {}, String(row.lost)), vm.h("td.n", {}, String(row.gained)));
     };
-    const heads = ["Before", "After", "Difference", "", "p (Holm)", "Clips", "Prompts", "Scores lost", "Scores gained"];
-    return vm.wide("Means before and after", vm.h("table.numbers.means", {},
-      vm.h("thead", {}, vm.h("tr", {}, vm.h("th.first", { scope: "col" }, "Score"), heads.map((head) => (head ? vm.h("th.n", { scope: "col" }, head) : vm.h("th", { scope: "col" }, "Result"))))),
-      vm.h("tbody", {}, rows.map(cells))));
+    const heads = ["Before", "After", "Difference", "Result", "p (Holm)", "Clips", "Prompts", "Scores lost", "Scores gained"];
+    return vm.wide(name, vm.h("table.numbers.means", {},
+      vm.h("thead", {}, vm.h("tr", {}, vm.h("th.first", { scope: "col" }, "Score"), heads.map((head) => vm.h(head === "Result" ? "th" : "th.n", { scope: "col" }, head)))),
+      vm.h("tbody", {}, vm.ordered(rows, loss, true).map(cells))));
+  }
+
+  /** @param {RunChange} change */
+  function allMeans(change) {
+    const all = change.rows.filter((row) => row.model === null), ofModels = change.rows.filter((row) => row.model !== null);
+    return [
+      all.length ? means("Means before and after", all) : null,
+      ofModels.length ? vm.h("details.by-model", { open: !all.length, "data-key": "by model" }, vm.h("summary", {}, "By model"), means("Means by model", ofModels)) : null,
+    ];
   }
 
   /** @param {number} row @param {string} side */
   function poster(row, side) {
     const source = vm.data.poster(row);
-    return source ? vm.h("img", { src: source, alt: side, loading: "lazy", decoding: "async", width: 96, height: 72 }) : vm.h("span.no-poster.small.muted", {}, "no poster");
+    return source ? vm.h("img", { src: source, alt: side, loading: "lazy", decoding: "async", width: 96, height: 72 }) : vm.h("span.without-poster.small.muted", {}, "no poster");
   }
 
   /** @param {Pair} pair @param {string} metric @param {RunChange} change */
@@ -74,7 +89,7 @@
     const why = (/** @type {string} */ key, /** @type {number} */ row) => `${label(key)}: ${vm.data.missing(key, row).reason}`;
     const difference = scale * (scores[after] - scores[before]), unit = scale === 100 ? " points" : "";
     return vm.h("li.pair-item", {},
-      vm.h("a.posters", { href, "aria-hidden": "true", tabindex: -1 }, poster(before, "before"), poster(after, "after")),
+      vm.h("a.both", { href, "aria-hidden": "true", tabindex: -1 }, poster(before, "before"), poster(after, "after")),
       vm.h("div", {},
         vm.h("a", { href }, vm.data.name(after)), vm.data.name(before) === vm.data.name(after) ? null : vm.h("span.small.muted", {}, ` was ${vm.data.name(before)}`),
         vm.data.prompt(after) ? vm.h("div.small.muted", {}, vm.data.prompt(after)) : null,
@@ -116,7 +131,7 @@
           changes.length > 1 ? vm.h("div.controls", {}, vm.h("label.choice", {}, "Runs ", vm.h("select", { onchange: choose, "data-key": "runs" }, changes.map((other, place) => vm.h("option", { value: place, selected: place === number }, title(other)))))) : null,
           change.refused !== null ? vm.h("p.note", {}, `These two runs cannot be compared: ${change.refused}.`) : [
             vm.h("p.prose.muted", {}, `Baseline ${runs[change.before].name}, candidate ${runs[change.after].name}${paired ? `; paired: ${paired}` : ""}. Means over prompts in points (0 to 100), of clips with a score in both; the difference with its 95 % bootstrap interval over prompts; p of a sign-flip test, Holm-corrected. What got worse stands first.`),
-            means(change), pairs(change, number, page), names(`Only in ${runs[change.before].name}`, change.gone), names(`Only in ${runs[change.after].name}`, change.new),
+            allMeans(change), pairs(change, number, page), names(`Only in ${runs[change.before].name}`, change.gone), names(`Only in ${runs[change.after].name}`, change.new),
           ],
           change.notes.length ? vm.h("ul.prose.muted", {}, change.notes.map((note) => vm.h("li", {}, note))) : null);
       };

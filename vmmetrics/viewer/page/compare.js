@@ -39,7 +39,10 @@
       this.sides = vm.sides();
       /** @type {[string, { pairs: Pair[], by: "prompt" | "name" }]} */
       this.matched = ["", { pairs: [], by: "prompt" }];
-      this.keys = { head: "", body: "" };
+      /** @type {{ key: string, shown: Pair[], whole: Pair[] }} */
+      this.ordered = { key: "", shown: [], whole: [] };
+      /** Key of what is shown. */
+      this.content = "";
       /** @type {any} The open pair. */
       this.pair = null;
       const choose = (/** @type {"a" | "b"} */ side) => vm.h("select", {
@@ -72,9 +75,13 @@
       if (this.matched[0] !== key) this.matched = [key, vm.matchPairs(a, b)];
       const { pairs, by } = this.matched[1];
       const metric = vm.data.metric(state.metric) ?? vm.data.index.metrics[0];
-      const shown = vm.orderPairs(metric.key, filtered(pairs), state.order === "gains");
+      const about = JSON.stringify([key, metric.key, state.order, state.q, state.where, state.facets, state.ranges]);
+      if (this.ordered.key !== about) {
+        const shown = vm.orderPairs(metric.key, filtered(pairs), state.order === "gains");
+        this.ordered = { key: about, shown, whole: shown.filter((/** @type {Pair} */ pair) => pair.a >= 0 && pair.b >= 0) };
+      }
+      const { shown, whole } = this.ordered;
       const row = state.clip ? vm.data.find(state.clip) : -1;
-      const whole = shown.filter((/** @type {Pair} */ pair) => pair.a >= 0 && pair.b >= 0);
       const open = row < 0 ? -1 : whole.findIndex((/** @type {Pair} */ pair) => pair.a === row || pair.b === row);
       return { a, b, metric, pairs, by, shown, whole, open };
     }
@@ -83,12 +90,11 @@
     update(state) {
       const now = this.read(state), { a, b, metric, whole } = now;
       [this.selects.a.value, this.selects.b.value, this.metrics.value] = [a.key, b.key, metric.key];
-      const about = [a.key, b.key, metric.key, state.order, state.q, state.where, state.facets, state.ranges];
-      const head = JSON.stringify(about), pair = now.open < 0 ? null : whole[now.open];
-      const body = pair ? `${head} ${pair.a} ${pair.b}` : `${head} page ${state.pair}`;
-      if (body === this.keys.body) return this.pair?.update(state);
+      const pair = now.open < 0 ? null : whole[now.open];
+      const content = pair ? `${this.ordered.key} ${pair.a} ${pair.b}` : `${this.ordered.key} page ${state.pair}`;
+      if (content === this.content) return this.pair?.update(state);
       const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset.key;
-      this.keys = { head, body };
+      this.content = content;
       this.pair?.destroy();
       this.pair = null;
       this.head.replaceChildren(...this.verdict(now, !pair));
@@ -156,7 +162,7 @@
 
     /** @param {Comparison} now @param {State} state */
     list(now, state) {
-      const { metric, shown, pairs } = now, gains = state.order === "gains";
+      const { metric, shown, whole, pairs } = now, gains = state.order === "gains";
       if (!shown.length) return [vm.h("p.empty", { text: pairs.length ? "No pair passes the filter." : "These two have no clips." })];
       const pages = Math.ceil(shown.length / PER_PAGE), page = Math.min(pages - 1, Math.max(0, Math.trunc(Number(state.pair)) || 0));
       const rows = shown.slice(page * PER_PAGE, (page + 1) * PER_PAGE);
@@ -171,11 +177,12 @@
         disabled: to < 0 || to >= pages, onclick: () => vm.go({ pair: to ? String(to) : "" }) });
       const paging = pages > 1 && vm.h("span.paging", {}, turn("Previous page", page - 1),
         vm.h("span", { text: ` ${page * PER_PAGE + 1} to ${page * PER_PAGE + rows.length} of ${shown.length.toLocaleString("en")} ` }), turn("Next page", page + 1));
-      const count = shown.length === pairs.length ? vm.count(pairs.length, "pair") : `${vm.count(shown.length, "pair")} of ${pairs.length.toLocaleString("en")} pass the filter`;
+      const alone = shown.length - whole.length, passing = shown.length < pairs.length ? " that pass the filter" : "";
+      const count = `${vm.count(whole.length, "pair")}${alone ? `, ${vm.count(alone, "clip")} of one side alone` : ""}${passing}`;
       const heads = [["th", "Prompt"], ["th.n", "A"], ["th.n", "B"], ["th", "B less A"]].map(([tag, text]) => vm.h(tag, { scope: "col", text }));
       return [
         vm.h("div.pair-tools", {}, order, vm.h("span.muted", { text: count }), paging),
-        vm.h("div.wide", { tabindex: 0, role: "region", "aria-label": "Pairs" }, vm.h("table.pairs", {}, vm.h("thead", {}, vm.h("tr", {}, heads)),
+        vm.h("div.wide", { tabindex: 0, role: "region", "aria-label": "Pairs" }, vm.h("table.compare-pairs", {}, vm.h("thead", {}, vm.h("tr", {}, heads)),
           vm.h("tbody", {}, rows.map((pair) => this.row(now, pair, most, (clips.get(pair.key) ?? 0) > 1))))),
       ];
     }

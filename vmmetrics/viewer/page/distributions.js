@@ -4,13 +4,15 @@
 (() => {
   const STRIP = 48, TOP = 20; // px: one model's strip, of which its name takes the top
   const MOST_DOTS = 2000; // of a strip; more are thinned over the outline of their density
-  const BIN = 4, REACH = 10, CLICK = 5; // px: of the density, from the pointer to a dot, of a click that is no drag
+  const MANY = 100, CROWD = 300; // dots from which on they spread as their density, and are small
+  const BINS = 64; // of the density
+  const REACH = 10, CLICK = 5; // px: from the pointer to a dot, of a click that is no drag
   const FEWEST = 4; // clips of which quartiles are drawn
   const EDGE = 10; // px left and right of the axis
 
   /**
-   * @typedef {{ name: string, rows: Int32Array, values: Float64Array, missing: number[], quartiles: number[] | null }} Strip
-   * rows and values by rising score.
+   * @typedef {{ name: string, rows: Int32Array, values: Float64Array, missing: number[], quartiles: number[] | null, density: Float64Array | null }} Strip
+   * rows and values by rising score; density by bin of the domain, at most 1.
    * @typedef {{ info: MetricInfo, strips: Strip[], domain: [number, number] }} Panel
    */
 
@@ -22,6 +24,22 @@
     const at = share * (sorted.length - 1), below = Math.floor(at);
     return sorted[below] + (at - below) * ((sorted[below + 1] ?? sorted[below]) - sorted[below]);
   }
+
+  /**
+   * Return the density of values in bins of a domain, smoothed; the largest is 1.
+   * @param {Float64Array} values
+   * @param {[number, number]} domain
+   */
+  function densityOf(values, [low, high]) {
+    const counts = new Float64Array(BINS + 2); // an empty bin at both ends
+    for (const value of values) counts[1 + binOf(value, [low, high])]++;
+    const smooth = counts.map((count, bin) => (counts[bin - 1] ?? 0) + 2 * count + (counts[bin + 1] ?? 0)).subarray(1, BINS + 1);
+    const most = Math.max(...smooth);
+    return smooth.map((count) => count / most);
+  }
+
+  /** @param {number} value @param {[number, number]} domain */
+  const binOf = (value, [low, high]) => Math.min(BINS - 1, Math.max(0, Math.floor(((value - low) / (high - low)) * BINS)));
 
   /** @returns {{ name: string, rows: number[] }[]} Clips of every model. */
   function models() {
@@ -41,10 +59,13 @@
         const present = rows.filter((row) => !Number.isNaN(scores[row])).sort((one, other) => scores[one] - scores[other]);
         const values = Float64Array.from(present, (row) => scores[row]);
         const quartiles = present.length >= FEWEST ? [0.25, 0.5, 0.75].map((share) => quantile(values, share)) : null;
-        return { name, rows: Int32Array.from(present), values, missing: rows.filter((row) => Number.isNaN(scores[row])), quartiles };
+        return { name, rows: Int32Array.from(present), values, missing: rows.filter((row) => Number.isNaN(scores[row])), quartiles, density: /** @type {Float64Array | null} */ (null) };
       });
       const ends = strips.filter((strip) => strip.values.length).flatMap((strip) => [strip.values[0], strip.values[strip.values.length - 1]]);
-      return ends.length ? [{ info, strips, domain: info.range ?? vm.domain(ends) }] : [];
+      if (!ends.length) return [];
+      const domain = info.range ?? vm.domain(ends);
+      for (const strip of strips) if (strip.rows.length > MANY) strip.density = densityOf(strip.values, domain);
+      return [{ info, strips, domain }];
     });
   }
 
@@ -66,6 +87,7 @@
       this.width = 0;
       /** @type {[number, number] | null} Ends while dragging, in scores. */
       this.drag = null;
+      this.near = false; // the screen; others are drawn when they come near it
       /** @type {{ strip: number, place: number } | null} Dot that is hovered or focused. */
       this.active = null;
       /** @type {Uint8Array | null} By row: 1 where the filter shows the clip. */
@@ -81,6 +103,7 @@
         return vm.h("div.strip-name.small", { "--top": `${place * STRIP}px` }, vm.h("span", { title: strip.name }, strip.name),
           vm.h("span.muted", {}, `${vm.count(strip.rows.length, "clip")}${median}${missing ? `, ${missing}` : ""}`));
       });
+      this.area = vm.h("div.strips", {}, this.canvas, this.names);
       this.axis = vm.svg("svg.axis", { "aria-hidden": "true" });
       this.readout = vm.h("p.readout.small", { "aria-live": "polite" });
       this.from = this.field("from", 0);
@@ -89,7 +112,7 @@
       const better = info.low_is_fault ? (info.lower_is_better ? "lower is better" : "higher is better") : "an amount, not a merit";
       this.root = vm.h("section.distribution", { "--colour": vm.colour(info.key), "data-metric": info.key },
         vm.h("h3", {}, vm.h("span.swatch", { "aria-hidden": "true" }), info.label, vm.h("span.muted.small.of", {}, ` ${info.title}, ${vm.scoreUnit(info.key)}, ${better}`)),
-        vm.h("div.strips", {}, this.canvas, this.names), this.axis, this.readout,
+        this.area, this.axis, this.readout,
         vm.h("div.ends", {}, vm.h("label.small", {}, "From ", this.from), vm.h("label.small", {}, "to ", this.to), this.clear));
       this.listen();
     }
@@ -130,8 +153,12 @@
       return low + Math.min(1, Math.max(0, (x - EDGE) / (this.width - 2 * EDGE))) * (high - low);
     }
 
-    /** @param {number} strip @param {number} row @returns {number} */
-    y(strip, row) { return strip * STRIP + TOP + (STRIP - TOP) / 2 + jitter(row) * ((STRIP - TOP) / 2 - 4); }
+    /** @param {number} strip @param {number} place Of the dot. @returns {number} */
+    y(strip, place) {
+      const { rows, values, density } = this.panel.strips[strip];
+      const spread = density ? density[binOf(values[place], this.panel.domain)] : 1;
+      return strip * STRIP + TOP + (STRIP - TOP) / 2 + jitter(rows[place]) * spread * ((STRIP - TOP) / 2 - 4);
+    }
 
     /** @param {number} x @param {number} y @returns {{ strip: number, place: number } | null} Nearest dot within reach. */
     nearest(x, y) {
@@ -141,7 +168,7 @@
       for (let place = firstFrom(dots.values, this.scoreAt(x - REACH)); place < dots.rows.length; place++) {
         const across = this.x(dots.values[place]) - x;
         if (across > REACH) break;
-        const away = across ** 2 + (this.y(strip, dots.rows[place]) - y) ** 2;
+        const away = across ** 2 + (this.y(strip, place) - y) ** 2;
         if (away < distance) [best, distance] = [{ strip, place }, away];
       }
       return best;
@@ -154,7 +181,7 @@
       this.draw();
       const strip = dot && this.panel.strips[dot.strip];
       this.readout.replaceChildren(...(dot && strip ? [`${vm.data.name(strip.rows[dot.place])}: ${vm.score(strip.values[dot.place])}`] : []));
-      this.canvas.style.cursor = dot ? "pointer" : "crosshair";
+      this.area.style.cursor = dot ? "pointer" : "crosshair";
     }
 
     openActive() {
@@ -163,32 +190,39 @@
       vm.go({ view: "clip", clip: vm.data.id(row), frame: 0, metric: this.panel.info.key });
     }
 
+    /** @param {PointerEvent} event @returns {{ x: number, y: number }} In the canvas, wherever on the strips it was. */
+    point(event) {
+      const { left, top } = this.canvas.getBoundingClientRect();
+      return { x: event.clientX - left, y: event.clientY - top };
+    }
+
     listen() {
-      const { canvas } = this;
+      const { area, canvas } = this;
       /** @type {{ x: number, moved: boolean } | null} */
       let press = null;
-      canvas.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => {
+      area.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => {
         if (event.button) return;
-        press = { x: event.offsetX, moved: false };
-        canvas.setPointerCapture(event.pointerId);
+        press = { x: this.point(event).x, moved: false };
+        area.setPointerCapture(event.pointerId);
       });
-      canvas.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => {
-        if (press && (press.moved ||= Math.abs(event.offsetX - press.x) > CLICK)) {
-          const ends = [this.scoreAt(press.x), this.scoreAt(event.offsetX)];
+      area.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => {
+        const { x, y } = this.point(event);
+        if (press && (press.moved ||= Math.abs(x - press.x) > CLICK)) {
+          const ends = [this.scoreAt(press.x), this.scoreAt(x)];
           this.drag = [Math.min(...ends), Math.max(...ends)];
           this.activate(null);
           this.draw();
-        } else if (!press) this.activate(this.nearest(event.offsetX, event.offsetY));
+        } else if (!press) this.activate(this.nearest(x, y));
       });
-      canvas.addEventListener("pointerup", (/** @type {PointerEvent} */ event) => {
-        const ends = this.drag, moved = press?.moved;
+      area.addEventListener("pointerup", (/** @type {PointerEvent} */ event) => {
+        const ends = this.drag, moved = press?.moved, { x, y } = this.point(event);
         press = this.drag = null;
         if (moved && ends) return this.setRange(ends);
-        this.activate(this.nearest(event.offsetX, event.offsetY));
+        this.activate(this.nearest(x, y));
         this.openActive();
       });
-      canvas.addEventListener("pointercancel", () => { press = this.drag = null; this.draw(); });
-      canvas.addEventListener("pointerleave", () => { if (!press) this.activate(null); });
+      area.addEventListener("pointercancel", () => { press = this.drag = null; this.draw(); });
+      area.addEventListener("pointerleave", () => { if (!press) this.activate(null); });
       canvas.addEventListener("blur", () => this.activate(null));
       canvas.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
     }
@@ -238,10 +272,10 @@
 
     draw() {
       const context = this.canvas.getContext("2d");
-      if (!context || !this.width) return;
+      if (!context || !this.width || !this.near) return;
       const style = getComputedStyle(this.root), ratio = devicePixelRatio || 1;
       const colour = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
-      const paint = { dot: colour(`--m-${this.panel.info.colour}`), ink: colour("--ink"), rule: colour("--rule"), panel: colour("--panel") };
+      const paint = { dot: colour(`--m-${this.panel.info.colour}`), ink: colour("--ink"), rule: colour("--rule"), panel: colour("--panel"), paper: colour("--paper") };
       context.setTransform(ratio, 0, 0, ratio, 0, 0);
       context.clearRect(0, 0, this.width, this.panel.strips.length * STRIP);
       const ends = this.drag ?? this.range();
@@ -253,9 +287,9 @@
       }
       this.panel.strips.forEach((strip, place) => this.drawStrip(context, strip, place, paint));
       if (this.active) {
-        const strip = this.panel.strips[this.active.strip], row = strip.rows[this.active.place];
+        const { strip, place } = this.active;
         context.beginPath();
-        context.arc(this.x(strip.values[this.active.place]), this.y(this.active.strip, row), 5, 0, 7);
+        context.arc(this.x(this.panel.strips[strip].values[place]), this.y(strip, place), 5, 0, 7);
         context.fillStyle = paint.dot;
         context.fill();
         context.lineWidth = 2;
@@ -266,23 +300,21 @@
 
     /** @param {CanvasRenderingContext2D} context @param {Strip} strip @param {number} place @param {Record<string, string>} paint */
     drawStrip(context, strip, place, paint) {
-      const middle = place * STRIP + TOP + (STRIP - TOP) / 2, { rows, values } = strip, { visible } = this;
-      const every = Math.ceil(rows.length / MOST_DOTS), size = rows.length > 300 ? 3 : 6;
+      const middle = place * STRIP + TOP + (STRIP - TOP) / 2, { rows, values, density } = strip, { visible } = this;
+      const every = Math.ceil(rows.length / MOST_DOTS), size = rows.length > CROWD ? 3 : 6;
       context.fillStyle = paint.rule;
       if (place) context.fillRect(0, place * STRIP, this.width, 1);
       context.fillStyle = paint.dot;
-      if (every > 1) {
-        const bins = new Float64Array(Math.ceil(this.width / BIN) + 1);
-        for (const value of values) bins[Math.floor(this.x(value) / BIN)]++;
-        const most = Math.max(...bins), half = (STRIP - TOP) / 2;
+      if (every > 1 && density) {
+        const half = (STRIP - TOP) / 2 - 2, width = (this.width - 2 * EDGE) / BINS;
         context.globalAlpha = 0.25;
-        bins.forEach((count, bin) => { if (count) context.fillRect(bin * BIN, middle - (half * count) / most, BIN, (2 * half * count) / most); });
+        density.forEach((share, bin) => context.fillRect(EDGE + bin * width, middle - half * share, width, 2 * half * share));
       }
       for (const shown of [0, 1]) {
-        context.globalAlpha = shown ? (every > 1 ? 0.5 : 0.75) : 0.12;
+        context.globalAlpha = shown ? (size < 4 ? 0.45 : 0.75) : 0.12;
         for (let at = 0; at < rows.length; at += every) {
           if (Number(!visible || visible[rows[at]] === 1) !== shown) continue;
-          const x = this.x(values[at]), y = this.y(place, rows[at]);
+          const x = this.x(values[at]), y = this.y(place, at);
           if (size < 4) context.fillRect(x - size / 2, y - size / 2, size, size);
           else {
             context.beginPath();
@@ -294,9 +326,11 @@
       context.globalAlpha = 1;
       if (!strip.quartiles) return;
       const [low, median, high] = strip.quartiles.map((value) => this.x(value));
-      context.fillStyle = paint.ink;
-      context.fillRect(low, middle - 0.75, Math.max(1, high - low), 1.5);
-      context.fillRect(median - 1, middle - 8, 2, 16);
+      for (const [ring, fill] of /** @type {[number, string][]} */ ([[1, paint.paper], [0, paint.ink]])) {
+        context.fillStyle = fill;
+        context.fillRect(low - ring, middle - 0.75 - ring, Math.max(1, high - low) + 2 * ring, 1.5 + 2 * ring);
+        context.fillRect(median - 1 - ring, middle - 8 - ring, 2 + 2 * ring, 16 + 2 * ring);
+      }
     }
   }
 
@@ -315,22 +349,36 @@
     key: "distributions", title: "Distributions", available: () => vm.data.n > 0 && vm.data.index.metrics.length > 0,
     open: (root) => {
       const charts = panels().map((panel) => new Chart(panel));
+      const scatter = charts.length > 1 ? new vm.Scatter() : null;
       const bar = vm.filterBar?.(), count = vm.h("p", { role: "status" });
       const content = vm.h("div", {}, vm.h("h2", {}, "Scores of clips"),
         vm.h("p.prose.muted", {}, "Every dot is a clip: click it to open the clip. Drag along an axis to filter by that score; clips that the filter leaves out are faint. Line: first to third quartile of all clips; upright: median."),
-        count, charts.length ? vm.h("div.distributions", {}, charts.map((chart) => chart.root)) : vm.h("p.empty", {}, "No clip has a score."));
+        count, charts.length ? [vm.h("div.distributions", {}, charts.map((chart) => chart.root)), scatter?.root] : vm.h("p.empty", {}, "No clip has a score."));
       root.append(bar ? vm.h("div.with-filters", {}, bar, content) : content);
-      const sizes = new ResizeObserver(() => { for (const chart of charts) chart.resize(Math.floor(chart.canvas.parentElement.clientWidth)); });
-      for (const chart of charts) sizes.observe(chart.canvas.parentElement);
+      const sizes = new ResizeObserver(() => {
+        for (const chart of charts) chart.resize(Math.floor(chart.area.clientWidth));
+        scatter?.resize(Math.floor(scatter.plot.clientWidth));
+      });
+      for (const chart of charts) sizes.observe(chart.area);
+      if (scatter) sizes.observe(scatter.plot);
+      const nearby = new IntersectionObserver((entries) => {
+        for (const { target, isIntersecting } of entries) {
+          const chart = /** @type {Chart} */ (charts.find(({ canvas }) => canvas === target));
+          chart.near = isIntersecting;
+          chart.draw();
+        }
+      }, { rootMargin: "400px" });
+      for (const chart of charts) nearby.observe(chart.canvas);
       const update = () => {
         const { rows, active } = vm.filtered();
         const visible = active ? new Uint8Array(vm.data.n) : null;
         if (visible) for (const row of rows) visible[row] = 1;
         count.textContent = active ? `The filter shows ${rows.length.toLocaleString("en")} of ${vm.count(vm.data.n, "clip")}.` : vm.count(vm.data.n, "clip");
         for (const chart of charts) chart.update(visible);
+        scatter?.update(visible);
       };
       update();
-      return { update, close: () => sizes.disconnect() };
+      return { update, close: () => { sizes.disconnect(); nearby.disconnect(); } };
     },
   });
 })();

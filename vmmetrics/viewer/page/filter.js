@@ -8,6 +8,10 @@
   /** @type {Record<string, string>} */
   const TITLES = { run: "Run", model: "Model", event: "Event", error: "Failed" };
 
+  /** Fields that expressions write otherwise. @type {[string, string][]} */
+  const PREFIXES = [["missing.index", "missing.motion_index"], ["index", "motion_index"], ["rating.", "rating:"], ["metric.", ""]];
+  const PLAIN = /^[\p{L}_][\p{L}\p{N}_-]*$/u;
+
   /** @typedef {{ key: string, facet: string, make: () => Uint8Array }} Part */
   /** @typedef {{ parts: Part[], failures: Uint16Array, last: Int32Array }} Passing */
 
@@ -115,12 +119,22 @@
    */
   vm.column = (name) => remember(cached().columns, name, () => makeColumn(name));
 
+  /** @param {string} key Of a metric. @returns {string} The field in expressions. */
+  vm.fieldOf = (key) => {
+    if (key === "motion_index" || PLAIN.test(key)) return key.replace(/^motion_index$/, "index");
+    const [written, name] = key.startsWith("rating:") ? ["rating.", key.slice(7)] : ["metric.", key];
+    return written + (PLAIN.test(name) ? name : JSON.stringify(name));
+  };
+
   /** @param {string} field As an expression has it. @returns {Column | null} */
   function lookup(field) {
     const dot = field.indexOf(".");
     const name = dot >= 0 && field[dot + 1] === '"' ? field.slice(0, dot + 1) + vm.unquote(field.slice(dot + 1)) : field;
-    const own = vm.column(name) ?? vm.column(name.toLowerCase());
-    return own ?? (name === "index" ? vm.column("motion_index") : name === "missing.index" ? vm.column("missing.motion_index") : null) ?? vm.column(`tag.${name}`);
+    for (const [written, key] of PREFIXES) {
+      const column = name.startsWith(written) ? vm.column(key + name.slice(written.length)) : null;
+      if (column) return column;
+    }
+    return vm.column(name) ?? vm.column(name.toLowerCase()) ?? vm.column(`tag.${name}`);
   }
 
   /** @param {string} where @returns {{ test: ((row: number) => boolean) | null, error: { message: string, at: number } | null }} */

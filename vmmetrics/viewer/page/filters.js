@@ -37,7 +37,7 @@
       return codes ? codes.some((/** @type {number} */ code) => code >= 0) : lists.some((/** @type {number[]} */ list) => list.length);
     };
     const ofTags = tags.map((tag) => `tag.${tag.name}`).filter((name) => some(name) && (vm.column(name).kind === "text" || vm.facetColumn(name).values.length <= MOST_NUMBERS));
-    const reasons = ["event", "error", ...metrics.map((metric) => `missing.${metric.key}`)];
+    const reasons = ["event", "error", ...metrics.filter((metric) => metric.kind !== "rating").map((metric) => `missing.${metric.key}`)];
     return [...runs.length > 1 ? ["run"] : [], ...models.length > 1 ? ["model"] : [], ...ofTags, ...reasons.filter(some)];
   }
 
@@ -70,12 +70,12 @@
   function fields() {
     const { metrics, tags } = vm.data.index;
     return [
-      [metrics.map(({ key }) => key === "motion_index" ? "index" : key).join(", "), "scores"],
+      [metrics.map(({ key }) => vm.fieldOf(key)).join(", "), "scores"],
       ["frames, fps", "numbers"],
       ["clip, model, run, prompt", "texts"],
       ["event", "reasons of events that cost points; true if one of them matches"],
       ["error", "why the clip failed"],
-      [`missing.${metrics.at(-1)?.key ?? "tcs"}`, "why a score is missing"],
+      [`missing.${metrics.filter((metric) => metric.kind === "metric").at(-1)?.key ?? "tcs"}`, "why a score is missing"],
       ...tags.length ? [/** @type {[string, string]} */ ([tags.map((tag) => /^[\p{L}_][\p{L}\p{N}_-]*$/u.test(tag.name) && !vm.column(tag.name) ? tag.name : `tag.${JSON.stringify(tag.name)}`).join(", "), "tags"])] : [],
     ];
   }

@@ -75,17 +75,34 @@
 
   const ratings = () => vm.data.index.metrics.filter((metric) => metric.kind === "rating").map((metric) => metric.key);
 
+  /** @type {Map<string, number[]> | null} */
+  let clips = null;
+
   /** @param {string} model @returns {number[]} Rows of its clips. */
-  const rowsOf = (model) => Array.from({ length: vm.data.n }, (_, row) => row).filter((row) => vm.data.model(row) === model);
+  function rowsOf(model) {
+    if (!clips) {
+      clips = new Map(vm.data.index.models.map((name) => [name, []]));
+      for (let row = 0; row < vm.data.n; row++) clips.get(vm.data.model(row))?.push(row);
+    }
+    return clips.get(model) ?? [];
+  }
+
+  /** @type {Map<string, number | null>} */
+  const rated = new Map();
+
+  /** @param {string} metric @param {string} model @returns {number | null} Mean of a human rating. */
+  function ratingOf(metric, model) {
+    const key = JSON.stringify([metric, model]);
+    if (!rated.has(key)) rated.set(key, vm.meanOf(metric, rowsOf(model)).mean);
+    return rated.get(key) ?? null;
+  }
 
   /** @param {Board} board */
   function table(board) {
-    const { sort, desc } = vm.state, rated = ratings();
+    const { sort, desc } = vm.state, humans = ratings(), known = ["", "model", ...board.columns, ...humans].includes(sort);
     const domains = new Map(board.columns.map((metric) => [metric, domainOf(board, metric)]));
-    const human = new Map(rated.map((key) => [key, new Map(board.rows.map((row) => [row.model, vm.meanOf(key, rowsOf(row.model)).mean]))]));
     /** @type {(row: BoardRow) => number | string | null | undefined} */
-    const value = (row) => sort === "model" ? row.model : human.get(sort)?.get(row.model) ?? row.cells[sort]?.mean ?? (board.columns.includes(sort) || rated.includes(sort) ? null : row.rank);
-    const known = sort === "" || sort === "model" || board.columns.includes(sort) || rated.includes(sort);
+    const value = (row) => !known || sort === "" ? row.rank : sort === "model" ? row.model : humans.includes(sort) ? ratingOf(sort, row.model) : row.cells[sort]?.mean;
     const heads = board.columns.map((metric) => {
       const info = vm.columnInfo(metric), [low, high] = /** @type {[number, number]} */ (domains.get(metric));
       const more = [
@@ -94,15 +111,15 @@
       ];
       return vm.sortHeader(metric, { text: [vm.h("span.swatch", { "--colour": vm.columnColour(metric), "aria-hidden": "true" }), info.label], more, title: `Sort by ${info.title}`, best: info.lower_is_better ? "low" : "high" });
     });
-    const humans = rated.map((key) => vm.sortHeader(key, { text: vm.columnInfo(key).label, more: vm.h("div.small.muted.title", {}, vm.columnInfo(key).title), title: `Sort by ${vm.columnInfo(key).title}`, best: "high", classes: ".n" }));
+    const ratingHeads = humans.map((key) => vm.sortHeader(key, { text: vm.columnInfo(key).label, more: vm.h("div.small.muted.title", {}, vm.columnInfo(key).title), title: `Sort by ${vm.columnInfo(key).title}`, best: "high", classes: ".n" }));
     const body = vm.ordered(board.rows, value, known && desc).map((/** @type {BoardRow} */ row) => vm.h("tr", {},
       rankCell(row),
       vm.h("th.first", { scope: "row" }, vm.h("a", { href: vm.link(clipsOf(row.model)), title: `Clips of ${row.model}` }, row.model), vm.h("div.small.muted", {}, vm.count(row.clips, "clip"))),
-      rated.map((key) => vm.h("td.n", {}, vm.fixed(human.get(key)?.get(row.model), 2))),
-      board.columns.map((metric) => vm.h("td", {}, cellParts(board, row, metric, /** @type {[number, number]} */ (domains.get(metric)))))));
+      board.columns.map((metric) => vm.h("td", {}, cellParts(board, row, metric, /** @type {[number, number]} */ (domains.get(metric))))),
+      humans.map((key) => vm.h("td.n", {}, vm.fixed(ratingOf(key, row.model), 2)))));
     return vm.wide(`Models, ${board.label}`, vm.h("table.numbers.models", {},
       vm.h("thead", {}, vm.h("tr", {}, vm.sortHeader("", { text: "Rank", title: `Sort by rank in ${vm.columnInfo(board.by).title}`, best: "low", more: vm.h("div.small.muted.title", {}, "95 % interval") }),
-        vm.sortHeader("model", { text: "Model", classes: ".first", best: "low" }), humans, heads)),
+        vm.sortHeader("model", { text: "Model", classes: ".first", best: "low" }), heads, ratingHeads)),
       vm.h("tbody", {}, body)));
   }
 
@@ -113,12 +130,12 @@
       vm.h("caption", {}, vm.h("a", { href: vm.link(clipsOf(row.model)) }, row.model), `, ${vm.count(row.clips, "clip")}`),
       vm.h("thead", {}, vm.h("tr", {}, vm.h("th.first", { scope: "col" }, "Score"), vm.h("th", { scope: "col" }, "Mean"), vm.h("th", { scope: "col" }, "Scale"))),
       vm.h("tbody", {}, [...board.columns, ...ratings()].map((metric) => {
-        const info = vm.columnInfo(metric), rated = info.kind === "rating";
+        const info = vm.columnInfo(metric), human = info.kind === "rating";
         const scale = vm.scaleOf(metric) === 100 ? [0, 100] : info.range;
         const domain = scale ?? domainOf(board, metric);
         const head = vm.h("th.first", { scope: "row" }, vm.h("span.swatch", { "--colour": vm.columnColour(metric), "aria-hidden": "true" }), info.label, vm.h("div.small.muted", {}, info.title));
-        const mean = rated ? vm.fixed(vm.meanOf(metric, rowsOf(row.model)).mean, 2) : cellParts(board, row, metric, domain, width);
-        return vm.h("tr", {}, head, vm.h("td", {}, mean), vm.h("td.small.muted", {}, rated || !scale ? vm.scoreUnit(metric) : `${scale[0]} to ${scale[1]} points, ${info.lower_is_better ? "lower" : "higher"} is ${info.low_is_fault ? "better" : "more"}`));
+        const mean = human ? vm.fixed(ratingOf(metric, row.model), 2) : cellParts(board, row, metric, domain, width);
+        return vm.h("tr", {}, head, vm.h("td", {}, mean), vm.h("td.small.muted", {}, human || !scale ? vm.scoreUnit(metric) : `${scale[0]} to ${scale[1]} points, ${info.lower_is_better ? "lower" : "higher"} is ${info.low_is_fault ? "better" : "more"}`));
       }))));
   }
 
@@ -163,15 +180,15 @@
       const p = pair.p_holm ?? pair.p, significant = p !== null && p < LEVEL;
       const better = pair.difference > 0 !== info.lower_is_better;
       const tint = significant && better ? Math.round(10 + (22 * Math.abs(pair.difference)) / most) : 0;
-      return vm.h(tint ? "td.n.pair" : "td.n", { "--colour": vm.columnColour(metric), "--tint": `${tint}%`, title: `${row} less ${column}: ${vm.signed(pair.difference)} [${vm.signed(pair.low)}, ${vm.signed(pair.high)}], ${vm.count(pair.prompts, "prompt")}` },
+      return vm.h(tint ? "td.n.tinted" : "td.n", { "--colour": vm.columnColour(metric), "--tint": `${tint}%`, title: `${row} less ${column}: ${vm.signed(pair.difference)} [${vm.signed(pair.low)}, ${vm.signed(pair.high)}], ${vm.count(pair.prompts, "prompt")}` },
         vm.h(significant ? "b" : "span", {}, vm.signed(pair.difference)), vm.h("div.small", {}, `p ${vm.pValue(p)}`));
     };
     return [
       vm.h("h3", {}, "Every two models"),
       choice,
       vm.h("p.prose.muted", {}, `Mean of the row's model less that of the column's, ${basis} Bold: p < ${LEVEL}; tinted: the row's model is better.`),
-      vm.wide(`Every two models, ${board.label}`, vm.h("table.numbers.pairs", {},
-        vm.h("thead", {}, vm.h("tr", {}, vm.h("th.first", { scope: "col" }, info.label), names.map((name) => vm.h("th.n.name", { scope: "col" }, name)))),
+      vm.wide(`Every two models, ${board.label}`, vm.h("table.numbers.model-pairs", {},
+        vm.h("thead", {}, vm.h("tr", {}, vm.h("th.first", { scope: "col" }, info.label), names.map((name) => vm.h("th.n.model-name", { scope: "col" }, name)))),
         vm.h("tbody", {}, names.map((row) => vm.h("tr", {}, vm.h("th.first", { scope: "row" }, row), names.map((column) => cell(row, column))))))),
     ];
   }
@@ -180,10 +197,10 @@
   function pairList(board, pairs, metric) {
     const rows = pairs.map((pair) => {
       const { difference, low, high, p, p_holm: holm, prompts } = pair.metrics[metric];
-      return vm.h("tr", {}, vm.h("th.first", { scope: "row" }, modelOf(pair.a)), vm.h("td.name", {}, modelOf(pair.b)),
+      return vm.h("tr", {}, vm.h("th.first", { scope: "row" }, modelOf(pair.a)), vm.h("td.model-name", {}, modelOf(pair.b)),
         vm.h("td.n", {}, vm.signed(difference), low === null ? null : ` [${vm.signed(low)}, ${vm.signed(high)}]`), vm.h("td.n", {}, vm.pValue(holm ?? p)), vm.h("td.n", {}, String(prompts)));
     });
-    return vm.wide(`Neighbours, ${board.label}`, vm.h("table.numbers.pairs", {},
+    return vm.wide(`Neighbours, ${board.label}`, vm.h("table.numbers.model-pairs", {},
       vm.h("thead", {}, vm.h("tr", {}, vm.h("th.first", { scope: "col" }, "First"), vm.h("th", { scope: "col" }, "Second"), ["Difference", "p (Holm)", "Prompts"].map((head) => vm.h("th.n", { scope: "col" }, head)))),
       vm.h("tbody", {}, rows)));
   }

@@ -3,7 +3,7 @@
 
 (() => {
   const SCALE = 100; // points of a score from 0 to 1, as leaderboards print them
-  const PLOT = { width: 112, height: 14, edge: 6 };
+  const PLOT = { width: 108, height: 14, edge: 6 };
 
   /**
    * Describe a column of a leaderboard; "average" is one that clips do not have.

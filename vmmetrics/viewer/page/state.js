@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const TEXTS = /** @type {const} */ (["view", "q", "where", "sort", "clip", "metric", "a", "b", "pair", "table", "order", "wipe"]);
+  const TEXTS = /** @type {const} */ (["view", "q", "where", "sort", "clip", "metric", "a", "b", "pair", "table", "other", "order", "wipe"]);
   /** @type {Set<(state: State) => void>} */
   const listeners = new Set();
   const LAYERS = ["boxes", "masks", "tracks", "skeletons", "saliency"];
@@ -10,8 +10,8 @@
 
   /** @returns {State} */
   const fresh = () => ({
-    view: "", q: "", where: "", facets: Object.create(null), ranges: Object.create(null), sort: "", desc: false, clip: "", frame: 0,
-    exact: false, layers: [...USUAL_LAYERS], metric: "", a: "", b: "", pair: "", table: "", order: "", wipe: "",
+    view: "", q: "", where: "", facets: Object.create(null), ranges: Object.create(null), sort: "", desc: false, clip: "",
+    frame: 0, exact: false, layers: [...USUAL_LAYERS], metric: "", a: "", b: "", pair: "", table: "", other: "", order: "", wipe: "",
   });
 
   /** @param {string} text "0.2~0.5", "~0.5" or "0.2~". @returns {[number, number] | null} */

@@ -55,7 +55,7 @@
       const active = state.sort === column.sort;
       return vm.h(column.number ? "div.n" : "div", {
         role: "columnheader", "aria-colindex": position + 1, "aria-sort": active ? (state.desc ? "descending" : "ascending") : "none",
-      }, vm.h("button", { type: "button", title: column.title || null, "--colour": column.colour || null, onclick: () => vm.go(sorted(vm.state, column)) },
+      }, vm.h("button", { type: "button", title: column.title || column.label, "--colour": column.colour || null, onclick: () => vm.go(sorted(vm.state, column)) },
         column.label, vm.h("span.arrow", { "aria-hidden": "true", text: active ? (state.desc ? " ↓" : " ↑") : "" })));
     }));
     return {

@@ -118,8 +118,9 @@
   /** @param {number} row @param {State} state @param {number} column @returns {HTMLElement} */
   vm.tile = (row, state, column) => {
     const { runs, prompts } = vm.data.index, name = vm.data.name(row), model = vm.data.model(row), prompt = vm.data.prompt(row);
-    const source = runs.length > 1 ? `${model} · ${vm.data.run(row).name}` : model;
-    const short = name.startsWith(`${model}/`) ? name.slice(model.length + 1) : name; // the model stands in the next line
+    const run = vm.data.run(row).name, folder = name.split("/", 1)[0];
+    const source = runs.length > 1 && !model.startsWith(`${run}/`) ? `${model} · ${run}` : model;
+    const short = name !== folder && model.split("/").at(-1) === folder ? name.slice(folder.length + 1) : name; // the next line has it
     const link = vm.link({ view: "clip", clip: vm.data.id(row), frame: 0 });
     return vm.h("div.tile", { role: "gridcell", "aria-colindex": column + 1 },
       picture(row),

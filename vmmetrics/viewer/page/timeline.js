@@ -171,7 +171,7 @@
       const light = () => { this.player.highlight = event; };
       const dim = () => { if (this.player.highlight === event) this.player.highlight = null; };
       return vm.h(`button.timeline-bar${event.excuse === null ? "" : ".excused"}`, {
-        type: "button", title: vm.eventText(event), "aria-label": vm.eventText(event), "--first": first, "--length": length,
+        type: "button", title: vm.eventText(event), "--first": first, "--length": length,
         onclick: () => this.onEvent(event), onpointerenter: light, onfocus: light, onpointerleave: dim, onblur: dim,
       }, event.frames.map(([from, to]) => vm.h("i", { "--from": `${100 * (from - first) / length}%`, "--to": `${100 * (to + 1 - first) / length}%` })),
         vm.h("span", { text: [event.target ? `${event.target}: ` : "", event.reason, vm.eventCost(event) && ` · ${vm.eventCost(event)}`].join("") }));

@@ -298,6 +298,8 @@ interface State {
   exact?: boolean;
   /** "1" where the gallery is a table of numbers. */
   table: string;
+  /** Metric on the vertical axis of a scatter; the horizontal one is `metric`. */
+  other: string;
 }
 
 /** Values of a field that filters, facets and sorting use (filter.js); one entry per clip. */
