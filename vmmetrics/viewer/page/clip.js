@@ -54,6 +54,8 @@
       this.timeline = null;
       this.timer = 0;
       this.started = false;
+      /** Frame that the URL has. */
+      this.written = vm.state.frame;
       this.player = vm.player(row, { controls: true, layers: vm.state.layers });
       this.keys = this.help();
       this.copied = vm.h("span.small.muted", { role: "status" });
@@ -70,7 +72,7 @@
       this.player.onFrame(() => this.write());
       this.player.root.addEventListener("playerchange", () => {
         if (this.player.layers.join() !== vm.state.layers.join()) vm.go({ layers: this.player.layers }, { replace: true });
-        this.choose(this.chosen);
+        this.looping?.setAttribute("aria-pressed", String(Boolean(this.player.loop)));
         this.write();
       });
       vm.data.detail(row).then((detail) => this.fill(detail), (error) => this.events.replaceChildren(vm.h("p.note", { text: error.message })));
@@ -87,7 +89,10 @@
       this.fillFacts();
       const { frame, exact } = vm.state, worst = byCost(detail.events).find((event) => event.frames.length && event.excuse === null);
       const opened = exact || frame ? this.player.seek(frame) : worst ? this.go(worst) : this.player.seek(0);
-      opened.then(() => { this.started = true; });
+      opened.then(() => {
+        this.started = true;
+        this.write();
+      });
     }
 
     // What is chosen.
@@ -105,19 +110,11 @@
       this.chosen = event;
       for (const [other, item] of this.items ?? []) item.toggleAttribute("data-chosen", other === event);
       this.timeline?.choose(event);
-      const looping = Boolean(this.player.loop);
-      this.choice.replaceChildren(...(event
-        ? [vm.h(`span.clip-event${event.excuse === null ? ".fault" : ".muted"}`, { text: vm.eventText(event) }), this.loopButton(event, looping)]
-        : [vm.h("span.muted", { text: "Choose an event to go to its first frame." })]),
-        vm.h("span.clip-tools", {}, this.copied,
-          vm.h("button", { type: "button", text: "Copy link to this frame", onclick: () => this.copyLink() }),
-          vm.h("button", { type: "button", text: "Keys", title: "Keys (?)", onclick: () => this.keys.showModal() })));
-    }
-
-    /** @param {ClipEvent} event @param {boolean} looping */
-    loopButton(event, looping) {
-      return event.frames.length ? vm.h("button", { type: "button", "aria-pressed": String(looping),
-        text: "Loop its frames", title: "Loop (l)", onclick: () => this.loop(looping ? null : event) }) : null;
+      this.looping = event?.frames.length ? vm.h("button", { type: "button", "aria-pressed": String(Boolean(this.player.loop)),
+        text: "Loop its frames", title: "Loop (l)", onclick: () => this.loop(this.player.loop ? null : event) }) : null;
+      this.choice.replaceChildren(event
+        ? vm.h(`span.clip-event${event.excuse === null ? ".fault" : ".muted"}`, { text: vm.eventText(event) })
+        : vm.h("span.muted", { text: "Choose an event to go to its first frame." }), this.looping ?? "");
     }
 
     /** @param {ClipEvent | null} event null: no loop any more. */
@@ -128,7 +125,7 @@
       }
       const [first, last] = [event.frames[0][0], event.frames[event.frames.length - 1][1]];
       const length = LEAST_LOOP * (vm.data.fps(this.row) || 24), more = Math.max(0, Math.ceil((length - (last - first + 1)) / 2));
-      this.choose(event);
+      if (event !== this.chosen) this.choose(event);
       this.player.loop = [first - more, last + more];
       this.player.seek(first - more).then(() => this.player.play());
     }
@@ -139,13 +136,18 @@
       if (!this.started || this.player.playing) return;
       this.timer = setTimeout(() => {
         if (this.closed || this.player.playing || vm.state.clip !== this.id) return;
-        if (vm.state.frame !== this.player.frame || !vm.state.exact) vm.go({ frame: this.player.frame, exact: true }, { replace: true });
+        this.writeNow();
       }, WRITE_AFTER);
+    }
+
+    writeNow() {
+      this.written = this.player.frame;
+      if (vm.state.frame !== this.written || !vm.state.exact) vm.go({ frame: this.written, exact: true }, { replace: true });
     }
 
     async copyLink() {
       this.player.pause();
-      vm.go({ frame: this.player.frame, exact: true }, { replace: true });
+      this.writeNow();
       await copy(location.href);
       this.copied.textContent = "Copied";
       setTimeout(() => { this.copied.textContent = ""; }, 2000);
@@ -154,7 +156,10 @@
     /** @param {State} state */
     update(state) {
       if (state.layers.join() !== this.player.layers.join()) this.player.layers = state.layers;
-      if (this.started && state.exact && !this.player.playing && state.frame !== this.player.frame) this.player.seek(state.frame);
+      if (!this.started || !state.exact || state.frame === this.written) return;
+      this.written = state.frame;
+      this.player.pause();
+      this.player.seek(state.frame);
     }
 
     // Parts.
@@ -167,7 +172,10 @@
       };
       return vm.h("div.clip-heading", {},
         vm.h("div.clip-steps.small", {}, step(-1, "← Previous"), step(1, "Next →"),
-          vm.h("span.muted", { text: position < 0 ? "not in the present filter" : `${position + 1} of ${vm.count(list.length, "clip")}` })),
+          vm.h("span.muted", { text: position < 0 ? "not in the present filter" : `${position + 1} of ${vm.count(list.length, "clip")}` }),
+          vm.h("span.clip-tools", {}, this.copied,
+            vm.h("button", { type: "button", text: "Copy link to this frame", onclick: () => this.copyLink() }),
+            vm.h("button", { type: "button", text: "Keys", title: "Keys (?)", onclick: () => this.keys.showModal() }))),
         vm.h("h2", { text: vm.data.name(this.row) }),
         prompt.call(vm.data, this.row) && vm.h("p.clip-prompt", { text: `“${prompt.call(vm.data, this.row)}”` }),
         vm.h("p.small.muted", { text: `${model.call(vm.data, this.row)} · run ${run.call(vm.data, this.row).name}` }));
@@ -244,12 +252,22 @@
         ["SHA-256", detail.sha256 && vm.h("code", { text: `${detail.sha256.slice(0, 12)}…`, title: detail.sha256 })], ["Path", detail.path],
         ...index.tags.map((tag) => /** @type {[string, any]} */ ([tag.name, vm.data.tag(tag.name, row)])),
         ["CAS verdict", detail.probabilities?.map((share, level) => `${LEVELS[level]} ${Math.round(100 * share)} %`).join(", ")],
+        ["CAS saliency", detail.saliency.length && detail.saliency.map(({ frame, reason }) => vm.h("button.small", {
+          type: "button", text: `frame ${frame}`, title: reason, onclick: () => this.showSaliency(frame) }))],
         ...Object.entries(detail.ratings).map(([name, { mean, each }]) => /** @type {[string, any]} */ ([`Rated: ${name}`,
           `${vm.score(mean)}${each.length > 1 ? ` (${each.map((value) => vm.score(value)).join(", ")})` : ""}`])),
         ...detail.notes.map((note) => /** @type {[string, any]} */ (["Note", note])),
       ];
       this.facts.replaceChildren(vm.h("h3", { text: "Facts" }), vm.h("dl.clip-dl", {},
         facts.filter(([, value]) => value).map(([name, value]) => [vm.h("dt", { text: name }), vm.h("dd", {}, value)])));
+    }
+
+    /** @param {number} frame */
+    showSaliency(frame) {
+      const { player } = this;
+      player.pause();
+      player.layers = vm.layers.filter((/** @type {string} */ layer) => layer === "saliency" || player.layers.includes(layer));
+      player.seek(frame);
     }
 
     help() {

@@ -4,8 +4,9 @@
 (() => {
   const INTO_FRAME = 0.02; // s behind a frame's start that a seek aims at: past rounding, within one frame of the file
   const SETTLE = 300; // ms after "seeked" in which a browser that presents the sought frame has said so
+  const MOST_LATE = 3; // callbacks in a row that are left out
+  const REFRESH = 17; // ms between two refreshes of the screen: a video moves on so much before its next frame is due
   const FIRST = 3000; // ms after the first data in which it has presented the first frame
-  const USUAL_FPS = 24;
   const SLOWEST = 0.1, FASTEST = 2;
   const TRANSCODE = "vmmetrics report --media transcode";
 
@@ -14,12 +15,10 @@
     /** @param {number} row @param {{ layers?: string[], controls?: boolean }} options */
     constructor(row, options) {
       this.row = row;
-      this.frames = Math.max(1, vm.data.frames(row));
+      /** @type {FrameTimes} */
+      this.times = vm.frameTimes(vm.data.frames(row), vm.data.fps(row));
       this.frame = 0;
       this.playing = false;
-      /** Seconds of each frame from the first. @type {Float64Array} */
-      this.times = new Float64Array(0);
-      this.setTimes(null);
       /** @type {ClipDetail | null} */
       this.detail = null;
       /** @type {any} The decoded overlay. */
@@ -35,17 +34,20 @@
       this.offset = 0;
       this.ready = false;
       /** Frame that a seek in flight is for, and the one to seek after it; -1 for none. */
-      this.seeking = -1;
-      this.next = -1;
+      this.seeking = this.next = -1;
+      /** When the last seek was asked for, the frame that was presented since then, or -1, and late callbacks in a row. */
+      this.asked = 0;
+      this.heard = -1;
+      this.late = 0;
       /** @type {(() => void)[]} */
       this.waiting = [];
       this.timer = 0;
       this.wrapper = 0;
       this.destroyed = this.failed = false;
       /** True where requestVideoFrameCallback says which frame is shown, once it has, and if that is past the last one. */
-      this.exact = this.presented = this.past = false;
+      this.exact = this.presented = this.past = this.polling = false;
 
-      this.video = vm.h("video", { playsinline: true, preload: "auto", tabindex: -1, "aria-hidden": "true", disablepictureinpicture: true });
+      this.video = vm.h("video", { playsinline: true, preload: "auto", "aria-hidden": "true", disablepictureinpicture: true });
       this.video.muted = true;
       this.canvas = vm.h("canvas", { role: "img" });
       this.stage = vm.h("div.player-stage", {}, this.video, this.canvas);
@@ -58,36 +60,13 @@
       this.load();
     }
 
-    // Times.
-
-    /** @param {number[] | null} timestamps */
-    setTimes(timestamps) {
-      const fps = vm.data.fps(this.row) || USUAL_FPS;
-      this.times = Float64Array.from({ length: this.frames }, (_, frame) => timestamps?.[frame] ?? frame / fps);
-    }
-
-    /** @param {number} frame @returns {number} Seconds that it is shown for. */
-    lengthOf(frame) {
-      const [before, time, after] = [frame - 1, frame, frame + 1].map((index) => this.times[index]);
-      return (after ?? NaN) - time || time - before || 1 / (vm.data.fps(this.row) || USUAL_FPS);
-    }
+    get frames() { return this.times.frames; }
 
     /** @param {number} frame */
-    timeOf(frame) { return this.times[this.clamp(frame)]; }
+    timeOf(frame) { return this.times.of(frame); }
 
     /** @param {number} seconds */
-    frameAt(seconds) {
-      let [low, high] = [0, this.frames - 1];
-      while (low < high) {
-        const middle = (low + high) >> 1;
-        if ((this.times[middle] + this.times[middle + 1]) / 2 < seconds) low = middle + 1;
-        else high = middle;
-      }
-      return low;
-    }
-
-    /** @param {number} frame */
-    clamp(frame) { return Math.min(this.frames - 1, Math.max(0, Math.round(frame) || 0)); }
+    frameAt(seconds) { return this.times.at(seconds); }
 
     // Loading.
 
@@ -97,7 +76,7 @@
       vm.data.detail(row).then((detail) => {
         if (this.destroyed) return;
         this.detail = detail;
-        this.setTimes(detail.timestamps);
+        if (detail.timestamps) this.times = vm.frameTimes(this.frames, vm.data.fps(row), detail.timestamps);
         const size = detail.size ?? detail.pixels;
         if (size && !video.videoWidth) this.shape(...size);
         this.draw();
@@ -114,16 +93,15 @@
       if (poster) video.poster = poster;
       if (!media.url) return this.fail(`This clip cannot be played: ${media.reason}.`);
       video.addEventListener("error", () => {
-        const codec = this.detail?.codec ? ` (${this.detail.codec})` : "";
-        const detail = video.error?.message ? `; the browser says: ${video.error.message}` : "";
-        this.fail(`The video is not there any more, or this browser does not play its format${codec}: ${decodeURI(media.url)}${detail}. ` +
-          `To make a report with videos that play everywhere: ${TRANSCODE}`);
+        const codec = this.detail?.codec ? ` (${this.detail.codec})` : "", message = video.error?.message;
+        const place = media.url.startsWith("data:") ? "in this page" : media.url;
+        this.fail(`The video is not there any more, or this browser does not play its format${codec}: ${place}` +
+          `${message ? `; the browser says: ${message}` : ""}. To make a report with videos that play everywhere: ${TRANSCODE}`);
       });
       video.addEventListener("loadedmetadata", () => {
         this.shape(video.videoWidth, video.videoHeight);
         if (!vm.data.frames(row) && Number.isFinite(video.duration)) {
-          this.frames = Math.max(1, Math.round(video.duration * (vm.data.fps(row) || USUAL_FPS)));
-          this.setTimes(null);
+          this.times = vm.frameTimes(Math.round(video.duration / this.times.length(0)), vm.data.fps(row));
         }
         if (video.duration > 0 && !(video.seekable.length && video.seekable.end(video.seekable.length - 1) > 0))
           this.say("This server does not answer range requests, so the video cannot be sought; open index.html from the disk, or use vmmetrics report --serve.");
@@ -135,8 +113,9 @@
       video.addEventListener("seeked", () => {
         clearTimeout(this.timer);
         if (!this.exact) this.present(this.shownAt(video.currentTime));
+        else if (this.heard === this.seeking) this.arrive(this.heard);
         else this.timer = setTimeout(() => {
-          if (this.seeking >= 0 && !video.seeking) this.arrive(this.shownAt(video.currentTime));
+          if (this.seeking >= 0 && !video.seeking) this.arrive(this.heard >= 0 ? this.heard : this.shownAt(video.currentTime));
         }, SETTLE);
       });
       video.addEventListener("ended", () => { if (this.playing) this.wrap(); });
@@ -147,12 +126,17 @@
 
     /** Hear of every frame that the browser presents. */
     listen() {
-      this.video.requestVideoFrameCallback((/** @type {number} */ _, /** @type {{ mediaTime: number }} */ { mediaTime }) => {
+      this.video.requestVideoFrameCallback((/** @type {number} */ _, /** @type {VideoFrameCallbackMetadata} */ data) => {
         if (this.destroyed) return;
-        if (!this.ready) this.calibrate(mediaTime);
+        if (!this.ready) this.calibrate(data.mediaTime);
+        const seconds = data.mediaTime - this.offset, frame = this.frameAt(seconds), length = this.times.length(frame);
         this.presented = true;
-        this.past = mediaTime - this.offset - this.times[this.frames - 1] > 0.75 * this.lengthOf(this.frames - 1);
-        this.present(this.frameAt(mediaTime - this.offset));
+        this.past = seconds - this.timeOf(this.frames - 1) > 0.75 * this.times.length(this.frames - 1);
+        if (data.presentationTime >= this.asked) this.heard = frame;
+        // So late that the video holds another picture by now: the next callback is about that one.
+        const late = this.playing && performance.now() - data.expectedDisplayTime > Math.max(2, 1000 * length / this._rate - REFRESH);
+        this.late = late ? this.late + 1 : 0;
+        if (!late || this.late > MOST_LATE) this.present(frame);
         this.listen();
       });
     }
@@ -160,7 +144,7 @@
     /** Where requestVideoFrameCallback is missing: the frame whose time has come. @param {number} seconds of the file */
     shownAt(seconds) {
       const frame = this.frameAt(seconds - this.offset);
-      return frame > 0 && this.times[frame] > seconds - this.offset + 0.002 ? frame - 1 : frame;
+      return frame > 0 && this.timeOf(frame) > seconds - this.offset + 0.002 ? frame - 1 : frame;
     }
 
     /** Start seeking and playing. @param {number} seconds in the file of the first frame */
@@ -171,7 +155,7 @@
       this.stage.classList.add("ready");
       if (this.next < 0 && !this.playing) this.present(0);
       this.pump();
-      if (this.playing) this.start();
+      if (this.playing && this.seeking < 0) this.start();
     }
 
     /** @param {number} width @param {number} height */
@@ -199,17 +183,17 @@
       }
       this.video.removeAttribute("poster");
       this.arrive(this.next >= 0 ? this.next : this.seeking >= 0 ? this.seeking : this.frame);
-      if (this.playing) this.start();
     }
 
     // Seeking and playing.
 
     /** @param {number} frame @returns {Promise<void>} */
     seek(frame) {
-      const target = this.clamp(frame);
+      const target = this.times.clamp(frame);
       clearTimeout(this.wrapper);
       if (this.failed) {
-        this.present(target);
+        this.show(target);
+        if (this.playing) this.tick();
         return Promise.resolve();
       }
       if (this.seeking < 0 && this.presented && !this.playing && target === this.frame) return Promise.resolve();
@@ -219,15 +203,20 @@
 
     pump() {
       if (!this.ready || this.failed || this.seeking >= 0 || this.next < 0) return;
-      [this.seeking, this.next] = [this.next, -1];
-      this.video.currentTime = this.offset + this.times[this.seeking] + Math.min(INTO_FRAME, this.lengthOf(this.seeking) / 2);
+      [this.seeking, this.next, this.heard, this.asked] = [this.next, -1, -1, performance.now()];
+      this.video.pause(); // goes on when the frame is there
+      this.video.currentTime = this.offset + this.timeOf(this.seeking) + Math.min(INTO_FRAME, this.times.length(this.seeking) / 2);
     }
 
-    /** A frame is on the screen. @param {number} frame */
+    /** The browser shows a frame. @param {number} frame */
     present(frame) {
-      if (this.seeking >= 0 && (frame === this.seeking || !this.exact)) return this.arrive(frame);
+      if (this.seeking >= 0) {
+        if (!this.exact || (frame === this.seeking && frame === this.heard && !this.video.seeking)) this.arrive(frame);
+        return;
+      }
+      if (this.playing && this._loop && frame > this._loop[1]) return this.wrap(); // the last one stays on the canvas
       this.show(frame);
-      if (this.playing && this.seeking < 0) this.bound(frame);
+      if (this.playing) this.bound(frame);
     }
 
     /** The seek in flight has ended. @param {number} frame that is shown */
@@ -238,7 +227,7 @@
       if (this.next >= 0 && !this.failed) return this.pump();
       this.next = -1;
       for (const resolve of this.waiting.splice(0)) resolve();
-      if (this.playing) this.bound(frame);
+      if (this.playing) this.start();
     }
 
     /** @param {number} frame */
@@ -253,7 +242,7 @@
       const last = this._loop?.[1] ?? this.frames - 1;
       clearTimeout(this.wrapper);
       if (frame > last || this.past) return this.wrap();
-      if (frame === last) this.wrapper = setTimeout(() => this.wrap(), 1000 * this.lengthOf(frame) / this._rate);
+      if (frame === last) this.wrapper = setTimeout(() => this.wrap(), 1000 * this.times.length(frame) / this._rate);
     }
 
     wrap() {
@@ -264,7 +253,6 @@
         return;
       }
       this.seek(this._loop[0]);
-      if (!this.failed && this.video.paused) this.start();
     }
 
     async play() {
@@ -272,13 +260,14 @@
       if (this.playing) return;
       this.playing = true;
       this.changed();
-      if (this.frame < first || this.frame >= last) this.seek(first);
-      if (this.ready || this.failed) await this.start();
+      if (this.frame < first || this.frame >= last) await this.seek(first);
+      else if (this.failed || (this.ready && this.seeking < 0)) await this.start();
     }
 
     async start() {
       if (this.failed) return this.tick();
-      if (!this.exact) this.poll();
+      this.bound(this.frame);
+      if (!this.exact && !this.polling) this.poll();
       try {
         await this.video.play();
       } catch (error) {
@@ -297,12 +286,14 @@
         else if (this._loop) this.show(first);
         else return this.pause();
         this.tick();
-      }, 1000 * this.lengthOf(this.frame) / this._rate);
+      }, 1000 * this.times.length(this.frame) / this._rate);
     }
 
     /** Without requestVideoFrameCallback: the playing time, read at every refresh of the screen. */
     poll() {
+      this.polling = true;
       requestAnimationFrame(() => {
+        this.polling = false;
         if (!this.playing || this.destroyed) return;
         if (this.seeking < 0) {
           const frame = this.shownAt(this.video.currentTime);
@@ -332,7 +323,7 @@
 
     get loop() { return this._loop; }
     set loop(loop) {
-      this._loop = loop && /** @type {[number, number]} */ (loop.map((frame) => this.clamp(frame)));
+      this._loop = loop && /** @type {[number, number]} */ (loop.map((frame) => this.times.clamp(frame)));
       this.changed();
     }
 

@@ -5,6 +5,7 @@
 (() => {
   const GUTTER = 64, END = 16; // px left and right of the axis, as in timeline.css
   const ROW = 22, LEAST_BAR = 6; // px
+  const LEAST_TEXT = 64; // px of a bar that a shortened text is written in
   const MOST_ROWS = 8; // with texts beside the bars; more are drawn without
   const PLOT_HEIGHT = 76;
   const LEAST_DIFFERENCE = 0.05; // half the axis of a difference, at least: rounding is not magnified
@@ -22,11 +23,11 @@
   /** @param {ClipEvent} event @returns {string} "3.1 points", "excused: …", "" where the cost is not known. */
   vm.eventCost = (event) => event.excuse !== null ? `excused: ${event.excuse}` : event.cost === null ? "" : `${vm.fixed(event.cost, 1)} points`;
 
-  /** @param {ClipEvent} event @returns {string} Everything about an event. */
+  /** @param {ClipEvent} event @returns {string} Everything about an event; begins with the text of its bar. */
   vm.eventText = (event) => {
     const limit = event.threshold === null ? "" : `, threshold ${vm.score(event.threshold)}`;
-    const size = event.magnitude === null ? "" : ` (${vm.score(event.magnitude)}${limit})`;
-    return [`${vm.eventName(event)}${size}`, vm.eventFrames(event), vm.eventCost(event)].filter(Boolean).join(" · ");
+    const size = event.magnitude === null ? "" : `${vm.score(event.magnitude)}${limit}`;
+    return [vm.eventName(event), vm.eventCost(event), vm.eventFrames(event), size].filter(Boolean).join(" · ");
   };
 
   /** @param {number} frames @param {number} most @returns {number} 1, 2 or 5 times a power of ten: at most so many steps. */
@@ -77,9 +78,6 @@
       this.quiet = player.onFrame((frame) => this.move(frame));
       this.resized = new ResizeObserver(() => this.fit());
       this.resized.observe(this.root);
-      this.recolour = () => { for (const { plot } of this.plots) plot.redraw(false); };
-      this.scheme = matchMedia("(prefers-color-scheme: dark)");
-      this.scheme.addEventListener("change", this.recolour);
       this.move(player.frame);
     }
 
@@ -207,7 +205,7 @@
         if (texts && text <= (to + 1 - from) * px) side = "in";
         else if (texts && end + text <= this.width) [side, end] = ["right", end + text];
         else if (texts && start - text >= 0) [side, start] = ["left", start - text];
-        else if (texts) side = "in";
+        else if (texts && (to + 1 - from) * px >= LEAST_TEXT) side = "in";
         let row = taken.findIndex((spans) => spans.every(([from, to]) => end + 2 <= from || to + 2 <= start));
         if (row < 0) row = taken.push([]) - 1;
         taken[row].push([start, end]);
@@ -303,7 +301,6 @@
     destroy() {
       this.quiet();
       this.resized.disconnect();
-      this.scheme.removeEventListener("change", this.recolour);
       for (const { plot } of this.plots) plot.destroy();
     }
   }

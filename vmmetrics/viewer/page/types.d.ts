@@ -322,6 +322,18 @@ type Column = NumberColumn | TextColumn;
 /** A place that a media element can be loaded from, or the reason why there is none. */
 type Media = { url: string; reason: null } | { url: null; reason: string };
 
+/** Seconds of the frames of a clip from the first one. */
+interface FrameTimes {
+  readonly frames: number;
+  /** A whole frame of the clip. */
+  clamp(frame: number): number;
+  of(frame: number): number;
+  /** Seconds that a frame is shown for. */
+  length(frame: number): number;
+  /** The frame that is nearest in time. */
+  at(seconds: number): number;
+}
+
 /** A frame-exact player of one clip with its overlay on a canvas. */
 interface Player {
   readonly root: HTMLElement;
