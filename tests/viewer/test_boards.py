@@ -11,10 +11,8 @@ from scipy import stats
 from tests.viewer.stored_runs import clip, five, random_clips, rows_of, write
 from vmmetrics.metrics import METRICS
 from vmmetrics.scoring.leaderboard import make_boards
-from vmmetrics.viewer.boards import rounded
-from vmmetrics.viewer.comparisons import comparisons_of
-from vmmetrics.viewer.model_pairs import MOST_MODELS
-from vmmetrics.viewer.named_runs import distinct_titles, read_runs
+from vmmetrics.viewer.comparisons import MOST_MODELS, comparisons_of, rounded
+from vmmetrics.viewer.sources import distinct_titles, read_runs
 
 
 def comparisons(*sources: str) -> dict[str, list[dict]]:

@@ -6,8 +6,8 @@ import pytest
 
 import vmmetrics
 from tests.viewer.stored_runs import clip, five, random_clips, rows_of, write
-from vmmetrics.viewer.changes import changes_of
-from vmmetrics.viewer.named_runs import read_runs
+from vmmetrics.viewer.comparisons import changes_of
+from vmmetrics.viewer.sources import read_runs
 
 
 def changes(*sources: str) -> list[dict]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.viewer.stored_runs import clip, five
 from vmmetrics.scoring.record import Record
 from vmmetrics.viewer.columns import Columns, metric_info
-from vmmetrics.viewer.rows import Row
+from vmmetrics.viewer.selection import Row
 from vmmetrics.viewer.texts import Texts
 
 METRICS = ("motion_index", "cas", "mss", "ois", "pas", "tcs")

@@ -13,7 +13,7 @@ from tests.viewer.stored_runs import clip
 from vmmetrics.scoring.record import result_to_json
 from vmmetrics.types import Event, MetricResult
 from vmmetrics.viewer.details import detail_of, faults_of, results_of, runs_of
-from vmmetrics.viewer.rows import Row
+from vmmetrics.viewer.selection import Row
 from vmmetrics.viewer.texts import Texts
 
 

@@ -13,7 +13,7 @@ from vmmetrics.alignment.study_report import align
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
 from vmmetrics.viewer.human_ratings import HumanRatings, agreement_of, read_human_ratings
-from vmmetrics.viewer.named_runs import read_runs
+from vmmetrics.viewer.sources import read_runs
 
 
 def table(path: Path, *lines: str) -> Path:

@@ -287,7 +287,7 @@ def test_one_file_holds_everything_and_is_bounded(run: Path, tmp_path: Path, mon
             assert base64.b64decode(data) == (tmp_path / "folder" / place).read_bytes()
         else:
             assert url == place < 0
-    monkeypatch.setattr("vmmetrics.viewer.single.MOST_BYTES", 10_000)
+    monkeypatch.setattr("vmmetrics.viewer.folder.MOST_BYTES", 10_000)
     with pytest.raises(SetupError, match=r"MB, more than .*videos .* MB, posters .*--clips worst:"):
         write_report(run, tmp_path / "large", single_file=True)
     assert not (tmp_path / "large").exists()
@@ -303,7 +303,7 @@ def test_overlays_are_drawn_again_for_the_worst_clips_alone(tmp_path: Path, monk
         drawn.append(record.clip)
         return gzip.compress(b"{}", mtime=0)
 
-    monkeypatch.setattr("vmmetrics.viewer.overlay_files.redraw", redraw)
+    monkeypatch.setattr("vmmetrics.viewer.overlays.redraw", redraw)
     report = write_report(run, tmp_path / "out", overlays=2)
     assert drawn == ["1.mp4", "3.mp4"]
     assert index_of(tmp_path / "out")["clips"]["overlay"] == [1, 1, 0, 0]

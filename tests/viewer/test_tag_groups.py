@@ -9,8 +9,8 @@ import pytest
 from tests.viewer.stored_runs import clip, random_clips, write
 from vmmetrics.scoring.summary import MOST_VALUES
 from vmmetrics.scoring.table import Table
-from vmmetrics.viewer.named_runs import read_runs
-from vmmetrics.viewer.tag_groups import MOST_OF_MODELS, tag_groups
+from vmmetrics.viewer.comparisons import MOST_OF_MODELS, tag_groups
+from vmmetrics.viewer.sources import read_runs
 
 
 def test_means_by_hand(tmp_path: Path) -> None:

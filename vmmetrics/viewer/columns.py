@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from vmmetrics.metrics.registry import METRICS, find, label
 from vmmetrics.scoring.leaderboard import INDEX
 from vmmetrics.scoring.record import Record
-from vmmetrics.viewer.rows import Row
+from vmmetrics.viewer.selection import Row
 from vmmetrics.viewer.texts import legible
 
 T = TypeVar("T", bound=Hashable)

@@ -1,17 +1,242 @@
-"""Statistics of a report: leaderboards, pairs of models, changes between runs, and means by tag."""
+"""Statistics of a report: leaderboards, pairs of models, changes between runs, means by tag (``page/types.d.ts``)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations, pairwise
 from typing import Any
 
-from vmmetrics.scoring.leaderboard import make_board
-from vmmetrics.scoring.prompt_scores import Run, comparable_models, prompt_scores
-from vmmetrics.viewer.boards import board_to_json
-from vmmetrics.viewer.changes import changes_of
-from vmmetrics.viewer.model_pairs import MOST_MODELS, model_pairs
-from vmmetrics.viewer.tag_groups import tag_groups
+import numpy as np
+
+from vmmetrics.errors import SetupError
+from vmmetrics.scoring.diff import MeanDifference, RunDifference, difference_of
+from vmmetrics.scoring.leaderboard import Board, Cell, Row, Step, make_board
+from vmmetrics.scoring.prompt_scores import PromptScores, Run, comparable_models, prompt_scores, scale_of
+from vmmetrics.scoring.summary import Summary
+from vmmetrics.types import FloatArray, IntArray
+from vmmetrics.utils.statistics.bootstrap import percentile_interval
+from vmmetrics.utils.statistics.paired import Mean, holm, resampled_means, sign_flip_ps
+
+DIGITS = 4
+"""Decimals of statistics; their scale is that of the leaderboard."""
+
+
+def rounded(value: float | None) -> float | None:
+    """Return a statistic with :data:`DIGITS` decimals; None for none, and for what is infinite, as JSON has no word."""
+    return None if value is None or not math.isfinite(value) else round(value, DIGITS) + 0.0  # no -0.0
+
+
+def p_value(p: float | None) -> float | None:
+    """Return a p value with four significant digits; None for none."""
+    return None if p is None else float(f"{p:.4g}")
+
+
+def board_to_json(board: Board) -> dict[str, Any]:
+    """Return a leaderboard as JSON."""
+    return {
+        "label": board.label,
+        "comparable": board.comparable,
+        "columns": list(board.columns),
+        "by": board.by,
+        "prompts": board.prompts,
+        "notes": list(board.notes),
+        "rows": [_row(row) for row in board.rows],
+        "steps": [_step(step) for step in board.steps],
+    }
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {
+        "model": row.model,
+        "rank": row.rank,
+        "prompts": row.prompts,
+        "clips": row.clips,
+        "shares": [rounded(share) for share in row.shares],
+        "cells": {column: _cell(cell) for column, cell in row.cells.items()},
+    }
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    ends = {name: rounded(getattr(cell, name)) for name in ("mean", "low", "high")}
+    return {**ends, "prompts": cell.prompts, "without": dict(cell.without)}
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {
+        "above": step.above,
+        "below": step.below,
+        **{name: rounded(getattr(step, name)) for name in ("difference", "low", "high")},
+        **{name: p_value(getattr(step, name)) for name in ("p", "p_holm")},
+        "prompts": step.prompts,
+    }
+
+
+MOST_MODELS = 20
+"""Models of a board up to which every two are compared; of more, each with the next below it."""
+
+
+def model_pairs(
+    scores: PromptScores, order: Sequence[str], board: int, runs: Mapping[str, int]
+) -> list[dict[str, Any]]:
+    """Compare models in pairs: mean difference over common prompts, 95 % interval, and p of a sign-flip test.
+
+    Args:
+        scores: Scores of the board's models.
+        order: The models, best first.
+        board: Position of the board.
+        runs: Position of each model's run.
+
+    Returns:
+        The pairs, the one further up first; p is Holm-corrected over all pairs of a metric.
+    """
+    index = {model.name: number for number, model in enumerate(scores.models)}
+    pairs = list(combinations(order, 2) if len(order) <= MOST_MODELS else pairwise(order))
+    if not pairs:
+        return []
+    above, below = ([index[pair[side]] for pair in pairs] for side in (0, 1))
+    differences = scores.scores[above] - scores.scores[below]
+    samples = resampled_means(differences)
+    columns = [_column(differences[:, :, k], samples[:, :, k]) for k in range(len(scores.keys))]
+    by_metric = dict(zip(scores.keys, columns, strict=True))
+    return [
+        {
+            "a": f"{runs[a]}/{a}",
+            "b": f"{runs[b]}/{b}",
+            "board": board,
+            "metrics": {metric: column[number] for metric, column in by_metric.items()},
+        }
+        for number, (a, b) in enumerate(pairs)
+    ]
+
+
+def _column(differences: FloatArray, samples: FloatArray) -> list[dict[str, Any]]:
+    """Return one metric of every pair, from (M, P) differences and (R, M) means of samples."""
+    common = (~np.isnan(differences)).sum(axis=1).tolist()
+    ps = sign_flip_ps(np.nan_to_num(differences).T)
+    raised = iter(holm([p for p, prompts in zip(ps, common, strict=True) if prompts]))
+    column = []
+    for number, prompts in enumerate(common):
+        low, high = percentile_interval(samples[:, number]) if prompts > 1 else (None, None)
+        mean = float(np.nanmean(differences[number])) if prompts else None
+        column.append(
+            {
+                "difference": rounded(mean),
+                "low": rounded(low),
+                "high": rounded(high),
+                "p": p_value(ps[number]) if prompts else None,
+                "p_holm": p_value(next(raised)) if prompts else None,
+                "prompts": prompts,
+            }
+        )
+    return column
+
+
+def changes_of(runs: Sequence[Run], rows: Sequence[Mapping[str, int]]) -> list[dict[str, Any]]:
+    """Compare every later run with the first, the baseline.
+
+    Args:
+        runs: The runs.
+        rows: For every run, positions in the report's index by :attr:`~vmmetrics.scoring.record.Record.key`; pairs of
+            clips that are not in it are left out.
+
+    Returns:
+        A change per later run; one whose scores are not comparable says why.
+    """
+    return [_change(runs, rows, after) for after in range(1, len(runs))]
+
+
+def _change(runs: Sequence[Run], rows: Sequence[Mapping[str, int]], after: int) -> dict[str, Any]:
+    change: dict[str, Any] = {"before": 0, "after": after, "refused": None, "notes": [], "paired_by": {}}
+    change |= {"rows": [], "pairs": [], "gone": [], "new": []}
+    try:
+        difference = difference_of(runs[0], runs[after])
+    except SetupError as error:
+        return change | {"refused": _as_sentence(error)}
+    return change | {
+        "notes": list(difference.notes),
+        "paired_by": dict(difference.paired_by),
+        "rows": [_mean_difference(row, scale_of(row.metric, runs[after].own)) for row in difference.differences],
+        "pairs": _clip_pairs(difference, rows[0], rows[after]),
+        "gone": list(difference.gone),
+        "new": list(difference.new),
+    }
+
+
+def _as_sentence(error: SetupError) -> str:
+    """Return an error's text in one line, without advice on options of the command line."""
+    first, *lines = (str(line).strip() for line in error.args)
+    if not lines:
+        return first
+    return f"{first.removesuffix(':').partition(';')[0]}: {'; '.join(lines)}"
+
+
+def _mean_difference(row: MeanDifference, scale: float) -> dict[str, Any]:
+    fields = ("before", "after", "difference", "low", "high")
+    scaled = {name: rounded(None if (v := getattr(row, name)) is None else v * scale) for name in fields}
+    counts = {name: getattr(row, name) for name in ("prompts", "clips", "lost", "gained")}
+    ps = {name: p_value(getattr(row, name)) for name in ("p", "p_holm")}
+    return {"metric": row.metric, "model": row.model, **scaled, **ps, **counts, "lower_is_better": row.lower_is_better}
+
+
+def _clip_pairs(
+    difference: RunDifference, before: Mapping[str, int], after: Mapping[str, int]
+) -> list[tuple[int, int]]:
+    keys = ((pair.before.key, pair.after.key) for pair in difference.pairs)
+    return [(before[first], after[second]) for first, second in keys if first in before and second in after]
+
+
+DRAWN_GROUPS = 300
+"""Groups up to which the intervals of small ones are drawn; of more, all are in closed form."""
+MOST_OF_MODELS = 2000
+"""Values of a tag times models of a run up to which there are means of each model."""
+_FEW = 100  # scores of a group from which on its intervals are in closed form
+_ANY = 2
+
+
+def tag_groups(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """Return mean and 95 % interval of every metric by tag, value, run and model, on the metric's own scale.
+
+    A run with several models has a group of all of them beside those of each. Tags with
+    :data:`~vmmetrics.scoring.summary.MOST_VALUES` values in a run identify clips and have no groups there.
+    """
+    groups = [group for number, run in enumerate(runs) for group in _groups(number, run)]
+    many = _FEW if len(groups) <= DRAWN_GROUPS else _ANY
+    return [{**names, "means": _means(summary.mean(rows, many))} for names, summary, rows in groups]
+
+
+def _groups(number: int, run: Run) -> Iterator[tuple[dict[str, Any], Summary, IntArray]]:
+    """Yield tag, value, model, run and size of each group of a run, and where its clips are."""
+    summary = Summary(run.records)
+    names = [run.model_name(record.model) for record in run.records]
+    models, codes = np.unique(np.array(names, object).astype(str), return_inverse=True)
+    for tag in summary.tags:
+        values = summary.by_tag(tag)
+        divided = models if len(values) * len(models) <= MOST_OF_MODELS else ()
+        for value, rows in values.items():
+            of_models = [(str(model), rows[codes[rows] == code]) for code, model in enumerate(divided)]
+            everyone = [(None, rows)] if len(models) > 1 else []
+            for model, of_model in (*everyone, *of_models):
+                if len(of_model):
+                    text = {"tag": tag, "value": value_text(value), "model": model, "run": number}
+                    yield {**text, "clips": len(of_model)}, summary, of_model
+
+
+def value_text(value: str | float) -> str:
+    """Return a value of a tag as text, numbers as JavaScript writes them.
+
+    >>> value_text(3.0), value_text(0.5), value_text("slow")
+    ('3', '0.5', 'slow')
+    """
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _means(means: dict[str, Mean]) -> dict[str, dict[str, Any]]:
+    return {
+        metric: {"mean": rounded(m.mean), "low": rounded(m.low), "high": rounded(m.high), "clips": m.clips}
+        for metric, m in means.items()
+    }
 
 
 def comparisons_of(runs: Sequence[Run], rows: Sequence[Mapping[str, int]]) -> dict[str, list[dict[str, Any]]]:
@@ -20,7 +245,7 @@ def comparisons_of(runs: Sequence[Run], rows: Sequence[Mapping[str, int]]) -> di
     Runs without a clip, or without preset and protocol, are on no board.
 
     Args:
-        runs: The runs, named by :func:`vmmetrics.viewer.named_runs.read_runs`.
+        runs: The runs, named by :func:`vmmetrics.viewer.sources.read_runs`.
         rows: For every run, positions in the index by :attr:`~vmmetrics.scoring.record.Record.key`.
     """
     positions = {id(run): number for number, run in enumerate(runs)}

@@ -12,7 +12,7 @@ from vmmetrics.scoring.record import Record, result_from_json
 from vmmetrics.types import Event, MetricResult, Protocol
 from vmmetrics.utils.schema import plain
 from vmmetrics.viewer.columns import frames_of
-from vmmetrics.viewer.rows import Row
+from vmmetrics.viewer.selection import Row
 
 CLIPS_PER_SHARD = 256
 _POINTS = 100  # in a score of 1

@@ -1,16 +1,18 @@
-"""Folder of a report: where it may be written, and the files in it."""
+"""Files of a report: where they may be written, a folder of them, or one file with everything."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.utils.storage.atomic import making
-from vmmetrics.viewer.page import MARK, call, page, script, style
+from vmmetrics.viewer.page import MARK, call, page, script, single_page, style, values_of
 
 INDEX_PAGE = "index.html"
 _PARTS = ("app", "data", "posters", "overlays", "media")
@@ -77,3 +79,71 @@ def write_page(folder: Path, index: Mapping[str, Any]) -> None:
     (folder / "app" / "report.js").write_text(script(), "utf-8")
     (folder / "app" / "report.css").write_text(style(), "utf-8")
     (folder / INDEX_PAGE).write_text(page(), "utf-8")
+
+
+MOST_BYTES = 50_000_000
+"""Of a page that browsers open and mail programs send."""
+_TYPES = {".mp4": "video/mp4", ".m4v": "video/mp4", ".webm": "video/webm"}
+_INLINED = {"media": "videos", "posters": "posters", "overlays": "overlays", "data": "events and series"}
+
+
+def write_single(folder: Path) -> None:
+    """Turn a report that was written into one page that holds its posters, details, overlays and videos.
+
+    Args:
+        folder: The report, with copied or transcoded videos; what is linked from elsewhere stays linked.
+
+    Raises:
+        SetupError: It would be over :data:`MOST_BYTES`.
+    """
+    sizes = {part: sum(path.stat().st_size for path in _files(folder / part)) for part in _INLINED}
+    total = sum(_inline_bytes(part, size) for part, size in sizes.items())
+    if total > MOST_BYTES:
+        largest = max(sizes, key=lambda part: _inline_bytes(part, sizes[part]))
+        advice = {"media": "list fewer clips or leave out --single-file", "overlays": "list fewer clips"}
+        raise SetupError(
+            f"One file would have {total / 1e6:,.0f} MB, more than {MOST_BYTES / 1e6:.0f}: {_listing(sizes)}; "
+            f"{advice.get(largest, 'list fewer clips')}, such as --clips worst:50"
+        )
+    index = _values(folder / "data" / "index.js")[0]
+    videos = {f"media/{path.name}": _data_url(path) for path in _files(folder / "media")}
+    media = index["clips"]["media"]
+    index["clips"]["media"] = [videos.get(unquote(url), url) if isinstance(url, str) else url for url in media]
+    inline = {
+        "posters": {str(int(path.stem)): _webp_url(path) for path in _files(folder / "posters")},
+        "overlays": {str(int(path.stem)): _values(path)[1] for path in _files(folder / "overlays")},
+        "details": [_values(path)[1] for path in _files(folder / "data") if path.name != "index.js"],
+    }
+    text = single_page(index, inline)
+    for part in ("app", *_INLINED):
+        shutil.rmtree(folder / part)
+        (folder / part).mkdir()
+    (folder / INDEX_PAGE).write_text(text, "utf-8")
+
+
+def _values(path: Path) -> list[Any]:
+    return values_of(path.read_text("utf-8"))
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+def _inline_bytes(part: str, size: int) -> int:
+    return size * 4 // 3 if part in ("media", "posters") else size
+
+
+def _listing(sizes: dict[str, int]) -> str:
+    parts: Iterable[str] = (
+        f"{name} {_inline_bytes(part, sizes[part]) / 1e6:,.1f} MB" for part, name in _INLINED.items()
+    )
+    return ", ".join(parts)
+
+
+def _data_url(path: Path) -> str:
+    kind = _TYPES.get(path.suffix.lower(), "application/octet-stream")
+    return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
+
+
+def _webp_url(path: Path) -> str:
+    return f"data:image/webp;base64,{base64.b64encode(path.read_bytes()).decode()}"

@@ -18,15 +18,12 @@ from vmmetrics.utils.version import __version__
 from vmmetrics.viewer.columns import Columns, metric_info
 from vmmetrics.viewer.comparisons import comparisons_of
 from vmmetrics.viewer.details import CLIPS_PER_SHARD, detail_of, faults_of, results_of
-from vmmetrics.viewer.folder import INDEX_PAGE, earlier_report, making_report, write_page, write_shard
+from vmmetrics.viewer.folder import INDEX_PAGE, earlier_report, making_report, write_page, write_shard, write_single
+from vmmetrics.viewer.human_ratings import RatedClips
 from vmmetrics.viewer.media import MediaFolder
-from vmmetrics.viewer.overlay_files import drawable, redraw_overlays, worst, write_overlays
-from vmmetrics.viewer.overlays import estimate, seconds_per_clip
+from vmmetrics.viewer.overlays import drawable, estimate, redraw_overlays, seconds_per_clip, worst, write_overlays
 from vmmetrics.viewer.posters import write_posters
-from vmmetrics.viewer.rated_clips import RatedClips
-from vmmetrics.viewer.rows import Row, rows_of
-from vmmetrics.viewer.selection import Selection, select
-from vmmetrics.viewer.single import write_single
+from vmmetrics.viewer.selection import Row, Selection, rows_of, select
 from vmmetrics.viewer.sources import RunPath, Source, describe_run, groups_of, read_sources
 from vmmetrics.viewer.texts import Texts, clean_json, legible
 
