@@ -230,7 +230,7 @@ SEEK = """async (time) => {
     const shown = new Promise((done) => video.requestVideoFrameCallback(done));
     video.currentTime = time;
     await seeked;
-    await shown;
+    await Promise.race([shown, new Promise((done) => setTimeout(done, 500))]);
     const canvas = Object.assign(document.createElement("canvas"), { width: 96, height: 64 });
     canvas.getContext("2d").drawImage(video, 0, 0);
     const row = canvas.getContext("2d").getImageData(0, 32, 96, 1).data;
