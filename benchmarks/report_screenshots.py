@@ -26,7 +26,7 @@ VIEWS = {
     "compare": "view=compare&a=0/text2video-zero&b=0/zeroscope&metric=tcs"
     "&clip=samples/text2video-zero/woman-walks-and-sits.gif",
 }
-ONE_SIZE = {"distributions": "view=distributions", "groups": "view=groups", "about": "view=about"}
+ONE_SIZE = {"distributions": "view=distributions", "about": "view=about"}
 SIZES = {1280: 900, 400: 860}
 
 
