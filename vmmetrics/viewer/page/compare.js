@@ -139,7 +139,7 @@
       const differences = shown.map((pair) => vm.pairDifference(metric.key, pair)).filter((difference) => !Number.isNaN(difference));
       if (!differences.length) return null;
       const { height, top, foot, edge } = HISTOGRAM, width = Math.min(HISTOGRAM.width, this.body.clientWidth || HISTOGRAM.width);
-      const most = Math.max(...differences.map(Math.abs)) || 1, size = most / HALF_BINS;
+      const most = differences.reduce((largest, difference) => Math.max(largest, Math.abs(difference)), 0) || 1, size = most / HALF_BINS;
       const bins = new Array(2 * HALF_BINS + 1).fill(0);
       for (const difference of differences) bins[Math.round(difference / size) + HALF_BINS] += 1;
       const tallest = Math.max(...bins), base = height - foot, bar = (width - 2 * edge) / bins.length;
@@ -223,7 +223,7 @@
   vm.views.push({
     key: "compare",
     title: "Compare",
-    available: () => vm.sides().length > 1,
+    available: () => vm.data.index.metrics.length > 0 && vm.sides().length > 1,
     open: (root) => new Compare(root),
   });
 })();

@@ -78,7 +78,8 @@
   vm.domain = (values, limits = null) => {
     const numbers = /** @type {number[]} */ (values.filter((value) => value !== null && value !== undefined && Number.isFinite(value)));
     if (!numbers.length) return limits ?? [0, 1];
-    const low = Math.min(...numbers), high = Math.max(...numbers);
+    let [low, high] = [Infinity, -Infinity]; // spread over arguments, 100,000 clips are too many
+    for (const number of numbers) [low, high] = [Math.min(low, number), Math.max(high, number)];
     const step = 10 ** Math.floor(Math.log10(Math.max(high - low, Math.abs(high) / 100, 1e-6)));
     const ends = [Math.floor(low / step) * step, Math.ceil(high / step) * step];
     if (ends[0] === ends[1]) { ends[0] -= step; ends[1] += step; }

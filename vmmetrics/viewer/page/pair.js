@@ -48,7 +48,7 @@
         this.note();
       });
       this.duet.root.addEventListener("playerchange", () => {
-        if (this.duet.layers.join() !== vm.state.layers.join()) vm.go({ layers: this.duet.layers }, { replace: true });
+        if (!this.closed && this.duet.layers.join() !== vm.state.layers.join()) vm.go({ layers: this.duet.layers }, { replace: true });
       });
       this.onKey = (/** @type {KeyboardEvent} */ event) => this.key(event);
       document.addEventListener("keydown", this.onKey);
