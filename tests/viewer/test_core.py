@@ -57,3 +57,15 @@ def test_runs_of_which_every_clip_failed(open_report: OpenReport, tmp_path: Path
     for view in views:
         page.evaluate("view => vm.go({ view, clip: view === 'clip' ? vm.data.id(0) : '' })", view)
         assert page.locator("[role=alert]").count() == 0
+
+
+def test_means_of_a_small_score_of_ones_own_have_decimals(open_report: OpenReport, tmp_path: Path) -> None:
+    clips = []
+    for model, value in (("alpha", 0.04), ("beta", 0.46)):
+        for n in range(2):
+            scores = {"tiny": value + 0.002 * n, "huge": 1000 * value, "tcs": value}
+            clips.append(MadeClip(f"{model}/{n}.mp4", model, f"{n}", scores, tags={"pattern": "still"}))
+    report = write_report(write_run(tmp_path / "run", clips), tmp_path / "out")
+    page = open_report("view=groups", folder=report.path.parent)
+    means = page.locator("tbody tr:first-child .mean").all_inner_texts()
+    assert sorted(means) == ["0.251", "25.0", "250.0"]  # of both models; TCS in points

@@ -24,6 +24,20 @@
     return kind !== "rating" && range?.[0] === 0 && range[1] === 1 ? SCALE : 1;
   };
 
+  const LARGE = 100; // score of a clip from which on means have fewer decimals
+  /** @type {Map<string, number>} */
+  const digits = new Map();
+
+  /** @param {string} key @returns {number} Decimals of means of a column: 1 of points and large scores, else 3. */
+  vm.digitsOf = (key) => {
+    let decimals = digits.get(key);
+    if (decimals === undefined) {
+      const large = vm.scaleOf(key) === SCALE || vm.data.scores(key).some((/** @type {number} */ score) => Math.abs(score) >= LARGE);
+      digits.set(key, (decimals = large ? 1 : 3));
+    }
+    return decimals;
+  };
+
   /** @param {string} key @returns {string} Unit of means of a column. */
   vm.meanUnit = (key) => (vm.scaleOf(key) === SCALE ? "points, 0 to 100" : scoreUnit(key));
 
