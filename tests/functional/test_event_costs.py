@@ -192,3 +192,18 @@ def test_events_that_cost_more_than_was_lost_have_no_cost():
     older = MetricResult(0.9, events=tuple(Event("mss", (t,), "quality drops") for t in range(5)))
     costs = event_costs("mss", older, T, "vmmetrics")
     assert costs.costs == (None,) * 5 and costs.unexplained == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("protocol", ["vmmetrics", "vmbench"])
+@pytest.mark.parametrize("metric", ["cas", "mss", "ois", "tcs"])
+def test_a_loss_without_events_is_unexplained(metric, protocol):
+    excused = Event(metric, (1,), "vanished", excuse="left the frame")
+    for events, costs in (((), ()), ((excused,), (0.0,))):
+        answer = event_costs(metric, MetricResult(0.75, events=events), T, protocol)
+        assert (answer.costs, answer.lost, answer.unexplained) == (costs, 0.25, 0.25)
+
+
+def test_events_of_parts_without_frames_are_not_divided():
+    bent = MetricResult(0.75, events=(Event("ois", (), "joint bends too fast", "left knee"),))
+    costs = event_costs("ois", bent, T, "vmmetrics")
+    assert costs.costs == (None,) and costs.unexplained == 0.25

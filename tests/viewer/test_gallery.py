@@ -50,6 +50,22 @@ def test_only_clips_near_the_visible_ones_are_in_the_page(form: str, open_report
     assert page.get_attribute("[role=grid]", "aria-rowcount") is not None
 
 
+def test_pictures_that_leave_the_page_free_their_memory(open_report: OpenReport, many: Path) -> None:
+    page = open_report("view=gallery", folder=many)
+    page.evaluate(
+        """() => {
+          const src = "data:image/gif;base64,R0lGODlhAQABAAAAACw=";
+          for (const tile of [...document.querySelectorAll("[data-position]")].slice(0, 2)) {
+            tile.append(vm.h("div.poster", {}, vm.h("img", { src, alt: "" })));
+          }
+          window.pictures = [...document.querySelectorAll(".tiles img")];
+        }"""
+    )
+    assert page.evaluate("pictures.map((image) => image.hasAttribute('src'))") == [True, True]
+    page.evaluate("vm.go({ view: 'about' })")
+    assert page.evaluate("pictures.map((image) => image.hasAttribute('src'))") == [False, False]
+
+
 def test_keyboard_in_the_tiles(open_report: OpenReport, many: Path) -> None:
     page = open_report("view=gallery&f.model=m1", folder=many)
     rows = page.evaluate("[...vm.rows()]")

@@ -70,6 +70,8 @@ def _divide(
 ) -> Sequence[float | None]:
     """Return the cost of each of the unexcused events."""
     count = len(events)
+    if not count:
+        return []
     if metric == "cas":
         return [None if event.frames else lost for event in events]
     if metric == "mss":
@@ -84,4 +86,4 @@ def _divide(
     if protocol == "vmbench":
         return [0.5 / len(PARTS if event.target in PARTS else JOINTS) for event in events]
     frames = sum(len(event.frames) for event in events)
-    return [lost * len(event.frames) / frames for event in events]
+    return [lost * len(event.frames) / frames if frames else None for event in events]

@@ -109,11 +109,11 @@ def read_human_ratings(
                 f"No run {name!r} to have the ratings of {path}; there are {', '.join(r.title for r in runs)}"
             )
         judged = _read(path, [run for run, _ in chosen])
-        places, of_file = _matched(path.name, judged, chosen)
+        matches, of_file = _matched(path.name, judged, chosen)
         notes += of_file
         for dimension, ratings in judged.ratings.items():
             values = np.full((clips, ratings.shape[1]), np.nan)
-            values[list(places)] = ratings[list(places.values())]
+            values[list(matches)] = ratings[list(matches.values())]
             if np.isnan(values).all():
                 notes.append(f"{path.name}: {dimension} has no rating of a clip of the report")
                 continue
@@ -158,7 +158,7 @@ def _matched(title: str, judged: Judgements, chosen: _Chosen) -> tuple[dict[int,
         pairs = _pairs(judged, _by_name(chosen, with_runs=True))
     except SetupError:
         pairs = _pairs(judged, _by_name(chosen, with_runs=False))
-    places: dict[int, int] = {}
+    matches: dict[int, int] = {}
     others = 0
     for clips, rating in pairs:
         content = clips[0][1].sha256
@@ -166,16 +166,16 @@ def _matched(title: str, judged: Judgements, chosen: _Chosen) -> tuple[dict[int,
             if number and (content is None or record.sha256 != content):
                 others += 1
             elif row is not None:
-                places[row] = rating
+                matches[row] = rating
     notes = [f"{title}: {note}" for note in judged.notes]
-    notes.append(f"{title}: ratings of {len(places)} of {sum(len(of_run) for _, of_run in chosen)} clips")
+    notes.append(f"{title}: ratings of {len(matches)} of {sum(len(of_run) for _, of_run in chosen)} clips")
     if unmatched := len(judged.clips) - len(pairs):
         notes.append(f"{title}: {unmatched} rated clips are in no run")
     if others:
         notes.append(
             f"{title}: {others} clips of later runs have the name and not the content of a rated clip: without a rating"
         )
-    return places, notes
+    return matches, notes
 
 
 def _by_name(chosen: _Chosen, *, with_runs: bool) -> dict[str, list[_Place]]:
@@ -308,7 +308,7 @@ class RatedClips:
 
     def columns(self) -> dict[str, list[float | None]]:
         """Return the mean rating of every listed clip by key of the column."""
-        means = [self.ratings.means(place) for place in self.listed]
+        means = [self.ratings.means(position) for position in self.listed]
         return {metric["key"]: [of_clip.get(metric["key"]) for of_clip in means] for metric in self.ratings.metrics()}
 
     def of_clip(self, row: int) -> dict[str, dict[str, Any]]:

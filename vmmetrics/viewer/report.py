@@ -124,7 +124,7 @@ def write_report(
 
 @dataclass(slots=True)
 class _Contents:
-    """What is written of the clips.
+    """Contents of a report that is being written.
 
     Attributes:
         folder: The report.

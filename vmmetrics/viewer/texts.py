@@ -31,12 +31,12 @@ class Texts:
     """Texts of runs as they may be shown to anyone.
 
     Attributes:
-        places: Folders, longest first; they are cut off what lies in them.
+        folders: Folders, longest first; they are cut off what lies in them.
         hosts: Names of machines.
         show_paths: Change nothing but bytes that are no text, and secrets in addresses.
     """
 
-    places: tuple[str, ...]
+    folders: tuple[str, ...]
     hosts: re.Pattern[str] | None
     show_paths: bool = False
 
@@ -50,10 +50,10 @@ class Texts:
                 machine = session.get("machine")
                 folders.add(str(session.get("folder", "")))
                 hosts.add(str(machine.get("host", "")) if isinstance(machine, Mapping) else "")
-        places = sorted((folder for folder in folders if folder.count("/") > 1), key=lambda place: (-len(place), place))
+        longest = sorted((path for path in folders if path.count("/") > 1), key=lambda path: (-len(path), path))
         names = "|".join(sorted(map(re.escape, filter(None, hosts)), key=lambda name: (-len(name), name)))
         pattern = re.compile(rf"(?<![\w.-])(?:{names})(?::[0-9]+)?(?![\w-])") if names else None
-        return cls(tuple(places), pattern, show_paths)
+        return cls(tuple(longest), pattern, show_paths)
 
     def __call__(self, text: str, record: Record | None = None, name: str = "") -> str:
         """Return a text without paths and hosts.
@@ -67,8 +67,8 @@ class Texts:
             return legible(masked(text))
         if record is not None and record.path and record.path in text:
             text = text.replace(record.path, name)
-        for place in self.places if "/" in text else ():
-            text = text.replace(f"{place}/", "")
+        for folder in self.folders if "/" in text else ():
+            text = text.replace(f"{folder}/", "")
         if "/" in text:
             text = _PATH.sub(_last, masked(text))
         if self.hosts is not None:

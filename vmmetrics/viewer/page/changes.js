@@ -53,11 +53,11 @@
   function means(name, rows) {
     const models = rows.some((row) => row.model !== null);
     const cells = (/** @type {RunChange["rows"][number]} */ row) => {
-      const p = row.p_holm ?? row.p, significant = p !== null && p < LEVEL, result = resultOf(row);
+      const p = row.p_holm ?? row.p, significant = p !== null && p < LEVEL, result = resultOf(row), digits = vm.digitsOf(row.metric);
       return vm.h("tr", {},
         vm.h("th.first", { scope: "row" }, vm.h("span.swatch", { "--colour": vm.colour(row.metric), "aria-hidden": "true" }), label(row.metric), models ? vm.h("div.small.muted", {}, row.model ?? "all clips") : null),
-        vm.h("td.n", {}, vm.fixed(row.before, 1)), vm.h("td.n", {}, vm.fixed(row.after, 1)),
-        vm.h("td.n", {}, vm.h(significant ? "b" : "span", {}, vm.signed(row.difference)), row.low === null ? null : vm.h("span.small.muted", {}, ` [${vm.signed(row.low)}, ${vm.signed(row.high)}]`)),
+        vm.h("td.n", {}, vm.fixed(row.before, digits)), vm.h("td.n", {}, vm.fixed(row.after, digits)),
+        vm.h("td.n", {}, vm.h(significant ? "b" : "span", {}, vm.signed(row.difference, digits)), row.low === null ? null : vm.h("span.small.muted", {}, ` [${vm.signed(row.low, digits)}, ${vm.signed(row.high, digits)}]`)),
         vm.h("td", {}, significant ? vm.h("b", {}, result) : `${result}${p === null ? "" : ", not significant"}`),
         vm.h("td.n", {}, vm.pValue(p)), vm.h("td.n", {}, String(row.clips)), vm.h("td.n", {}, String(row.prompts)), vm.h("td.n", {}, String(row.lost)), vm.h("td.n", {}, String(row.gained)));
     };
@@ -93,7 +93,7 @@
       vm.h("div", {},
         vm.h("a", { href }, vm.data.name(after)), vm.data.name(before) === vm.data.name(after) ? null : vm.h("span.small.muted", {}, ` was ${vm.data.name(before)}`),
         vm.data.prompt(after) ? vm.h("div.small.muted", {}, vm.data.prompt(after)) : null,
-        vm.h("div", {}, `${label(metric)} ${vm.score(scores[before])} → ${vm.score(scores[after])}`, Number.isNaN(difference) ? null : vm.h("b", {}, `, ${vm.signed(difference)}${unit}`)),
+        vm.h("div", {}, `${label(metric)} ${vm.score(scores[before])} → ${vm.score(scores[after])}`, Number.isNaN(difference) ? null : vm.h("b", {}, `, ${vm.signed(difference, vm.digitsOf(metric))}${unit}`)),
         pair.events.length ? vm.h("div.small", {}, "New events: ", pair.events.map((event, place) => [place ? "; " : "", vm.h("span", {}, vm.h("span.swatch", { "--colour": vm.colour(event.metric), "aria-hidden": "true" }), `${label(event.metric)} ${event.reason}`)])) : null,
         pair.lost.length ? vm.h("div.small", {}, `Scores lost: ${pair.lost.map((key) => why(key, after)).join("; ")}`) : null,
         pair.gained.length ? vm.h("div.small", {}, `Scores gained: ${pair.gained.map((key) => `${label(key)} (was: ${vm.data.missing(key, before).reason})`).join("; ")}`) : null));

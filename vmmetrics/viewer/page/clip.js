@@ -71,6 +71,7 @@
       this.choose(null);
       this.player.onFrame(() => this.write());
       this.player.root.addEventListener("playerchange", () => {
+        if (this.closed) return;
         if (this.player.layers.join() !== vm.state.layers.join()) vm.go({ layers: this.player.layers }, { replace: true });
         this.looping?.setAttribute("aria-pressed", String(Boolean(this.player.loop)));
         this.write();

@@ -124,8 +124,9 @@
       }
       const best = metric.lower_is_better ? "lower is better" : "higher is better";
       const unit = metric.kind !== "rating" && metric.range?.[0] === 0 && metric.range[1] === 1 ? " points" : "";
+      const digits = Math.max(2, vm.digitsOf(metric.key));
       const facts = test
-        ? [vm.h("b", { text: `${vm.signed(test.difference, 2)}` }), test.low === null ? "" : ` [${vm.signed(test.low, 2)}, ${vm.signed(test.high, 2)}]`,
+        ? [vm.h("b", { text: vm.signed(test.difference, digits) }), test.low === null ? "" : ` [${vm.signed(test.low, digits)}, ${vm.signed(test.high, digits)}]`,
           `${unit}, paired test p = ${vm.pValue(test.p)}${test.p_holm === null ? "" : ` (${vm.pValue(test.p_holm)} after Holm's correction)`}, ${vm.count(test.prompts, "prompt")}`]
         : mean === null ? ["no pair has both scores"]
         : [vm.h("b", { text: vm.signed(mean, 3) }), `, mean over ${vm.count(prompts, "prompt")}, no test`];
@@ -139,7 +140,7 @@
       const differences = shown.map((pair) => vm.pairDifference(metric.key, pair)).filter((difference) => !Number.isNaN(difference));
       if (!differences.length) return null;
       const { height, top, foot, edge } = HISTOGRAM, width = Math.min(HISTOGRAM.width, this.body.clientWidth || HISTOGRAM.width);
-      const most = Math.max(...differences.map(Math.abs)) || 1, size = most / HALF_BINS;
+      const most = differences.reduce((largest, difference) => Math.max(largest, Math.abs(difference)), 0) || 1, size = most / HALF_BINS;
       const bins = new Array(2 * HALF_BINS + 1).fill(0);
       for (const difference of differences) bins[Math.round(difference / size) + HALF_BINS] += 1;
       const tallest = Math.max(...bins), base = height - foot, bar = (width - 2 * edge) / bins.length;
@@ -223,7 +224,7 @@
   vm.views.push({
     key: "compare",
     title: "Compare",
-    available: () => vm.sides().length > 1,
+    available: () => vm.data.index.metrics.length > 0 && vm.sides().length > 1,
     open: (root) => new Compare(root),
   });
 })();

@@ -66,7 +66,7 @@ window.vm = /** @type {any} */ ({ views: [] });
 
   /** @param {number | null | undefined} value @param {number} [digits] @returns {string} A dash where there is none. */
   vm.fixed = (value, digits = 3) =>
-    value === null || value === undefined || Number.isNaN(value) ? "–" : value.toFixed(digits).replace("-", "−");
+    value === null || value === undefined || Number.isNaN(value) ? "–" : value.toFixed(digits).replace(/^-(?=[0.]*$)/, "").replace("-", "−");
 
   /** @param {number | null | undefined} value @returns {string} A score as tables show it. */
   vm.score = (value) =>
@@ -76,7 +76,7 @@ window.vm = /** @type {any} */ ({ views: [] });
 
   /** @param {number | null | undefined} value @returns {string} With a sign. */
   vm.signed = (value, digits = 1) =>
-    value === null || value === undefined || Number.isNaN(value) ? "–" : (value > 0 ? "+" : "") + vm.fixed(value, digits);
+    value === null || value === undefined || Number.isNaN(value) ? "–" : (Number(value.toFixed(digits)) > 0 ? "+" : "") + vm.fixed(value, digits);
 
   /** @param {number | null} p @returns {string} */
   vm.pValue = (p) => (p === null ? "–" : p < 0.001 ? "< 0.001" : vm.fixed(p, 3));

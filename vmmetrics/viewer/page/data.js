@@ -46,6 +46,7 @@
       const end = () => { waiting.delete(key); script.remove(); };
       waiting.set(key, (value) => { end(); resolve(value); });
       script.onerror = () => { end(); reject(new Error(`${url} is missing: was the folder moved without it?`)); };
+      script.onload = () => { end(); reject(new Error(`${url} is damaged: write the report again`)); }; // unless it has called
       document.head.append(script);
     });
   }

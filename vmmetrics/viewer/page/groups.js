@@ -29,7 +29,7 @@
     if (!cell) return vm.h("td.n.muted", { title: "no clip has this score" }, "–");
     const tint = Math.round((STRONGEST * (cell.mean - domain[0])) / (domain[1] - domain[0] || 1));
     const sparse = cell.clips < group.clips || cell.clips < FEW;
-    const info = vm.columnInfo(metric), text = (/** @type {number | null} */ value) => vm.fixed(value === null ? null : value * vm.scaleOf(metric), 1);
+    const info = vm.columnInfo(metric), text = (/** @type {number | null} */ value) => vm.fixed(value === null ? null : value * vm.scaleOf(metric), vm.digitsOf(metric));
     return vm.h("td.n.heat", { "--colour": vm.colour(metric), "--tint": `${tint}%` },
       vm.h("a.plain", { href: vm.link({ ...clipsOf(group), sort: metric, desc: info.lower_is_better }), title: `Clips of ${group.value}, worst ${info.label} first` },
         vm.h("span.mean", {}, text(cell.mean)), cell.low === null ? null : vm.h("div.small", {}, `[${text(cell.low)}, ${text(cell.high)}]`)),

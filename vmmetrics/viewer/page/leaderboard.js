@@ -43,15 +43,15 @@
 
   /** @param {Board} board @param {BoardRow} row @param {string} metric @param {[number, number]} domain @param {number} [width] */
   function cellParts(board, row, metric, domain, width) {
-    const cell = row.cells[metric], key = `${board.label} ${row.model}`;
+    const cell = row.cells[metric], key = `${board.label} ${row.model}`, digits = vm.digitsOf(metric);
     const reasons = withoutScore(metric, cell?.without ?? {}, key);
     if (!cell || cell.mean === null)
       return [vm.h("span", { title: "no mean" }, "–"), reasons ?? vm.h("div.small.muted", {}, cell ? "no score" : "not in this run")];
     return [
       cellLink(row, metric, [
         vm.intervalPlot(cell, domain, metric, width),
-        vm.h("span.mean", {}, vm.fixed(cell.mean, 1)),
-        cell.low === null ? null : vm.h("span.span-ends", {}, ` [${vm.fixed(cell.low, 1)}, ${vm.fixed(cell.high, 1)}]`),
+        vm.h("span.mean", {}, vm.fixed(cell.mean, digits)),
+        cell.low === null ? null : vm.h("span.span-ends", {}, ` [${vm.fixed(cell.low, digits)}, ${vm.fixed(cell.high, digits)}]`),
       ]),
       cell.prompts < row.prompts ? vm.h("div.small.muted", {}, `${cell.prompts} of ${vm.count(row.prompts, "prompt")}`) : null,
       reasons,
@@ -144,11 +144,12 @@
     if (!board.steps.length) return null;
     const unit = vm.scaleOf(board.by) === 100 ? " points" : "";
     const lower = vm.columnInfo(board.by).lower_is_better;
-    const advantage = (/** @type {any} */ { difference, low, high }) => lower ? [-difference, minus(high), minus(low)] : [difference, low, high];
+    /** @type {(step: any) => [number, number | null, number | null]} */
+    const advantage = ({ difference, low, high }) => lower ? [-difference, minus(high), minus(low)] : [difference, low, high];
     const sentences = board.steps.map((step) => {
       if (step.difference === null) return vm.h("li", {}, `${step.above} and ${step.below} share no prompt with a score.`);
       const p = step.p_holm ?? step.p, significant = p !== null && p < LEVEL;
-      const amount = `${vm.withInterval(...advantage(step))}${unit}`;
+      const amount = `${vm.withInterval(...advantage(step), vm.digitsOf(board.by))}${unit}`;
       const test = p === null ? "not tested" : `p\u00a0${p < 0.001 ? "" : "=\u00a0"}${vm.pValue(p)} (${step.p_holm === null ? "uncorrected" : "Holm"})`;
       return vm.h("li", {}, vm.h("b", {}, step.above), " is above ", vm.h("b", {}, step.below), ` by ${amount}, ${significant ? "" : "not significant, "}${test}, ${vm.count(step.prompts, "prompt")}`);
     });
@@ -172,7 +173,7 @@
     const choice = vm.h("div.controls", {}, vm.metricSelect(metrics, metric, "Score"));
     const basis = `${vm.meanUnit(metric)}, over the prompts that both have; p of a sign-flip test, Holm-corrected over the pairs of this score.`;
     if (board.rows.length > MOST_MODELS) return [vm.h("h3", {}, "Neighbours"), choice, vm.h("p.prose.muted", {}, `Mean of the first model less that of the second, ${basis}`), pairList(board, pairs, metric)];
-    const names = board.rows.map((row) => row.model), info = vm.columnInfo(metric);
+    const names = board.rows.map((row) => row.model), info = vm.columnInfo(metric), digits = vm.digitsOf(metric);
     const most = Math.max(...[...differences.values()].map((pair) => Math.abs(pair.difference ?? 0)), 1e-9);
     const cell = (/** @type {string} */ row, /** @type {string} */ column) => {
       const pair = differences.get(JSON.stringify([row, column]));
@@ -180,8 +181,8 @@
       const p = pair.p_holm ?? pair.p, significant = p !== null && p < LEVEL;
       const better = pair.difference > 0 !== info.lower_is_better;
       const tint = significant && better ? Math.round(10 + (22 * Math.abs(pair.difference)) / most) : 0;
-      return vm.h(tint ? "td.n.tinted" : "td.n", { "--colour": vm.columnColour(metric), "--tint": `${tint}%`, title: `${row} less ${column}: ${vm.signed(pair.difference)} [${vm.signed(pair.low)}, ${vm.signed(pair.high)}], ${vm.count(pair.prompts, "prompt")}` },
-        vm.h(significant ? "b" : "span", {}, vm.signed(pair.difference)), vm.h("div.small", {}, `p ${vm.pValue(p)}`));
+      return vm.h(tint ? "td.n.tinted" : "td.n", { "--colour": vm.columnColour(metric), "--tint": `${tint}%`, title: `${row} less ${column}: ${vm.signed(pair.difference, digits)} [${vm.signed(pair.low, digits)}, ${vm.signed(pair.high, digits)}], ${vm.count(pair.prompts, "prompt")}` },
+        vm.h(significant ? "b" : "span", {}, vm.signed(pair.difference, digits)), vm.h("div.small", {}, `p ${vm.pValue(p)}`));
     };
     return [
       vm.h("h3", {}, "Every two models"),
@@ -195,10 +196,11 @@
 
   /** @param {Board} board @param {ModelPair[]} pairs @param {string} metric */
   function pairList(board, pairs, metric) {
+    const digits = vm.digitsOf(metric);
     const rows = pairs.map((pair) => {
       const { difference, low, high, p, p_holm: holm, prompts } = pair.metrics[metric];
       return vm.h("tr", {}, vm.h("th.first", { scope: "row" }, modelOf(pair.a)), vm.h("td.model-name", {}, modelOf(pair.b)),
-        vm.h("td.n", {}, vm.signed(difference), low === null ? null : ` [${vm.signed(low)}, ${vm.signed(high)}]`), vm.h("td.n", {}, vm.pValue(holm ?? p)), vm.h("td.n", {}, String(prompts)));
+        vm.h("td.n", {}, vm.signed(difference, digits), low === null ? null : ` [${vm.signed(low, digits)}, ${vm.signed(high, digits)}]`), vm.h("td.n", {}, vm.pValue(holm ?? p)), vm.h("td.n", {}, String(prompts)));
     });
     return vm.wide(`Neighbours, ${board.label}`, vm.h("table.numbers.model-pairs", {},
       vm.h("thead", {}, vm.h("tr", {}, vm.h("th.first", { scope: "col" }, "First"), vm.h("th", { scope: "col" }, "Second"), ["Difference", "p (Holm)", "Prompts"].map((head) => vm.h("th.n", { scope: "col" }, head)))),
@@ -223,7 +225,7 @@
         vm.h("thead", {}, vm.h("tr", {}, vm.h("th.first", { scope: "col" }, "Model"), vm.h("th.n", { scope: "col" }, "Clips"), metrics.map((metric) => vm.h("th.n", { scope: "col" }, vm.columnInfo(metric).label)))),
         vm.h("tbody", {}, board.rows.map((row) => {
           const own = rowsOf(row.model).filter((clip) => visible.has(clip));
-          return vm.h("tr", {}, vm.h("th.first", { scope: "row" }, row.model), vm.h("td.n", {}, String(own.length)), metrics.map((metric) => vm.h("td.n", {}, vm.fixed(vm.meanOf(metric, own).mean, 1))));
+          return vm.h("tr", {}, vm.h("th.first", { scope: "row" }, row.model), vm.h("td.n", {}, String(own.length)), metrics.map((metric) => vm.h("td.n", {}, vm.fixed(vm.meanOf(metric, own).mean, vm.digitsOf(metric)))));
         })))),
     ];
   }

@@ -24,6 +24,20 @@
     return kind !== "rating" && range?.[0] === 0 && range[1] === 1 ? SCALE : 1;
   };
 
+  const LARGE = 100; // score of a clip from which on means have fewer decimals
+  /** @type {Map<string, number>} */
+  const digits = new Map();
+
+  /** @param {string} key @returns {number} Decimals of means of a column: 1 of points and large scores, else 3. */
+  vm.digitsOf = (key) => {
+    let decimals = digits.get(key);
+    if (decimals === undefined) {
+      const large = vm.scaleOf(key) === SCALE || vm.data.scores(key).some((/** @type {number} */ score) => Math.abs(score) >= LARGE);
+      digits.set(key, (decimals = large ? 1 : 3));
+    }
+    return decimals;
+  };
+
   /** @param {string} key @returns {string} Unit of means of a column. */
   vm.meanUnit = (key) => (vm.scaleOf(key) === SCALE ? "points, 0 to 100" : scoreUnit(key));
 
@@ -78,7 +92,8 @@
   vm.domain = (values, limits = null) => {
     const numbers = /** @type {number[]} */ (values.filter((value) => value !== null && value !== undefined && Number.isFinite(value)));
     if (!numbers.length) return limits ?? [0, 1];
-    const low = Math.min(...numbers), high = Math.max(...numbers);
+    let [low, high] = [Infinity, -Infinity]; // spread over arguments, 100,000 clips are too many
+    for (const number of numbers) [low, high] = [Math.min(low, number), Math.max(high, number)];
     const step = 10 ** Math.floor(Math.log10(Math.max(high - low, Math.abs(high) / 100, 1e-6)));
     const ends = [Math.floor(low / step) * step, Math.ceil(high / step) * step];
     if (ends[0] === ends[1]) { ends[0] -= step; ends[1] += step; }

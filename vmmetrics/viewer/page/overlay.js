@@ -15,6 +15,7 @@
     [[[6, 8], [8, 10], [12, 14], [14, 16]], "255,176,64"],
   ];
   const MOST_LABELS = 5; // in one frame: more hide the picture
+  const MOST_LETTERS = 300; // of a label, which are shortened one by one until they fit
 
   // Decoding.
 
@@ -277,7 +278,7 @@
       context.font = `600 ${size * unit}px system-ui, "DejaVu Sans", sans-serif`;
       context.textBaseline = "middle";
       const room = width - 8 * unit;
-      let shown = text.replace(/\s+/g, " ");
+      let shown = text.slice(0, MOST_LETTERS).replace(/\s+/g, " ");
       while (shown.length > 1 && context.measureText(shown).width > room) shown = `${shown.slice(0, -2)}…`;
       const wide = context.measureText(shown).width + 8 * unit, left = Math.max(0, Math.min(x, width - wide));
       let top = Math.max(0, Math.min(y - high, height - high));

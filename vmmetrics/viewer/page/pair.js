@@ -48,12 +48,12 @@
         this.note();
       });
       this.duet.root.addEventListener("playerchange", () => {
-        if (this.duet.layers.join() !== vm.state.layers.join()) vm.go({ layers: this.duet.layers }, { replace: true });
+        if (!this.closed && this.duet.layers.join() !== vm.state.layers.join()) vm.go({ layers: this.duet.layers }, { replace: true });
       });
       this.onKey = (/** @type {KeyboardEvent} */ event) => this.key(event);
       document.addEventListener("keydown", this.onKey);
       this.update(vm.state);
-      this.loadEvents();
+      this.loadEvents().catch(() => {}); // the players say what is missing
       this.duet.seekA(vm.state.frame);
     }
 
@@ -168,7 +168,7 @@
       this.box.classList.toggle("wiping", wiping);
       for (const [k, button] of this.modes.entries()) button.setAttribute("aria-pressed", String(wiping === (k === 1)));
       if (wiping) this.line.set(Number(state.wipe) || 0);
-      this.fitShapes(wiping);
+      this.fitShapes(wiping).catch(() => {});
       if (state.layers.join() !== this.duet.layers.join()) this.duet.layers = state.layers;
       if (!this.duet.playing && state.frame !== this.players[0].frame && state.frame < this.players[0].frames) this.duet.seekA(state.frame);
     }

@@ -62,9 +62,10 @@
   /** @param {HTMLElement} tile @param {number} row Plays or stops it. */
   vm.toggleTile = (tile, row) => toggle(/** @type {HTMLElement} */ (tile.querySelector(".poster")), row);
 
-  /** @param {Element} row Of the grid, that leaves the page: its videos end. */
+  /** @param {Element} row Of the grid, that leaves the page: its videos end, and its pictures free their memory. */
   vm.stopTiles = (row) => {
     for (const poster of row.querySelectorAll(".poster")) stop(/** @type {HTMLElement} */ (poster));
+    for (const image of row.querySelectorAll("img")) image.removeAttribute("src");
   };
 
   /** @param {number} row @returns {HTMLElement} */

@@ -1,7 +1,9 @@
-// A grid of which only the visible rows, and a screen above and below, are in the page; and the keyboard in it.
+// A grid of which only the visible rows, and half a screen above and below, are in the page; and the keyboard in it.
 "use strict";
 
 (() => {
+  const REST = 100; // ms after a jump until rows out of sight are made
+
   /**
    * @typedef {object} GridOptions
    * @property {HTMLElement} root The element with role="grid".
@@ -27,6 +29,7 @@
       this.rows = new Map();
       this.soon = vm.perFrame(() => { if (options.root.isConnected) this.render(); });
       this.later = vm.perFrame(() => { if (options.root.isConnected) this.render(true); });
+      this.timer = 0;
       const { root, body, scroller } = options;
       (scroller ?? window).addEventListener("scroll", this.soon, { passive: true });
       root.addEventListener("keydown", (event) => this.key(event));
@@ -57,9 +60,9 @@
     }
 
     /**
-     * Put the rows into the page that are to be there, and take out the others: those in sight at once, a screen more in the
-     * next animation frame.
-     * @param {boolean} [ahead] Also the screens above and below.
+     * Put the rows into the page that are to be there, and take out the others: those in sight at once, half a screen more in
+     * the next animation frame, or after a jump when it is over.
+     * @param {boolean} [ahead] Also half a screen above and below.
      */
     render(ahead = false) {
       const { body, headers, make, drop } = this.options;
@@ -70,10 +73,15 @@
         const end = Math.min(Math.ceil(this.count / this.columns), Math.ceil((bottom + margin) / this.height));
         return new Set(Array.from({ length: Math.max(0, end - first) }, (_, index) => first + index));
       };
-      const near = within(screen), wanted = ahead ? near : within(0);
+      const near = within(screen / 2), wanted = ahead ? near : within(0);
+      const jumped = ![...wanted].some((index) => this.rows.has(index));
       if (this.count) wanted.add(Math.floor(this.active / this.columns)); // holds the focus, or takes it
       for (const index of near) if (this.rows.has(index)) wanted.add(index);
-      if (!ahead) this.later();
+      if (!ahead) {
+        clearTimeout(this.timer);
+        if (jumped) this.timer = setTimeout(this.later, REST);
+        else this.later();
+      }
       for (const [index, { row }] of this.rows) {
         if (wanted.has(index)) continue;
         drop(row);
@@ -169,6 +177,7 @@
     }
 
     close() {
+      clearTimeout(this.timer);
       for (const { row } of this.rows.values()) this.options.drop(row);
       (this.options.scroller ?? window).removeEventListener("scroll", this.soon);
     }
