@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import median
 
-from vmmetrics.errors import VMMetricsError
+from vmmetrics.errors import VMMetricsError, os_reason
 from vmmetrics.scoring.pictures import overlays
 from vmmetrics.scoring.recall import recall
 from vmmetrics.scoring.record import Record
@@ -69,7 +69,11 @@ def write_overlays(run: Path, rows: Sequence[Row], folder: Path, warnings: list[
     written: set[int] = set()
     for row in rows:
         file = stored.get(row.record.sha256 or "")
-        data = b"" if file is None else file.read_bytes()
+        try:
+            data = b"" if file is None else file.read_bytes()
+        except OSError as error:
+            warnings.append(f"the overlay of {row.name} cannot be read: {os_reason(error)}; left out")
+            continue
         if data.startswith(b"\x1f\x8b") and len(data) <= _MOST_BYTES:
             write_overlay(folder, row.number, data)
             written.add(row.number)
