@@ -212,6 +212,25 @@ def test_an_event_is_gone_to_looped_and_lit(open_report: OpenReport) -> None:
     assert {2, 3} <= set(frames)
 
 
+def test_who_sorts_by_a_score_sees_its_events(open_report: OpenReport) -> None:
+    page = open_report(without_layers(f"{CLIP_HASH}&sort=ois"))
+    settled(page)
+    at(page, frame=2)
+    items = page.locator(".clip-list .clip-item")
+    assert [text.split("\n")[0] for text in items.all_inner_texts()] == ["OIS"]
+    page.get_by_role("button", name="All", exact=True).click()
+    assert items.count() == 4
+    page.keyboard.press(" ")  # after a click the space bar plays
+    page.wait_for_function("() => !document.querySelector('video').paused")
+
+
+def test_a_link_to_a_frame_names_its_event(open_report: OpenReport) -> None:
+    page = open_report(without_layers(f"{CLIP_HASH}&frame=4"))
+    settled(page)
+    assert "vanished without cause" in page.locator(".clip-choice").inner_text()
+    assert page.locator(".clip-list [data-chosen]").count() == 1
+
+
 def test_the_cursor_is_the_frame(open_report: OpenReport) -> None:
     page = open_report(without_layers(f"{CLIP_HASH}&frame=5"))
     settled(page)

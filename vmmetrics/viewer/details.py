@@ -92,7 +92,7 @@ def costs_of(metric: str, result: MetricResult, record: Record) -> EventCosts:
 
 
 def _points(cost: float) -> float:
-    return round(_POINTS * cost, 2)
+    return round(_POINTS * cost, 3)
 
 
 def _event(event: Event, cost: float | None, row: Row, frames: int | None) -> dict[str, Any]:

@@ -48,6 +48,8 @@
       this.closed = false;
       /** @type {ClipEvent | null} */
       this.chosen = null;
+      /** Metric whose events are listed; "" for all. */
+      this.only = "";
       /** @type {ClipDetail | null} */
       this.detail = null;
       /** @type {any} */
@@ -67,6 +69,12 @@
       root.replaceChildren(vm.h("article.clip", {}, this.heading(),
         vm.h("div.clip-main", {}, this.player.root, this.choice, this.lanes),
         vm.h("div.clip-facts", {}, this.scores, this.events, this.others(), this.facts)), this.keys);
+      // After a click the space bar plays again; who works by keyboard stays on the button.
+      const article = /** @type {HTMLElement} */ (root.firstElementChild);
+      article.addEventListener("click", ({ detail }) => {
+        const focused = /** @type {HTMLElement | null} */ (document.activeElement);
+        if (detail > 0 && focused?.matches("button") && article.contains(focused)) focused.blur();
+      });
       this.fillScores();
       this.choose(null);
       this.player.onFrame(() => this.write());
@@ -85,11 +93,15 @@
       this.detail = detail;
       this.timeline = vm.timeline(this.player, detail, (/** @type {ClipEvent} */ event) => this.go(event));
       this.lanes.replaceChildren(this.timeline.root);
+      const { frame, exact, sort } = vm.state, linked = exact || frame > 0;
+      const faults = byCost(detail.events).filter((event) => event.frames.length && event.excuse === null && (!linked || vm.eventAt(event, frame)));
+      const worst = faults.find((event) => event.metric === sort) ?? faults[0]; // who sorts by a score asks about that one
+      if (detail.events.some((event) => event.metric === sort)) this.only = sort;
       this.fillScores();
       this.fillEvents();
       this.fillFacts();
-      const { frame, exact } = vm.state, worst = byCost(detail.events).find((event) => event.frames.length && event.excuse === null);
-      const opened = exact || frame ? this.player.seek(frame) : worst ? this.go(worst) : this.player.seek(0);
+      if (linked && worst) this.choose(worst);
+      const opened = linked ? this.player.seek(frame) : worst ? this.go(worst) : this.player.seek(0);
       opened.then(() => {
         this.started = true;
         this.write();
@@ -108,7 +120,8 @@
 
     /** @param {ClipEvent | null} event */
     choose(event) {
-      this.chosen = event;
+      this.chosen = this.player.chosen = event;
+      this.player.highlight = null;
       for (const [other, item] of this.items ?? []) item.toggleAttribute("data-chosen", other === event);
       this.timeline?.choose(event);
       this.looping = event?.frames.length ? vm.h("button", { type: "button", "aria-pressed": String(Boolean(this.player.loop)),
@@ -201,13 +214,24 @@
     }
 
     fillEvents() {
-      const events = byCost(this.detail?.events ?? []);
+      const all = byCost(this.detail?.events ?? []), events = all.filter((event) => !this.only || event.metric === this.only);
+      const keys = ["", ...vm.data.index.metrics.map(({ key }) => key).filter((key) => all.some((event) => event.metric === key))];
+      const choice = keys.length > 2 && vm.h("div.clip-only", { role: "group", "aria-label": "Events of" }, keys.map((key) => vm.h("button.small", {
+        type: "button", "aria-pressed": String(key === this.only), text: key ? vm.data.metric(key)?.label ?? key : "All",
+        onclick: () => { this.only = key; this.fillEvents(); this.events.querySelector(".clip-only [aria-pressed=true]")?.focus(); } })));
       /** @type {Map<ClipEvent, HTMLElement>} */
       this.items = new Map(events.map((event) => [event, this.item(event)]));
       const faults = events.filter((event) => event.excuse === null).length, excused = events.length - faults;
       this.events.replaceChildren(vm.h("h3", { text: "Events" }),
-        vm.h("p.small.muted", { text: events.length ? `${faults} that cost points, ${excused} excused` : "Nothing cost points." }),
+        vm.h("p.small.muted", { text: events.length ? `${faults} that cost points${this.sum(events)}, ${excused} excused` : "Nothing cost points." }), choice,
         vm.h("ol.clip-list", {}, [...this.items.values()]));
+      this.items.get(/** @type {any} */ (this.chosen))?.toggleAttribute("data-chosen", true);
+    }
+
+    /** @param {ClipEvent[]} events of one metric @returns {string} ", 12.5 together", or nothing for several metrics. */
+    sum(events) {
+      const total = events.reduce((points, event) => points + (event.cost ?? 0), 0);
+      return this.only && total > 0 ? ` (${vm.fixed(total, 1)} together)` : "";
     }
 
     /** @param {ClipEvent} event */
@@ -222,9 +246,15 @@
       ];
       const about = { title: vm.eventText(event), onpointerenter: light, onfocus: light, onpointerleave: dim, onblur: dim };
       return vm.h(`li${event.excuse === null ? "" : ".muted"}`, {}, event.frames.length
-        ? [vm.h("button.clip-item", { type: "button", ...about, onclick: () => this.go(event) }, text),
+        ? [vm.h("button.clip-item", { type: "button", ...about, onclick: () => this.show(event) }, text),
           vm.h("button.small", { type: "button", text: "Loop", "aria-label": `Loop: ${vm.eventText(event)}`, onclick: () => this.loop(event) })]
         : vm.h("div.clip-item", { title: vm.eventText(event) }, text));
+    }
+
+    /** @param {ClipEvent} event of the list, which may be far below the picture. */
+    show(event) {
+      this.go(event);
+      this.player.root.scrollIntoView({ block: "nearest" });
     }
 
     /** The same prompt by other models and in other runs. */

@@ -28,6 +28,8 @@
       this._loop = null;
       /** @type {ClipEvent | null} */
       this._highlight = null;
+      /** @type {ClipEvent | null} */
+      this.chosen = null;
       this._rate = 1;
       this.listeners = new Set();
       /** Seconds in the file at which frame 0 stands. */
@@ -368,7 +370,7 @@
         context.drawImage(video, 0, 0, canvas.width, canvas.height);
       }
       canvas.setAttribute("aria-label", `Frame ${this.frame} of ${vm.data.name(this.row)}`);
-      const lit = this._highlight && (!this.playing || vm.eventAt(this._highlight, this.frame)) ? this._highlight : null;
+      const lit = [this._highlight, this.chosen].find((event) => event && ((event === this._highlight && !this.playing) || vm.eventAt(event, this.frame))) ?? null;
       vm.drawOverlay(context, this.overlay, this.detail, this.frame, { layers: this._layers, highlight: lit });
     }
 

@@ -353,6 +353,8 @@ interface Player {
   layers: string[];
   /** Event to light up, or null. */
   highlight: ClipEvent | null;
+  /** Event that is lit in its frames while no other is. */
+  chosen?: ClipEvent | null;
   /** Seconds of a frame from the first. */
   timeOf(frame: number): number;
   /** Nearest frame shown at so many seconds from the first. */
