@@ -50,6 +50,8 @@
       this.duet.root.addEventListener("playerchange", () => {
         if (!this.closed && this.duet.layers.join() !== vm.state.layers.join()) vm.go({ layers: this.duet.layers }, { replace: true });
       });
+      /** True where the URL names the frame; else the pair opens at the most costly event of the score compared. */
+      this.linked = vm.state.exact || vm.state.frame > 0;
       this.onKey = (/** @type {KeyboardEvent} */ event) => this.key(event);
       document.addEventListener("keydown", this.onKey);
       this.update(vm.state);
@@ -111,6 +113,13 @@
         section.append(timeline.root);
         if (whole.length) section.append(vm.h("ul.small", {}, whole.map((/** @type {ClipEvent} */ event) => vm.h("li", { text: vm.eventText(event) }))));
         this.lanes.append(section);
+      }
+      const faults = details.flatMap(({ events }, k) => events
+        .filter((/** @type {ClipEvent} */ event) => event.metric === vm.state.metric && event.cost && event.frames.length)
+        .map((/** @type {ClipEvent} */ event) => ({ k, cost: event.cost ?? 0, frame: event.frames[0][0] })));
+      if (!this.linked && faults.length && !this.duet.playing) {
+        const { k, frame } = faults.reduce((worst, fault) => (fault.cost > worst.cost ? fault : worst));
+        await this.seekFrom(k, frame);
       }
     }
 
