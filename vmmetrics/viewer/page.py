@@ -15,7 +15,7 @@ from vmmetrics.viewer.texts import legible
 SCRIPTS = (
     "core.js", "data.js", "state.js", "expression.js", "filter.js", "filters.js", "numbers.js", "leaderboard.js",
     "virtual.js", "tile.js", "table.js", "gallery.js", "scatter.js", "distributions.js", "frametimes.js", "player.js",
-    "transport.js", "overlay.js", "timeline.js", "clip.js", "matching.js", "duet.js", "pair.js", "compare.js",
+    "transport.js", "layers.js", "timeline.js", "clip.js", "matching.js", "duet.js", "pair.js", "compare.js",
     "changes.js", "groups.js", "about.js", "main.js",
 )  # fmt: skip
 """In the order in which they are run."""
