@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from tests.scoring.stored_runs import CONFIGURATION, clip, five
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
 from vmmetrics.scoring.leaderboard import make_boards
 from vmmetrics.scoring.leaderboard_text import board_parts, published_rows, to_csv
 from vmmetrics.scoring.record import Record
 from vmmetrics.utils.display.tables import to_latex, to_markdown
-
-CONFIGURATION = {
-    "preset": "embedded", "protocol": "vmmetrics", "models": {"flow": "DIS"}, "weights": {"a": "00"},
-    "comparable": False, "label": "preset embedded: not comparable", "versions": {"av": "18"},
-}  # fmt: skip
-
-
-def five(value: float) -> dict[str, float]:
-    return dict.fromkeys(METRICS, value)
-
-
-def clip(name: str, scores: Mapping[str, float], prompt: str | None = None, **other: Any) -> Record:
-    model = name.partition("/")[0] if "/" in name else None
-    return Record(name, model, f"/x/{name}", "00", "embedded", "vmmetrics", scores, prompt=prompt, **other)
 
 
 def write(path: Path, records: Sequence[Record], **configuration: Any) -> Path:

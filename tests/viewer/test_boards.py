@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.viewer.stored_runs import clip, five, random_clips, rows_of, write
+from tests.scoring.stored_runs import clip, five, random_clips, rows_of, write
 from vmmetrics.metrics import METRICS
 from vmmetrics.scoring.leaderboard import make_boards
 from vmmetrics.viewer.comparisons import MOST_MODELS, comparisons_of, rounded

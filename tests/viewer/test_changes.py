@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import vmmetrics
-from tests.viewer.stored_runs import clip, five, random_clips, rows_of, write
+from tests.scoring.stored_runs import clip, five, random_clips, rows_of, write
 from vmmetrics.viewer.comparisons import changes_of
 from vmmetrics.viewer.sources import read_runs
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.viewer.stored_runs import clip, five
+from tests.scoring.stored_runs import clip, five
 from vmmetrics.scoring.record import Record
 from vmmetrics.viewer.columns import Columns, metric_info
 from vmmetrics.viewer.selection import Row

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.viewer.stored_runs import clip
+from tests.scoring.stored_runs import clip
 from vmmetrics.scoring.record import result_to_json
 from vmmetrics.types import Event, MetricResult
 from vmmetrics.viewer.details import detail_of, faults_of, results_of, runs_of

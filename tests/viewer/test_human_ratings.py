@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.viewer.stored_runs import clip, random_clips, rows_of, write
+from tests.scoring.stored_runs import clip, random_clips, rows_of, write
 from vmmetrics.alignment.readers.read import read_study
 from vmmetrics.alignment.study_report import align
 from vmmetrics.errors import SetupError

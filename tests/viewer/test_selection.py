@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.viewer.stored_runs import clip, five, write
+from tests.scoring.stored_runs import clip, five, write
 from vmmetrics.errors import SetupError
 from vmmetrics.scoring.record import Record
 from vmmetrics.viewer.selection import badness, select

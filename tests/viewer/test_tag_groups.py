@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.viewer.stored_runs import clip, random_clips, write
+from tests.scoring.stored_runs import clip, random_clips, write
 from vmmetrics.scoring.summary import MOST_VALUES
 from vmmetrics.scoring.table import Table
 from vmmetrics.viewer.comparisons import MOST_OF_MODELS, tag_groups
