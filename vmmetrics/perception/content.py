@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 import cv2
 import numpy as np
 
 from vmmetrics.clip import Clip
-from vmmetrics.types import FloatArray, UInt8Array
-
-Kind = Literal["noise", "still", "slides"]
+from vmmetrics.types import COLLAPSE_REASONS, Collapse, FloatArray, UInt8Array
 
 WIDTH = 256
 """Width of working images, pixels."""
@@ -27,11 +24,22 @@ HOLD_SECONDS = 0.5
 """Shortest still, seconds; a shorter one is a stutter, which MSS scores."""
 CHANGED_SHARE = 0.5
 """Least share of blocks that differ between two slides; where fewer do, something moved or vanished."""
-LEAST_FALL = 2.8
-"""Least spectral fall (:func:`spectral_fall`) of an image, in factors of two. Noise with grains of up to 4 working
-pixels: -0.4 to 2.1; the flattest of the 218 clips: 3.8."""
+MOST_FALL = 6.5
+"""Largest spectral fall (:func:`spectral_fall`) of noise, factors of two. Hard grains of up to 12 working pixels and
+soft ones of up to 8: -0.5 to 6; rated clips at a sixth of their frames, which may lack correspondence: 7.6 and more."""
+LEAST_CORRESPONDENCE = 0.17
+"""Least mean :func:`correspondence` of consecutive frames, 0..1. Noise reaches 0.12, with a logo on it; textures that
+move have 0.24 and more, but for many small things that go their own ways (renders of tests/perception)."""
 _SPECTRUM = 128  # side, pixels, of the images whose spectrum is computed
 _PICTURES = 9  # number of frames whose spectrum is computed
+_PAIRS = 8  # number of frame pairs whose correspondence is computed
+_MATCH = 16  # side of the blocks that are matched, pixels of images of half the working size
+_REACH = 32  # largest displacement of a match, the same pixels: a quarter of the width
+_SLACK = 2  # difference in displacement within which neighbours agree, the same pixels
+_REPEATED = 0.5  # mean difference in grey levels within which a frame repeats the one before
+_PLAIN = 1.0  # deviation in grey levels below which a block is plain
+_BORDER = 0.3  # share of the median deviation of rows or columns below which those at the edge are a border
+_LEAST_BLOCKS = 4  # least number of blocks with a textured neighbour
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,40 +48,39 @@ class Unjudgeable:
 
     Attributes:
         kind: ``"noise"``, ``"still"`` (one image) or ``"slides"`` (several, one after another).
-        reason: Reason of the missing scores, as recorded.
+        reason: Reason of the missing scores, as recorded; begins as :data:`vmmetrics.types.COLLAPSE_REASONS` says.
     """
 
-    kind: Kind
+    kind: Collapse
     reason: str
 
 
 def find_unjudgeable(clip: Clip) -> Unjudgeable | None:
     """Detect noise, stills and slide shows.
 
-    Noise has as much power in fine detail as in large shapes. The blocks of a still have constant brightness; those of
-    slides for at least half a second, and they change by a cut or a fade of the whole frame. A camera that moves over a
-    still, and a still that flickers, are judged.
+    No frame of noise continues the one before: the best matches of neighbouring blocks point in unrelated directions. A
+    texture that moves or deforms is no noise. The blocks of a still have constant brightness; those of slides for at
+    least half a second, and they change by a cut or a fade of the whole frame. A camera that moves over a still, and a
+    still that flickers, are judged.
 
     Args:
-        clip: At least one frame; a single one is only checked for noise.
+        clip: At least one frame; a single one, which continues nothing, is judged.
 
     Returns:
         Kind and reason, or None for a clip to be judged.
     """
     grey = _grey(clip.frames)
-    chosen = grey[np.linspace(0, len(grey) - 1, min(_PICTURES, len(grey))).astype(int)]
-    falls = [fall for fall in map(spectral_fall, chosen) if fall is not None]
-    if falls and np.median(falls) < LEAST_FALL:
-        return Unjudgeable("noise", "the clip is noise: it contains no shape to follow")
     if len(grey) == 1:
         return None
     blocks = _blocks(grey)
     if np.ptp(blocks, axis=0).max() < SAME_LEVELS:
-        return Unjudgeable("still", f"nothing moves: all {len(grey)} frames show the same image")
+        return Unjudgeable("still", f"{COLLAPSE_REASONS['still']} {len(grey)} frames show the same image")
     holds = list(_holds(blocks, max(2, round(HOLD_SECONDS * clip.fps))))
     if holds and _only_changes(blocks, holds):
         images = f"{len(holds)} still images" if len(holds) > 1 else "one still image"
-        return Unjudgeable("slides", f"nothing moves: {images}, with only cuts and fades between them")
+        return Unjudgeable("slides", f"{COLLAPSE_REASONS['slides']} {images}, with only cuts and fades between them")
+    if _is_noise(grey):
+        return Unjudgeable("noise", f"{COLLAPSE_REASONS['noise']}: no frame continues the one before")
     return None
 
 
@@ -92,6 +99,65 @@ def spectral_fall(picture: UInt8Array) -> float | None:
     radius = np.hypot(waves[:, None], waves)
     low, high = (power[(radius >= start) & (radius < 2 * start)].mean() for start in (2, 16))
     return float(np.log2(low + 1) - np.log2(high + 1))
+
+
+def correspondence(first: UInt8Array, second: UInt8Array) -> float | None:
+    """Return how far neighbouring blocks agree on where they moved, from 0 (chance) to 1; None for plain images.
+
+    The normalised cross-correlation of a block with its surroundings in the second image is looked up at the
+    displacement of each neighbour's best match. 0 stands for its mean over all displacements, 1 for its maximum: the
+    measure depends on neither contrast nor grain, and repeated patterns, which match in several places, reach 1.
+
+    Args:
+        first: (h, w) uint8 grey image of the working size.
+        second: The next one.
+    """
+    a, b = (cv2.resize(image.astype(np.float32), None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA)
+            for image in (first, second))  # fmt: skip
+    # Plain borders are cut off: their edges stay in place whatever they surround.
+    inner = _within_border(a.std(axis=1)), _within_border(a.std(axis=0))
+    a, b = np.ascontiguousarray(a[inner]), np.ascontiguousarray(b[inner])
+    matches = {}
+    for row, y in enumerate(range(0, len(a) - _MATCH + 1, _MATCH)):
+        for column, x in enumerate(range(0, a.shape[1] - _MATCH + 1, _MATCH)):
+            block = a[y : y + _MATCH, x : x + _MATCH]
+            if block.std() < _PLAIN:
+                continue
+            top, left = max(0, y - _REACH), max(0, x - _REACH)
+            scores = cv2.matchTemplate(
+                b[top : y + _MATCH + _REACH, left : x + _MATCH + _REACH], block, cv2.TM_CCOEFF_NORMED
+            )
+            origin = np.array([top - y, left - x])
+            best = np.unravel_index(int(np.argmax(scores)), scores.shape)
+            near = cv2.dilate(scores, np.ones((2 * _SLACK + 1, 2 * _SLACK + 1), np.uint8))
+            matches[row, column] = near, origin, origin + best, float(scores[best])
+    agreement = []
+    for (row, column), (near, origin, _, best_score) in matches.items():
+        beside = [(row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1)]
+        places = [matches[key][2] - origin for key in beside if key in matches]
+        values = [near[tuple(p)] for p in places if (p >= 0).all() and (p < near.shape).all()]
+        chance = float(near.mean())
+        if values and best_score > chance:
+            agreement.append((float(np.mean(values)) - chance) / (best_score - chance))
+    return float(np.mean(agreement)) if len(agreement) >= _LEAST_BLOCKS else None
+
+
+def _within_border(deviations: FloatArray) -> slice:
+    """Return the rows or columns between plain borders, less one at either end."""
+    textured = np.flatnonzero(deviations >= _BORDER * np.median(deviations))
+    return slice(textured[0] + 1, textured[-1])
+
+
+def _is_noise(grey: UInt8Array) -> bool:
+    """Return True for flat spectra in frames that differ from the one before and do not continue it."""
+    pictures = grey[np.linspace(0, len(grey) - 1, min(_PICTURES, len(grey))).astype(int)]
+    falls = [fall for fall in map(spectral_fall, pictures) if fall is not None]
+    if not falls or np.median(falls) > MOST_FALL:
+        return False
+    changes = [k for k in range(len(grey) - 1) if cv2.absdiff(grey[k], grey[k + 1]).mean() > _REPEATED]
+    pairs = [changes[int(k)] for k in np.linspace(0, len(changes) - 1, min(_PAIRS, len(changes)))]
+    values = [value for k in pairs if (value := correspondence(grey[k], grey[k + 1])) is not None]
+    return bool(values) and float(np.mean(values)) < LEAST_CORRESPONDENCE
 
 
 def _grey(frames: UInt8Array) -> UInt8Array:
