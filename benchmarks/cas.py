@@ -24,25 +24,34 @@ from scipy.stats import spearmanr
 
 from benchmarks.cas_recipe.folds import held_out_scores, order_preserved, score
 from benchmarks.cas_recipe.groups import Table, read_groups
-from benchmarks.cas_recipe.harmless import HARMLESS
+from benchmarks.cas_recipe.harmless import HARMLESS, RECORDED
 from benchmarks.cas_recipe.ladder import CLEAN
 from benchmarks.cas_recipe.ordinal import Settings, fit
 from benchmarks.fetv_dev import RATINGS, mean_rating, rated_clips, read
 from benchmarks.seal import halves, log
 from vmmetrics.clip import Clip
 from vmmetrics.perception.embedded.plausibility.evidence import gather
-from vmmetrics.perception.embedded.plausibility.plausibility import NAMES, TRAVEL, WEIGHTS, OrdinalModel, summarise
+from vmmetrics.perception.embedded.plausibility.plausibility import (
+    CONDITIONS,
+    LEVEL_COUNT,
+    NAMES,
+    WEIGHTS,
+    OrdinalModel,
+    summarise,
+)
 from vmmetrics.perception.embedded.plausibility.views import Backbone, pictures, subsequences_of
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.weights.manifest import weight_path
 
 ROUNDS = 2000
 KINDS = ("other kind", "foreign kind", "kinds that change")
-DEEP = ("drift", "foreign", "rough", "crooked", "uneven change", "worst change", "repeating", *KINDS)
+SEARCHED = ("new fine", "new middle", "missing fine", "missing middle")
+DEEP = ("drift", "foreign", "new", "missing", "rough", "crooked", "uneven change", "worst change", "repeating", *KINDS)
 ABSOLUTE = ("jerk in pixels", "strain")
 WORST = ("worst tenth", "worst place")
 BEST = ("best quarter", "calm moment")
 NATURE = ("flames", "sparks")
+PLAIN = ("cut", "camera", "mirror", "light")
 
 
 @dataclass(frozen=True)
@@ -76,9 +85,9 @@ def measure(folder: Path, change: Callable[[Clip], Clip]) -> Rated:
         clip = change(read(folder, row))
         views = []
         for subsequence in subsequences_of(clip):
-            images = pictures(clip.frames, subsequence)
-            evidence = gather(images, network.features(images))
-            views += [summarise(evidence, *view) for view in subsequence.views]
+            images = pictures(clip.frames, subsequence.frames)
+            evidence = gather(images, network.features(images), subsequence.pace)
+            views += [summarise(evidence, *view, subsequence.pace) for view in subsequence.views]
         numbers.append(np.stack(views))
         print(f"\r{number}/{len(rows)} {row['clip']:32s}", end="", flush=True)
     print()
@@ -188,11 +197,11 @@ def report_ratings(model: OrdinalModel, formats: dict[str, Rated]) -> None:
 
 @dataclass(frozen=True)
 class Variant:
-    """What is trained: which numbers count, how, and on which kinds of harmless change."""
+    """A training: the numbers that count, its settings, and the harmless changes left out of the ladder."""
 
     chosen: NDArray[np.bool_]
     settings: Settings = field(default_factory=Settings)
-    clean: tuple[str, ...] = tuple(HARMLESS)
+    left_out: tuple[str, ...] = ()
     fluids: bool = True
 
 
@@ -200,22 +209,28 @@ def variants() -> dict[str, Variant]:
     def named(*parts: str) -> NDArray[np.bool_]:
         return np.array([any(part in name for part in parts) for name in NAMES])
 
-    usable = np.array(NAMES) != TRAVEL
+    usable = ~np.isin(NAMES, CONDITIONS)
     deep = np.array([name.startswith(DEEP) for name in NAMES])
     return {
         "as shipped": Variant(usable),
         "without fluids": Variant(usable, fluids=False),
         "without kinds of things": Variant(usable & ~named(*KINDS)),
         "without both": Variant(usable & ~named(*KINDS), fluids=False),
-        "travel not allowed for": Variant(usable, Settings(by_travel=False)),
+        "without search": Variant(usable & ~named(*SEARCHED)),
+        "without unsteady light": Variant(usable & ~named("unsteady light")),
+        "conditions not allowed for": Variant(usable, Settings(by_conditions=False)),
         "deep features only": Variant(usable & deep),
         "flow only": Variant(usable & ~deep),
         "without amounts": Variant(usable & ~named(*ABSOLUTE)),
         "without best quarter and calm moment": Variant(usable & ~named(*BEST)),
         "best quarter alone": Variant(usable & named(BEST[0])),
         "without worst tenth and place": Variant(usable & ~named(*WORST)),
-        "cut, camera, mirror, light alone harmless": Variant(usable, clean=("cut", "camera", "mirror", "light")),
-        "without flames and sparks": Variant(usable, clean=tuple(n for n in HARMLESS if n not in NATURE)),
+        "cut, camera, mirror, light alone harmless": Variant(
+            usable, left_out=(*(name for name in HARMLESS if name not in PLAIN), *RECORDED)
+        ),
+        "without recordings": Variant(usable, left_out=RECORDED),
+        "without flames and sparks": Variant(usable, left_out=NATURE),
+        "clean as frequent as each level": Variant(usable, Settings(clean_share=1 / LEVEL_COUNT)),
         "no ranking": Variant(usable, Settings(ranking=0.0)),
         "ranking × 3": Variant(usable, Settings(ranking=3.0)),
         "decay × 10": Variant(usable, Settings(decay=10 * Settings().decay)),
@@ -226,9 +241,9 @@ def report_ablation(table: Table, formats: dict[str, Rated]) -> None:
     heads = "".join(f"{f'{name}: ρ, within, AUC':>28s}" for name in formats)
     print(f"{'variant':44s}{'order':>7s}{heads}")
     for name, variant in variants().items():
-        kinds = [CLEAN, *(f"{CLEAN}: {n}" for n in variant.clean)]
+        left_out = np.isin(table.kinds, [f"{CLEAN}: {kind}" for kind in variant.left_out])
         solid = np.char.find(table.sources, "fluid") < 0
-        trained = table.take(((table.rungs > 0) | np.isin(table.kinds, kinds)) & (solid | variant.fluids))
+        trained = table.take(~left_out & (solid | variant.fluids))
         order = order_preserved(trained, held_out_scores(trained, variant.settings, variant.chosen)).share
         model = fit(trained, variant.settings, variant.chosen)
         line = f"{name:44s}{order:7.3f}"

@@ -1,120 +1,107 @@
-"""Derive the thresholds of MSS for the embedded quality model: how far quality drops by chance in clean footage.
+"""Calibrate MSS of the embedded preset: print what its limits let through in clean footage, and find of its defects.
 
-Run ``python -m benchmarks.quality_thresholds``. Takes windows of real footage (``../shared/real-clips``) at its own
-frame rate and at a half and a quarter of it, measures the drop of quality into every frame, and prints per class of
-amplitude how many frames a threshold would flag. The threshold of a class is the smallest on the grid that flags at
-most :data:`FALSE_FLAGS` of its frames. Windows whose source repeats frames are left out when frames are skipped: what
-is a cadence at its own rate is judder at another. Then clips with defects injected show what the thresholds find.
+Run ``python -m benchmarks.quality_thresholds [--defects]``. Sources weigh equally.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from pathlib import Path
+import zlib
+from collections import Counter
+from collections.abc import Sequence
 
-import cv2
 import numpy as np
+from scipy.optimize import minimize
+from scipy.stats import spearmanr
 
-from benchmarks.scenes.spec import STRENGTHS
-from vmmetrics.alignment.perturbations.frames import GLITCHES, spoil
+from benchmarks.footage import FOOTAGE, clean_windows
+from vmmetrics.alignment.perturbations.library import DEFECTS
+from vmmetrics.alignment.perturbations.objects import NotApplicableError
 from vmmetrics.clip import Clip
 from vmmetrics.metrics import mss, pas
 from vmmetrics.perception.presets import load_preset
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import FloatArray
-from vmmetrics.video import read_clip
 
-REAL_CLIPS = Path(__file__).resolve().parents[2] / "shared" / "real-clips"
-REPEATS_FRAMES = ("decord_pancake.mkv", "mmaction2_demo.mp4")  # 24 frames a second stored at 30 and 28
-FALSE_FLAGS = 0.01
-GRID = np.round(np.arange(0.05, 0.505, 0.01), 2)
-WINDOW = 49
-SHORT_SIDE = 480
-
-
-def windows(strides: tuple[int, ...]) -> Iterator[tuple[str, int, Clip]]:
-    """Yield (file name, stride, clip) for one window per clip and stride."""
-    for path in sorted(p for p in REAL_CLIPS.iterdir() if p.suffix in {".mp4", ".mkv"}):
-        clip = read_clip(path)
-        scale = min(1.0, SHORT_SIDE / min(clip.height, clip.width))
-        for stride in strides:
-            if stride > 1 and path.name in REPEATS_FRAMES:
-                continue
-            start = max(0, min(60, len(clip) - WINDOW * stride))
-            picked = range(start, min(len(clip), start + WINDOW * stride), stride)
-            if len(picked) < 16:
-                continue
-            size = round(clip.width * scale), round(clip.height * scale)
-            frames = np.stack([cv2.resize(clip.frames[t], size, interpolation=cv2.INTER_AREA) for t in picked])
-            times = clip.timestamps[list(picked)] - clip.timestamps[start]
-            yield path.name, stride, Clip(frames, times, clip.fps / stride, path.name)
+KINDS = (*(name for name, defect in DEFECTS.items() if defect.owner == "mss"), "flicker", "boil", "shuffle")
+STRENGTHS = (0.5, 1.0)
+LONGEST = 36
+"""Frames of a window with defects, from its middle."""
+QUANTILE = 0.95
+"""Of the unsteadiness of clean windows at one pace: what is expected."""
 
 
-def drops_of(quality: FloatArray) -> FloatArray:
-    """Return (T-1,): by how much quality falls into each frame."""
-    return np.asarray(np.maximum(-np.diff(quality), 0))
+def expected_curve(pace: FloatArray, unsteadiness: FloatArray, weights: FloatArray) -> tuple[float, float]:
+    """Return a and b of the weighted :data:`QUANTILE` of ``unsteadiness``, a + b ln(0.1 + pace)."""
+    spread = np.log(0.1 + pace)
+
+    def loss(curve: FloatArray) -> float:
+        rest = unsteadiness - curve[0] - curve[1] * spread
+        return float(np.sum(weights * np.where(rest > 0, QUANTILE * rest, (QUANTILE - 1) * rest)))
+
+    starts = ([np.quantile(unsteadiness, 0.9), slope] for slope in (0.0, 0.03, 0.08))
+    best = min((minimize(loss, start, method="Nelder-Mead", options={"maxiter": 4000}) for start in starts),
+               key=lambda fit: float(fit.fun))  # fmt: skip
+    return float(best.x[0]), float(best.x[1])
 
 
-def derive(strides: tuple[int, ...]) -> None:
-    """Print the clean drops by amplitude and the thresholds they ask for."""
+def damaged(clip: Clip, kind: str, strength: float) -> Clip | None:
+    """Return the middle of ``clip`` with a defect; None where it cannot show."""
+    first = max(0, len(clip) - LONGEST) // 2
+    frames = np.ascontiguousarray(clip.frames[first : first + LONGEST])
+    short = Clip(frames, np.arange(len(frames)) / clip.fps, clip.fps, name=clip.name)
+    try:
+        return DEFECTS[kind](short, strength, np.random.default_rng([zlib.crc32(kind.encode()), len(clip.name)])).clip
+    except NotApplicableError:
+        return None
+
+
+def measure(speeds: Sequence[int], *, defects: bool) -> None:
+    """Print the scores of clean windows, the expected unsteadiness, and how defects separate from clean windows."""
     models = load_preset("embedded").models
-    bounds = mss.EMBEDDED_THRESHOLDS.amplitude_bounds
-    by_class: list[list[float]] = [[] for _ in range(len(bounds) + 1)]
-    for name, stride, clip in windows(strides):
-        scene = Scene(clip, models)
-        amplitude = pas.measure(scene, "vmmetrics").amplitude
-        drops = drops_of(scene.quality)
-        by_class[int(np.searchsorted(bounds, amplitude or 0.0, side="right"))].extend(drops.tolist())
-        score = mss.measure(scene, "vmmetrics", amplitude).score
-        print(
-            f"{name:30} 1/{stride}  amplitude {amplitude or 0:.3f}  MSS {score:.3f}  drop {drops.max():.3f}", flush=True
-        )
-    for index, pooled in enumerate(by_class):
-        low = bounds[index - 1] if index else 0.0
-        if not pooled:
-            print(f"amplitude from {low:.3f}: no frames")
+    rows: list[tuple[str, int, float, float, float, float]] = []
+    bad: dict[tuple[str, float], list[float]] = {(kind, s): [] for kind in KINDS for s in STRENGTHS}
+    for item, speed, clip in clean_windows(speeds):
+        if item.split == "train" and item.licence_class != "A":
             continue
-        shares = [float(np.mean(np.array(pooled) > threshold)) for threshold in GRID]
-        fitting = [t for t, share in zip(GRID, shares, strict=True) if share <= FALSE_FLAGS]
-        chosen = f"{fitting[0]:.2f}" if fitting else f"above {GRID[-1]}"
-        listed = "  ".join(f">{t:.2f}: {100 * s:.2f} %" for t, s in zip(GRID[::5], shares[::5], strict=True))
-        print(f"amplitude from {low:.3f}: {len(pooled)} frames, threshold {chosen} at {FALSE_FLAGS:.0%}   {listed}")
-
-
-def recall(seeds: range) -> None:
-    """Print precision and recall (± 1 frame) of defects injected into the windows, by kind and strength."""
-    models = load_preset("embedded").models
-    counts = {(kind, strength): np.zeros(4, int) for kind in GLITCHES for strength in STRENGTHS}
-    for name, stride, clip in windows((1, 3)):
-        for (kind, strength), count in counts.items():
-            for seed in seeds:
-                rng = np.random.default_rng([seed, len(name), stride])
-                frames = clip.frames.copy()
-                starts = rng.permutation(np.arange(5, len(frames) - 4, 9))[:2]
-                spoil(frames, kind, STRENGTHS[strength], sorted(starts.tolist()), rng)
-                result = mss.measure(Scene(Clip(frames, clip.timestamps, clip.fps), models), "vmmetrics", None)
-                flagged = [event.frames[0] for event in result.events]
-                hits = sum(any(abs(f - t) <= 1 for t in starts) for f in flagged)
-                detected = sum(any(abs(f - t) <= 1 for f in flagged) for t in starts)
-                count += (hits, len(flagged), detected, len(starts))
-    for (kind, strength), (hits, flagged, detected, there) in counts.items():
-        precision, share = hits / max(1, flagged), detected / there
-        f1 = 2 * precision * share / max(1e-9, precision + share)
-        print(f"{kind:10} {strength:7} precision {precision:.2f}  recall {share:.2f}  F1 {f1:.2f}  ({there} defects)")
+        scene = Scene(clip, models)
+        amount = pas.measure(scene, "vmmetrics")
+        score = mss.measure(scene, "vmmetrics", amount).score
+        if score is None or scene.unsteadiness is None:
+            continue
+        size = float(np.sqrt(np.mean(scene.unsteadiness**2)))
+        rows.append((item.source, speed, amount.numbers.get("amplitude") or 0.0, mss.pace(scene), size, score))
+        print(f"{clip.name:40} amplitude {rows[-1][2]:.3f}  pace {rows[-1][3]:.3f}  u {size:.3f}  MSS {score:.3f}",
+              flush=True)  # fmt: skip
+        for (kind, strength), scores in bad.items() if defects else ():
+            spoilt = damaged(clip, kind, strength)
+            value = None if spoilt is None else mss.measure(Scene(spoilt, models), "vmmetrics").score
+            scores += [] if value is None else [value]
+    per_source = Counter(row[0] for row in rows)
+    weights = np.array([1 / per_source[row[0]] for row in rows])
+    speed_of, amplitude, pace, size, score = np.array([row[1:] for row in rows], float).T
+    print(f"expected: {expected_curve(pace, size, weights / weights.sum())}, in use {mss.EXPECTED}")
+    for speed in speeds:
+        at = speed_of == speed
+        low, middle = np.quantile(score[at], (0.05, 0.5))
+        falls = spearmanr(amplitude[at], score[at])[0]
+        print(f"speed {speed}: {at.sum()} windows, MSS median {middle:.3f}, 5 % {low:.3f}, with amplitude {falls:.2f}")
+    for (kind, strength), scores in bad.items():
+        if scores:
+            above = score[:, None] - np.array(scores)[None]
+            area = float(np.mean(above > 0) + np.mean(above == 0) / 2)
+            print(f"{kind:12} {strength:g}: AUC {area:.2f}, median {np.median(scores):.3f} ({len(scores)} windows)")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=0, help="also inject defects, so many seeds per window and kind")
-    parser.add_argument("--strides", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--defects", action="store_true", help="also inject defects")
+    parser.add_argument("--speeds", type=int, nargs="+", default=[1, 2, 3])
     options = parser.parse_args()
-    if not REAL_CLIPS.is_dir():
-        print(f"No real clips at {REAL_CLIPS}: nothing to measure on")
+    if not FOOTAGE.is_dir():
+        print(f"No footage at {FOOTAGE}: nothing to measure on")
         return
-    derive(tuple(options.strides))
-    if options.seeds:
-        recall(range(10_000, 10_000 + options.seeds))
+    measure(tuple(options.speeds), defects=options.defects)
 
 
 if __name__ == "__main__":

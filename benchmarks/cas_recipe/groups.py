@@ -12,28 +12,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.cas_recipe.harmless import FINER, Beside
-from benchmarks.cas_recipe.ladder import DEFECTS, LOOKS, Look, cut_window, draw_look, members
+from benchmarks.cas_recipe.ladder import Look, cut_window, draw_look, members
 from benchmarks.cas_recipe.sources import Source
 from vmmetrics.alignment.perturbations.frames import Frames
 from vmmetrics.clip import Clip
-from vmmetrics.perception.embedded.plausibility.evidence import PlausibilityEvidence, gather
+from vmmetrics.perception.embedded.plausibility.evidence import gather
 from vmmetrics.perception.embedded.plausibility.plausibility import summarise
 from vmmetrics.perception.embedded.plausibility.views import Backbone, pictures, subsequences_of
 from vmmetrics.types import FloatArray
 
-SEED = 7
-SAMPLES_FROM = 10
-"""Number, within its source, that the first sampled group comes after."""
-LEVELS_DRAWN = 9
-"""Rungs in a sampled group, beside the clean clips."""
-FLUID_DEFECTS = ("interleave", "flicker", "freeze_jump", "shuffle")
-"""What is a defect even of fire and water: what is done to all of the picture, or to its order."""
-FLUID_LEVELS_DRAWN = 4
-"""Rungs in the one group that a fluid has: it is there for its clean clips."""
+SEED = 11
+WINDOWS = 3
+"""Windows of each file; of a source with several files, every other window has none of its own."""
+FILES = 4
+"""Most files of one source."""
+SHORT = 24
+"""Frames below which a file is not shown faster."""
+LEAST_CLIP, LEAST_MEMBER = 8, 6
+"""Least frames of a window, and of a member of its group."""
 QUICKER = (2.0, 6.0)
 """How many times as fast the quick clip of a group is, at least and at most: half a minute in a few seconds."""
-_STEP_OF_LOOKS = 3  # prime to the number of looks: the sources go through all of them
-_STEP_OF_STARTS = 0.37  # of the source; windows of a source lie far apart
+_STEP_OF_STARTS, _JITTER = 0.37, 0.25  # of the source; windows of a source lie far apart
+_QUICKER_SEED = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,42 +66,30 @@ class Group:
     Attributes:
         number: Of the group; decides everything random.
         source: Where it comes from.
-        look: Size, rate, speed, palette, compression.
-        start: Where in the source its window lies, 0..1.
-        drawn: How many rungs it has; None for all of every defect.
+        window: Number of the window in its source.
     """
 
     number: int
     source: Source
-    look: Look
-    start: float
-    drawn: int | None
+    window: int
 
     @property
     def file(self) -> str:
         """Name of the file that keeps its numbers."""
-        return f"group-{self.number:04d}.npz"
+        return f"group-{self.number:05d}.npz"
 
 
-def plan(sources: Sequence[Source], samples: int) -> list[Group]:
-    """Return the groups of each source: a whole ladder first, then ``samples`` groups with some rungs of it.
-
-    The whole ones show how well the order is kept; the others show the classifier more places, looks and speeds. A
-    fluid has one group, with a few rungs.
-    """
-    groups = []
-    for window in range(samples + 1):
-        for index, source in enumerate(sources):
-            number = 100 * index + (window + SAMPLES_FROM if window else 0)
-            rng = np.random.default_rng([SEED, number])
-            jitter = float(rng.uniform(0, 0.2))
-            look = draw_look(rng) if window else LOOKS[_STEP_OF_LOOKS * index % len(LOOKS)]
-            start = 0.8 * (_STEP_OF_STARTS * window % 1) + jitter
-            if not source.fluid:
-                groups.append(Group(number, source, look, start, LEVELS_DRAWN if window else None))
-            elif not window:
-                groups.append(Group(number, source, look, start, FLUID_LEVELS_DRAWN))
-    return groups
+def plan(files: Sequence[Source], rendered: Sequence[Source]) -> list[Group]:
+    """Return the groups: :data:`WINDOWS` of each file, and one of each rendered source."""
+    things, fluids = ([source for source in rendered if source.fluid == fluid] for fluid in (False, True))
+    groups = [Group(200 + index, source, 0) for index, source in enumerate(things)]
+    groups += [Group(300 + index, source, 0) for index, source in enumerate(fluids)]
+    several = {source.name for source in files if [other.name for other in files].count(source.name) > 1}
+    for window in range(WINDOWS):
+        for index, source in enumerate(files):
+            if not (window % 2 and source.name in several):
+                groups.append(Group(1000 * window + index, source, window))
+    return sorted(groups, key=lambda group: group.number)
 
 
 def measure_groups(groups: Sequence[Group], backbone: Path | None, folder: Path, processes: int) -> Table:
@@ -127,12 +115,21 @@ def measure_group(group: Group, backbone: Path | None, folder: Path) -> None:
     """Make a group of the ladder and write its numbers."""
     network = _network(backbone)
     frames, fps = _loaded(group.source)
-    look = group.look
-    clean = cut_window(frames, fps, look, group.start)
-    beside = _beside(group, frames, fps)
-    defects = FLUID_DEFECTS if group.source.fluid else DEFECTS
-    made = members(group.number, group.source.name, clean, look, beside, group.number, group.drawn, defects)
-    rows = [(measure_clip(member.frames, member.fps, network), member.kind, member.severity) for member in made]
+    rng = np.random.default_rng([SEED, group.number])
+    look = draw_look(rng)
+    start = float((_STEP_OF_STARTS * group.window + rng.uniform(0, _JITTER)) % 1)
+    if len(frames) < SHORT:
+        look = replace(look, fps=fps, speed=1.0)
+    clean = cut_window(frames, fps, look, start)
+    if len(clean) < LEAST_CLIP:
+        look = replace(look, speed=1.0)
+        clean = cut_window(frames, fps, look, start)
+    made = members(group.number, group.source, clean, look, _beside(group.number, frames, fps, look, start), rng)
+    rows = [
+        (measure_clip(member.frames, member.fps, network), member.kind, member.severity)
+        for member in made
+        if len(member.frames) >= LEAST_MEMBER
+    ]
     numbers, kinds, severities = zip(*rows, strict=True)
     table = Table(
         np.stack(numbers),
@@ -146,14 +143,13 @@ def measure_group(group: Group, backbone: Path | None, folder: Path) -> None:
     partial.replace(folder / group.file)
 
 
-def _beside(group: Group, frames: Frames, fps: float) -> Beside:
-    look = group.look
+def _beside(number: int, frames: Frames, fps: float, look: Look, start: float) -> Beside:
     # Another part of the same footage, upside down and its colours exchanged, stands in for another shot.
-    other = cut_window(frames, fps, look, (group.start + 0.5) % 1)[:, ::-1, :, ::-1]
+    other = cut_window(frames, fps, look, (start + 0.5) % 1)[:, ::-1, :, ::-1]
     low, high = np.log(QUICKER)
-    factor = float(np.exp(np.random.default_rng([SEED, group.number, 1]).uniform(low, high)))
-    quick = cut_window(frames, fps, replace(look, speed=factor * look.speed), group.start)
-    fine = cut_window(frames, fps, replace(look, fps=FINER * look.fps), group.start)
+    factor = float(np.exp(np.random.default_rng([_QUICKER_SEED, number, 1]).uniform(low, high)))
+    quick = cut_window(frames, fps, replace(look, speed=factor * look.speed), start)
+    fine = cut_window(frames, fps, replace(look, fps=FINER * look.fps), start)
     return Beside(other, quick, fine)
 
 
@@ -161,13 +157,9 @@ def measure_clip(frames: Frames, fps: float, network: Backbone) -> FloatArray:
     """Return the numbers of the first view of a ladder clip; its others show the same between its frames."""
     clip = Clip(np.ascontiguousarray(frames), np.arange(len(frames)) / fps, fps)
     subsequence = subsequences_of(clip)[0]
-    return summarise(gathered(clip, network), *subsequence.views[0])
-
-
-def gathered(clip: Clip, network: Backbone) -> PlausibilityEvidence:
-    """Return the evidence in the first strand of ``clip``."""
-    images = pictures(clip.frames, subsequences_of(clip)[0])
-    return gather(images, network.features(images))
+    images = pictures(clip.frames, subsequence.frames)
+    evidence = gather(images, network.features(images), subsequence.pace)
+    return summarise(evidence, *subsequence.views[0], subsequence.pace)
 
 
 @lru_cache(maxsize=1)

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from vmmetrics.alignment.perturbations.frames import Frames
+from vmmetrics.alignment.perturbations.frames import Frames, reencoded
 from vmmetrics.alignment.perturbations.motion import bump, grid, noise_field, short_side, smooth_walk
+from vmmetrics.clip import Clip
 from vmmetrics.types import FloatArray
 
 Rng = np.random.Generator
+_SHAKE_ZOOM = 1.12  # hides the border that shake uncovers
 FINER = 3
 """Frames of :attr:`Beside.fine` to one of the clip: steps from a third of the usual speed to three times it."""
 
@@ -197,3 +199,36 @@ HARMLESS: dict[str, Change] = {
     "dissolve": _dissolve, "pan": _pan, "passer": _passer, "pace": _pace, "flames": _flames,
     "sparks": _sparks,
 }  # fmt: skip
+
+
+RECORDED = ("shake", "soft", "grey", "compressed", "held", "grain")
+"""Names of the clips of :func:`recorded`."""
+
+
+def recorded(frames: Frames, fps: float, rng: Rng) -> dict[str, Frames]:
+    """Return ``frames`` as another camera or codec would have recorded them, by name."""
+    height, width = frames.shape[1:3]
+    reach = rng.uniform(0.005, 0.02) * min(height, width)
+    across, down = (reach * smooth_walk(rng, len(frames), rng.uniform(2, 5)) for _ in range(2))
+    margin = (1 - _SHAKE_ZOOM) / 2
+    views = [
+        np.array([[_SHAKE_ZOOM, 0, margin * width + dx], [0, _SHAKE_ZOOM, margin * height + dy]], np.float32)
+        for dx, dy in zip(across, down, strict=True)
+    ]
+    blur = rng.uniform(0.8, 2.5)
+    even = np.ascontiguousarray(frames[:, : height // 2 * 2, : width // 2 * 2])
+    clip = Clip(even, np.arange(len(even)) / fps, fps)
+    return {
+        "shake": np.stack(
+            [
+                np.asarray(cv2.warpAffine(f, view, (width, height), borderMode=cv2.BORDER_REFLECT_101), np.uint8)
+                for f, view in zip(frames, views, strict=True)
+            ]
+        ),
+        "soft": np.stack([np.asarray(cv2.GaussianBlur(f, (0, 0), blur), np.uint8) for f in frames]),
+        "grey": np.stack([np.asarray(cv2.cvtColor(cv2.cvtColor(f, cv2.COLOR_RGB2GRAY), cv2.COLOR_GRAY2RGB), np.uint8)
+                          for f in frames]),
+        "compressed": reencoded(clip, int(rng.integers(28, 38))).frames,
+        "held": np.repeat(frames, 2, axis=0)[: len(frames)],
+        "grain": np.clip(frames + rng.normal(0, rng.uniform(2, 8), frames.shape) + 0.5, 0, 255).astype(np.uint8),
+    }  # fmt: skip

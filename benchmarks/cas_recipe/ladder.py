@@ -1,14 +1,14 @@
 """The ladder: clean clips and, of each, rungs of implausible motion whose level is known because we made them.
 
 A *group* is one window of one source in one look (size, frame rate, playing speed, palette, compression). It holds the
-clean clip (Perfect), harmless changes of it (also Perfect: cuts, a zoom, a fade, a quicker pace), and every defect at
-every rung (Good down to Bad). All members of a group show the same content in the same look, so that only what was done
-to the motion tells them apart.
+clean clip (Perfect), harmless changes of it (also Perfect: cuts, a zoom, a fade, a quicker pace, shake, compression),
+and defects at one rung each (Good down to Bad). All members of a group show the same content in the same look, so that
+only what was done to the motion tells them apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import cv2
@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from benchmarks.cas_recipe.harmless import HARMLESS, Beside
+from benchmarks.cas_recipe.harmless import HARMLESS, Beside, recorded
+from benchmarks.cas_recipe.sources import Source
 from vmmetrics.alignment.perturbations.frames import SEVERITY_LEVELS, TIMINGS, Frames
 from vmmetrics.alignment.perturbations.motion import MOTIONS
 
@@ -30,6 +31,14 @@ DEFECTS = (
     "upside_down", "flicker", "boil", "wobble", "merge", "freeze_jump", "morph", "shuffle",
 )  # fmt: skip
 """The defects of the ladder, of :mod:`vmmetrics.alignment.perturbations`; the place in this list seeds each."""
+FLUID_DEFECTS = ("interleave", "flicker", "freeze_jump", "shuffle")
+"""What is a defect even of fire and water: what is done to all of the frame, or to its order."""
+DRAWN, FLUID_DRAWN = 13, 5
+"""Most rungs in a group, each of another defect."""
+HARMLESS_DRAWN, FLUID_HARMLESS_DRAWN, RECORDED_DRAWN = 6, 4, 2
+"""Harmless changes in a group."""
+RUNG_CHANCE = {1: 0.35, 2: 1.0, 3: 0.7, 4: 1.0}
+"""Chance of a rung to be taken where it is drawn: the lowest is hardly visible."""
 LEAST_MOTION = 3.0
 """Mean grey-level change a frame from which on defects of time alone can be seen at all."""
 
@@ -53,26 +62,14 @@ class Look:
     jpeg: int | None = None
 
 
-LOOKS = (
-    Look(120, 8.0, 1.0, colours=256),
-    Look(160, 16.0, 1.0, colours=256),
-    Look(240, 8.0, 0.5),
-    Look(240, 16.0, 1.0, jpeg=60),
-    Look(240, 24.0, 1.0),
-    Look(160, 8.0, 2.0, colours=256),
-    Look(256, 8.0, 1.0, jpeg=85),
-    Look(240, 8.0, 2.5),
-)
-
-
 def draw_look(rng: np.random.Generator) -> Look:
-    """Draw a look: any size, mostly the lowest rate, from slow motion to fast, GIF or compressed or neither."""
-    short_side = int(rng.integers(112, 257))
-    fps = float(rng.choice([8.0, 8.0, 8.0, 16.0, 24.0]))
-    speed = float(np.exp(rng.uniform(np.log(0.4), np.log(3.0))))
+    """Draw a look: any size, 8 to 30 frames per second, up to 3.5 times as fast, GIF or compressed or neither."""
+    short_side = int(rng.integers(112, 300))
+    fps = float(rng.choice([8.0, 8.0, 12.0, 16.0, 24.0, 24.0, 30.0, 30.0]))
+    speed = float(np.exp(rng.uniform(np.log(0.8), np.log(3.5))))
     kind = rng.random()
-    colours = 256 if kind < 0.45 else None
-    jpeg = int(rng.integers(40, 91)) if kind > 0.7 else None
+    colours = 256 if kind < 0.25 else None
+    jpeg = int(rng.integers(35, 91)) if kind > 0.6 else None
     return Look(short_side, fps, speed, colours, jpeg)
 
 
@@ -119,42 +116,49 @@ def cut_window(frames: Frames, fps: float, look: Look, start: float) -> Frames:
 
 
 def members(
-    group: int,
-    source: str,
-    clean: Frames,
-    look: Look,
-    beside: Beside,
-    seed: int,
-    drawn: int | None = None,
-    defects: Sequence[str] = DEFECTS,
+    group: int, source: Source, clean: Frames, look: Look, beside: Beside, rng: np.random.Generator
 ) -> Iterator[Member]:
     """Yield the members of a group.
 
     Args:
         group: Number of the group.
-        source: Name of the source.
+        source: Its source; of a fluid, fewer defects count.
         clean: Frames (T, H, W, 3) of the window in the size and rate of ``look``.
         look: The look; palette and compression are applied to every member alike, after the defect.
         beside: Other footage in the same look, for harmless changes.
-        seed: Everything random.
-        drawn: How many rungs to draw from all defects; None yields every rung of every defect.
-        defects: Those that are defects in this source.
+        rng: Draws the rungs and the changes.
     """
-    motion = float(np.abs(np.diff(clean.astype(np.int16), axis=0)).mean()) if len(clean) > 1 else 0.0
 
     def member(kind: str, severity: int, frames: Frames) -> Member:
-        return Member(group, source, kind, severity, _store(frames, look), look.fps)
+        return Member(group, source.name, kind, severity, _store(frames, look), look.fps)
 
+    rungs = _drawn_rungs(clean, source.fluid, rng)
+    changes = list(HARMLESS.items())
+    count = FLUID_HARMLESS_DRAWN if source.fluid else HARMLESS_DRAWN
+    drawn = [changes[i] for i in rng.permutation(len(changes))[:count]]
+    recordings = list(recorded(clean, look.fps, rng).items())
+    recordings = [recordings[i] for i in rng.permutation(len(recordings))[:RECORDED_DRAWN]]
     yield member(CLEAN, 0, clean)
-    for number, (name, change) in enumerate(HARMLESS.items()):
-        yield member(f"{CLEAN}: {name}", 0, change(clean, beside, np.random.default_rng([seed, 1000 + number])))
-    visible = [n for n in defects if n not in TIMINGS or motion >= LEAST_MOTION]
-    severities = [(name, severity) for name in visible for severity in range(1, SEVERITY_LEVELS + 1)]
-    if drawn is not None:
-        severities = [severities[i] for i in np.random.default_rng([seed, 2000]).permutation(len(severities))[:drawn]]
-    for name, severity in severities:
-        rng = np.random.default_rng([seed, DEFECTS.index(name)])
-        yield member(name, severity, inject(name, clean, severity, look.fps, rng))
+    for number, (name, change) in enumerate(drawn):
+        yield member(f"{CLEAN}: {name}", 0, change(clean, beside, np.random.default_rng([group, 1000 + number])))
+    for name, frames in recordings:
+        yield member(f"{CLEAN}: {name}", 0, frames)
+    for name, severity in rungs:
+        seeded = np.random.default_rng([group, DEFECTS.index(name)])
+        yield member(name, severity, inject(name, clean, severity, look.fps, seeded))
+
+
+def _drawn_rungs(clean: Frames, fluid: bool, rng: np.random.Generator) -> list[tuple[str, int]]:
+    """Return the defects of a group, each at one rung; those of time alone only where something moves."""
+    motion = float(np.abs(np.diff(clean.astype(np.int16), axis=0)).mean())
+    visible = [n for n in (FLUID_DEFECTS if fluid else DEFECTS) if n not in TIMINGS or motion >= LEAST_MOTION]
+    rungs = [(name, severity) for name in visible for severity in range(1, SEVERITY_LEVELS + 1)]
+    drawn: dict[str, int] = {}
+    for index in rng.permutation(len(rungs)):
+        name, severity = rungs[index]
+        if rng.random() < RUNG_CHANCE[severity] and name not in drawn:
+            drawn[name] = severity
+    return list(drawn.items())[: FLUID_DRAWN if fluid else DRAWN]
 
 
 def inject(name: str, frames: Frames, severity: int, fps: float, rng: np.random.Generator) -> Frames:

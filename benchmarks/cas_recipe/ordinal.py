@@ -19,9 +19,9 @@ from scipy.optimize import minimize
 from benchmarks.cas_recipe.groups import Table
 from benchmarks.cas_recipe.ladder import CLEAN
 from vmmetrics.perception.embedded.plausibility.plausibility import (
+    CONDITIONS,
     LEVEL_COUNT,
     NAMES,
-    TRAVEL,
     OrdinalModel,
     ramped,
     sigmoid,
@@ -44,12 +44,14 @@ class Settings:
     Attributes:
         ranking: Weight of the order within groups.
         decay: Weight of the squared weights.
-        by_travel: Whether numbers are held against what is usual at the travel of the content.
+        by_conditions: Whether numbers are compared with what is usual at the speed, texture and rate of the content.
+        clean_share: Share of clean clips among those to judge, a prior: most motion is as it should be.
     """
 
-    ranking: float = 0.3
-    decay: float = 1e-2
-    by_travel: bool = True
+    ranking: float = 1.0
+    decay: float = 1e-3
+    by_conditions: bool = True
+    clean_share: float = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +72,12 @@ def fit(table: Table, settings: Settings | None = None, chosen: NDArray[np.bool_
     settings = settings or Settings()
     numbers, clean = table.numbers, table.rungs == 0
     centre, slope = _usual(numbers[clean])
-    if not settings.by_travel:
+    if not settings.by_conditions:
         slope = np.zeros_like(slope)
     beyond = standardised(numbers, centre, slope, np.ones_like(centre))
     low, high = np.nanquantile(beyond, (0.1, 0.9), axis=0)
     scale = np.nan_to_num((high - low) / _SPREADS) + 1e-6
-    used = np.array(NAMES) != TRAVEL if chosen is None else chosen
+    used = np.arange(len(NAMES)) < len(NAMES) - len(CONDITIONS) if chosen is None else chosen
     ramps = ramped(beyond / scale)[:, :, used]
     design = np.moveaxis(ramps, 0, 1).reshape(len(numbers), -1)
     loss = _Loss(design, table.rungs, pairs_of(table), settings)
@@ -88,13 +90,12 @@ def fit(table: Table, settings: Settings | None = None, chosen: NDArray[np.bool_
 
 
 def _usual(clean: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return (F,) medians of clean clips, and how much they grow with the travel (least squares, not below 0)."""
+    """Return (F,) medians of clean clips, and (C, F) their growth with the conditions (least squares)."""
     centre = np.nan_to_num(np.nanmedian(clean, axis=0))
-    farther = np.nan_to_num(clean[:, -1:] - centre[-1])
-    beyond = np.nan_to_num(clean - centre)
-    slope = (farther * beyond).sum(0) / max(float((farther**2).sum()), 1e-6)
-    slope[-1] = 0.0
-    return centre, np.maximum(slope, 0.0)
+    conditions = np.nan_to_num(clean[:, -len(CONDITIONS) :] - centre[-len(CONDITIONS) :])
+    slope = np.linalg.lstsq(conditions, np.nan_to_num(clean - centre), rcond=None)[0]
+    slope[:, -len(CONDITIONS) :] = 0.0
+    return centre, np.asarray(slope)
 
 
 def pairs_of(table: Table) -> _Pairs:
@@ -123,6 +124,7 @@ class _Loss:
     def __init__(self, design: FloatArray, severities: NDArray[np.int64], pairs: _Pairs, settings: Settings) -> None:
         self.design, self.rungs, self.pairs, self.settings = design, severities, pairs, settings
         share = np.bincount(severities, minlength=LEVEL_COUNT) / len(severities)
+        share[0] *= (1 - settings.clean_share) / (settings.clean_share * max(np.count_nonzero(share) - 1, 1))
         self.level_weights = 1 / np.maximum(share, 1e-9)[severities]
         self.level_weights /= self.level_weights.sum()
 

@@ -1,9 +1,9 @@
-"""The recipe of the embedded classifier: ``python -m benchmarks.cas_recipe.recipe``; a quarter of an hour on two cores.
+"""The recipe of the embedded classifier: ``python -m benchmarks.cas_recipe.recipe``; half an hour on two cores.
 
-    python -m benchmarks.cas_recipe.recipe --footage ../shared/real-clips [--kept FOLDER] [--processes 2]
+    python -m benchmarks.cas_recipe.recipe [--kept FOLDER] [--processes 2]
 
-Makes the ladder from the footage that ``sources.toml`` lists and from renders, measures it, trains without some of the
-sources to see how well unseen ones are put in order, trains on all, and writes the weights.
+Makes the ladder from the train split of the footage beside the checkout and from renders, measures it, trains without
+some of the sources to see how well unseen ones are put in order, trains on all, and writes the weights.
 """
 
 from __future__ import annotations
@@ -15,33 +15,31 @@ from pathlib import Path
 import cv2
 
 from benchmarks.cas_recipe.folds import held_out_scores, order_preserved
-from benchmarks.cas_recipe.groups import Table, measure_groups, plan
+from benchmarks.cas_recipe.groups import FILES, Table, measure_groups, plan
 from benchmarks.cas_recipe.ordinal import fit
-from benchmarks.cas_recipe.sources import listed_sources
+from benchmarks.cas_recipe.sources import footage_sources, rendered_sources
 from vmmetrics.utils.weights.manifest import weights_folder
 
 RENDERS = 6
-FLUIDS = 24
-SAMPLES = 2
-FOOTAGE = Path(__file__).resolve().parents[3] / "shared" / "real-clips"
+FLUIDS = 16
 FOLDER = Path("cas-ladder")
 
 
-def measured_levels(footage: Path, folder: Path, processes: int) -> Table:
+def measured_levels(folder: Path, processes: int) -> Table:
     """Return the whole ladder, measured; what lies in ``folder`` is not measured again."""
-    return measure_groups(plan(listed_sources(footage, RENDERS, FLUIDS), SAMPLES), None, folder, processes)
+    groups = plan(footage_sources(FILES), rendered_sources(RENDERS, FLUIDS))
+    return measure_groups(groups, None, folder, processes)
 
 
 def main() -> None:
     """Run the recipe and say how well it went."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--footage", type=Path, default=FOOTAGE, help="folder with the listed files")
     parser.add_argument("--kept", type=Path, default=FOLDER, help="folder for measured groups; found again on a rerun")
     parser.add_argument("--output", type=Path, default=weights_folder() / "embedded" / "cas_ladder.npz")
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
     cv2.setNumThreads(1)  # one process per core is faster than threads within each; workers inherit it
-    table = measured_levels(options.footage, options.kept, options.processes)
+    table = measured_levels(options.kept, options.processes)
     order = order_preserved(table, held_out_scores(table))
     low, high = order.interval()
     sys.stdout.write(f"{len(table.rungs)} clips; order kept on {order.share:.3f} [{low:.3f}, {high:.3f}] of pairs of ")

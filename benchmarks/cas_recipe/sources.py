@@ -1,23 +1,20 @@
-"""What the ladder is made from: the footage listed in ``sources.toml``, and renders of our own."""
+"""What the ladder is made from: the train split of the footage, and renders of our own."""
 
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import cv2
 import numpy as np
 
 from benchmarks.cas_recipe.fluids import render_fluid
 from benchmarks.cas_recipe.renders import render
+from benchmarks.footage import FOOTAGE, Recording, recordings
 from vmmetrics.alignment.perturbations.frames import Frames
 from vmmetrics.errors import SetupError
-from vmmetrics.video import read_clip
 
-LIST = Path(__file__).with_name("sources.toml")
 SHORT_SIDE = 270
 """Footage is kept at this short side: above that of every look, below what memory minds."""
 
@@ -37,31 +34,35 @@ class Source:
     fluid: bool = False
 
 
-def listed_sources(footage: Path, renders: int, fluids: int = 0) -> list[Source]:
-    """Return the listed footage in ``footage``, that many renders, and that many renders of fluids.
+def footage_sources(of_a_source: int) -> list[Source]:
+    """Return the footage of the train split, at most ``of_a_source`` files of one source.
 
     Raises:
-        SetupError: A file is missing or is not the one that was listed.
+        SetupError: The footage is absent, or a file is not the one that was listed.
     """
-    entries = tomllib.loads(LIST.read_text(encoding="utf-8"))["sources"]
-    for entry in entries:
-        path = footage / entry["file"]
-        if not path.is_file():
-            raise SetupError(f"{path} is missing; it comes from {entry['url']}")
-        if hashlib.sha256(path.read_bytes()).hexdigest() != entry["sha256"]:
-            raise SetupError(f"{path} is not the file that {LIST.name} lists")
-    real = [Source(entry["name"], _Footage(footage / entry["file"])) for entry in entries]
-    rendered = [Source(f"render-{seed:02d}", _Render(seed)) for seed in range(renders)]
-    flowing = [Source(f"fluid-{seed:02d}", _Fluid(seed), fluid=True) for seed in range(fluids)]
-    return real + rendered + flowing
+    if not (FOOTAGE / "index.csv").is_file():
+        raise SetupError(f"{FOOTAGE} has no index.csv: the weights are trained on the footage beside the checkout")
+    sources: list[Source] = []
+    for item in recordings("train"):
+        if [source.name for source in sources].count(item.source) < of_a_source:
+            if hashlib.sha256(item.path.read_bytes()).hexdigest() != item.sha256:
+                raise SetupError(f"{item.file} is not the file that index.csv lists")
+            sources.append(Source(item.source, _Footage(item)))
+    return sources
+
+
+def rendered_sources(renders: int, fluids: int) -> list[Source]:
+    """Return that many renders of things, and of fluids."""
+    things = [Source(f"render-{seed:02d}", _Render(seed)) for seed in range(renders)]
+    return things + [Source(f"fluid-{seed:02d}", _Fluid(seed), fluid=True) for seed in range(fluids)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Footage:
-    path: Path
+    item: Recording
 
     def __call__(self) -> tuple[Frames, float]:
-        clip = read_clip(self.path)
+        clip = self.item.read()
         height, width = clip.frames.shape[1:3]
         factor = min(1.0, SHORT_SIDE / min(height, width))
         size = round(width * factor), round(height * factor)

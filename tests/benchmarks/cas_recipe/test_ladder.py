@@ -4,9 +4,24 @@ import cv2
 import numpy as np
 import pytest
 
-from benchmarks.cas_recipe.harmless import HARMLESS, Beside
-from benchmarks.cas_recipe.ladder import CLEAN, DEFECTS, LOOKS, PERFECT, Look, cut_window, draw_look, inject, members
+from benchmarks.cas_recipe.harmless import HARMLESS, RECORDED, Beside, recorded
+from benchmarks.cas_recipe.ladder import (
+    CLEAN,
+    DEFECTS,
+    DRAWN,
+    FLUID_DEFECTS,
+    HARMLESS_DRAWN,
+    PERFECT,
+    RECORDED_DRAWN,
+    Look,
+    Member,
+    cut_window,
+    draw_look,
+    inject,
+    members,
+)
 from benchmarks.cas_recipe.renders import render
+from benchmarks.cas_recipe.sources import Source
 from vmmetrics.alignment.perturbations.frames import SEVERITY_LEVELS
 from vmmetrics.alignment.perturbations.motion import displace, follow, noise_field, smooth_walk
 
@@ -151,37 +166,75 @@ def test_who_passes_comes_and_goes(clip):
     assert min(changed[0], changed[-1]) == 0
 
 
-def test_members_carry_their_level(clip):
+@pytest.mark.parametrize("name", RECORDED)
+def test_another_recording_changes_the_clip_the_same_way_each_time(name, clip):
+    before = clip.copy()
+    once, again = (recorded(clip, FPS, np.random.default_rng(5)) for _ in range(2))
+    assert set(once) == set(RECORDED)
+    np.testing.assert_array_equal(clip, before)
+    np.testing.assert_array_equal(once[name], again[name])
+    assert (once[name].shape, once[name].dtype) == (clip.shape, np.uint8)
+    assert (once[name] != clip).any()
+
+
+def test_a_held_recording_shows_every_frame_twice(clip):
+    held = recorded(clip, FPS, np.random.default_rng(0))["held"]
+    np.testing.assert_array_equal(held, clip[np.arange(len(clip)) // 2])
+
+
+PLAIN = Look(40, FPS, 1.0)
+
+
+def group_of(clip: np.ndarray, look: Look = PLAIN, seed: int = 0, fluid: bool = False) -> list[Member]:
     small = np.ascontiguousarray(clip[:, ::3, ::3])
-    group = list(members(3, "gravel", small, Look(40, 8.0, 1.0), beside(small), seed=3))
+    source = Source("gravel", lambda: (clip, FPS), fluid)
+    return list(members(3, source, small, look, beside(small), np.random.default_rng(seed)))
+
+
+def test_members_carry_their_level(clip):
+    group = group_of(clip)
     clean = [m for m in group if m.severity == 0]
-    assert len(clean) == 1 + len(HARMLESS)
+    assert clean[0].kind == CLEAN
+    assert len({m.kind for m in clean}) == 1 + HARMLESS_DRAWN + RECORDED_DRAWN
     assert {m.level for m in clean} == {PERFECT}
-    expected = {(n, PERFECT - r) for n in DEFECTS for r in range(1, SEVERITY_LEVELS + 1)}
-    assert {(m.kind, m.level) for m in group if m.severity} == expected
+    defects = [m for m in group if m.severity]
+    assert len({m.kind for m in defects}) == len(defects) == DRAWN
+    for member in defects:
+        assert member.level == PERFECT - member.severity
+        seeded = np.random.default_rng([3, DEFECTS.index(member.kind)])
+        expected = inject(member.kind, np.ascontiguousarray(clip[:, ::3, ::3]), member.severity, 8.0, seeded)
+        np.testing.assert_array_equal(member.frames, expected)
 
 
-def test_a_sampled_group_has_as_many_rungs_as_asked_in_one_palette(clip):
-    look, small = Look(40, 8.0, 1.0, colours=32), np.ascontiguousarray(clip[:, ::3, ::3])
-    group = list(members(3, "gravel", small, look, beside(small), seed=3, drawn=2))
-    assert sum(m.severity > 0 for m in group) == 2
-    for member in group:
+def test_every_defect_and_rung_is_drawn_sometimes_the_weakest_least(clip):
+    drawn = [(m.kind, m.severity) for seed in range(12) for m in group_of(clip, seed=seed) if m.severity]
+    assert {kind for kind, _ in drawn} == set(DEFECTS)
+    counts = [sum(rung == severity for _, rung in drawn) for severity in range(1, SEVERITY_LEVELS + 1)]
+    assert 0 < counts[0] == min(counts)
+
+
+def test_a_palette_is_that_of_the_look(clip):
+    for member in group_of(clip, Look(40, 8.0, 1.0, colours=32)):
         assert len(np.unique(member.frames[4].reshape(-1, 3), axis=0)) <= 32
 
 
 def test_defects_of_time_need_motion(clip):
-    small = np.ascontiguousarray(clip[:, ::3, ::3])
-    still = np.repeat(small[:1], 16, axis=0)
-    kinds = {m.kind for m in members(0, "still", still, LOOKS[6], beside(small), seed=0)}
+    still = np.repeat(clip[:1], 16, axis=0)
+    kinds = {m.kind for seed in range(8) for m in group_of(still, seed=seed)}
     assert kinds.isdisjoint(OF_TIME)
     assert "boil" in kinds
     assert CLEAN in kinds
 
 
+def test_fluids_have_only_defects_of_the_whole_frame_and_of_time(clip):
+    kinds = {m.kind for seed in range(8) for m in group_of(clip, seed=seed, fluid=True) if m.severity}
+    assert kinds == set(FLUID_DEFECTS)
+
+
 def test_looks_drawn_are_within_reason():
     looks = [draw_look(np.random.default_rng(seed)) for seed in range(60)]
-    assert all(100 < look.short_side < 300 and 0.3 < look.speed < 3.1 for look in looks)
-    assert {look.fps for look in looks} == {8.0, 16.0, 24.0}
+    assert all(100 < look.short_side < 300 and 0.8 <= look.speed <= 3.5 for look in looks)
+    assert {look.fps for look in looks} == {8.0, 12.0, 16.0, 24.0, 30.0}
     assert any(look.colours for look in looks)
     assert any(look.jpeg for look in looks)
 

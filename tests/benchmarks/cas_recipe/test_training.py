@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import csv
+import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -7,14 +9,11 @@ import pytest
 from scipy.optimize import approx_fprime
 
 from benchmarks.cas_recipe.folds import held_out_scores, order_preserved, score
-from benchmarks.cas_recipe.groups import Group, Table, measure_group, measure_groups, plan, read_groups
-from benchmarks.cas_recipe.harmless import HARMLESS
-from benchmarks.cas_recipe.ladder import Look
+from benchmarks.cas_recipe.groups import WINDOWS, Group, Table, measure_group, measure_groups, plan, read_groups
 from benchmarks.cas_recipe.ordinal import Settings, _Loss, fit, pairs_of
-from benchmarks.cas_recipe.recipe import FOOTAGE
-from benchmarks.cas_recipe.sources import Source, listed_sources
+from benchmarks.cas_recipe.sources import Source, footage_sources, rendered_sources
 from vmmetrics.errors import SetupError
-from vmmetrics.perception.embedded.plausibility.plausibility import NAMES
+from vmmetrics.perception.embedded.plausibility.plausibility import CONDITIONS, NAMES
 
 WIDTH = len(NAMES)
 
@@ -30,7 +29,7 @@ def ladder(sources: int = 7, seed: int = 0) -> Table:
             numbers = own + 0.1 * rng.normal(size=WIDTH)
             numbers[0] += rung
             numbers[1] -= rung
-            numbers[-1] = 0.0
+            numbers[-len(CONDITIONS) :] = 0.0
             rows.append((numbers, source, f"source {source}", kind, rung))
     return Table(*(np.array(column) for column in zip(*rows, strict=True)))
 
@@ -52,7 +51,7 @@ def test_what_rises_with_the_rung_is_learnt_and_nothing_counts_in_favour():
     assert np.argmax(model.weights.sum(0)) == 0
     assert model.weights[:, 1].sum() < 0.05 * model.weights[:, 0].sum()
     assert np.all(np.diff(model.thresholds) > 0)
-    assert model.weights[:, -1].sum() == 0
+    assert model.weights[:, -len(CONDITIONS) :].sum() == 0
 
 
 def test_unseen_sources_are_put_in_order():
@@ -81,38 +80,52 @@ def test_only_the_numbers_chosen_get_weight():
     assert model.weights[:, ~chosen].sum() == 0
 
 
-def test_growth_with_travel_is_no_evidence():
+@pytest.mark.parametrize("place", range(-len(CONDITIONS), 0), ids=CONDITIONS)
+def test_growth_with_a_condition_is_no_evidence(place):
     rng = np.random.default_rng(4)
     table = ladder(21)
-    travel = rng.uniform(-1, 1, len(table.rungs))
-    table.numbers[:, -1] = travel
-    table.numbers[:, 0] += 5 * travel
+    condition = rng.uniform(-1, 1, len(table.rungs))
+    table.numbers[:, place] = condition
+    table.numbers[:, 0] += 5 * condition
     model = fit(table, chosen=np.arange(WIDTH) == 0)
-    assert model.slope[0] == pytest.approx(5, abs=1.5)
+    growth = model.slope[place, 0]
+    assert growth == pytest.approx(5, abs=1.5)
     clean = np.zeros((2, WIDTH))
-    clean[:, -1], clean[:, 0] = (-1, 1), (-1 * model.slope[0], model.slope[0])
+    clean[:, place], clean[:, 0] = (-1, 1), (-growth, growth)
     assert score(model, clean)[0] == pytest.approx(score(model, clean)[1])
+    blind = fit(table, Settings(by_conditions=False), np.arange(WIDTH) == 0)
+    assert score(blind, clean)[0] > score(blind, clean)[1] + 0.1
 
 
-def test_the_plan_covers_sources_looks_and_places():
-    sources = [Source(f"s{i}", lambda: (np.zeros((1, 8, 8, 3), np.uint8), 8.0)) for i in range(9)]
-    groups = plan(sources, 3)
-    assert len({g.number for g in groups}) == len(groups) == 36
-    assert [g.drawn for g in groups[:9]] == [None] * 9
-    assert all(0 <= g.start <= 1 for g in groups)
-    assert len({g.look for g in groups[:8]}) == 8
-    assert plan(sources, 3)[20].look == groups[20].look
+def test_more_clean_clips_expected_raise_scores():
+    table = ladder()
+    few, many = (fit(table, Settings(clean_share=share)) for share in (0.2, 0.75))
+    assert score(many, table.numbers).mean() > score(few, table.numbers).mean()
+
+
+def test_the_plan_has_windows_of_each_file_and_one_of_each_render():
+    files = [Source(name, _Given(np.zeros((1, 8, 8, 3), np.uint8))) for name in ("one", "two", "two")]
+    groups = plan(files, rendered_sources(2, 3))
+    assert len({group.number for group in groups}) == len(groups)
+    windows = [[group.window for group in groups if group.source is file] for file in files]
+    assert windows[0] == list(range(WINDOWS))
+    assert windows[1] == windows[2] == list(range(0, WINDOWS, 2))  # a source of several files is not seen more often
+    rendered = [group.source for group in groups if group.source not in files]
+    assert sorted(source.name for source in rendered) == ["fluid-00", "fluid-01", "fluid-02", "render-00", "render-01"]
+    assert all(source.fluid == source.name.startswith("fluid") for source in rendered)
 
 
 def test_a_group_is_measured_once_and_the_same_each_time(tmp_path: Path):
     rng = np.random.default_rng(0)
     frames = rng.integers(0, 255, (10, 24, 32, 3)).astype(np.uint8).repeat(2, 1).repeat(2, 2)
-    group = Group(7, Source("noise", _Given(frames)), Look(48, 8.0, 1.0), 0.1, 1)
+    group = Group(7, Source("noise", _Given(frames), fluid=True), 0)
     first = measure_groups([group], None, tmp_path / "a", processes=1)
     (tmp_path / "b").mkdir()
     measure_group(group, None, tmp_path / "b")  # and in whichever process
     again = read_groups([tmp_path / "b" / group.file])
-    assert first.numbers.shape == (2 + len(HARMLESS), WIDTH)  # clean, harmless, one rung
+    assert first.numbers.shape == (len(first.rungs), WIDTH)
+    assert "clean" in first.kinds
+    assert first.rungs.max() > 0
     np.testing.assert_array_equal(first.numbers, again.numbers)
     written = (tmp_path / "a" / group.file).stat().st_mtime_ns
     measure_groups([group], None, tmp_path / "a", processes=1)
@@ -129,19 +142,33 @@ class _Given:
         return self.frames, 8.0
 
 
-def test_missing_footage_is_named(tmp_path: Path):
-    with pytest.raises(SetupError, match=r"decord_pancake\.mkv is missing; it comes from https"):
-        listed_sources(tmp_path, 0)
+def listed(folder: Path, monkeypatch: pytest.MonkeyPatch, splits: dict[str, str], sha256: str) -> None:
+    """Footage of one byte per file, by name to split, of source "s"."""
+    names = ["file", "split", "licence_class", "source_id", "repo", "generator", "year", "pair", "role", "sha256"]
+    with (folder / "index.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, names, restval="")
+        writer.writeheader()
+        for name, split in splits.items():
+            writer.writerow({"file": name, "split": split, "source_id": "s", "sha256": sha256})
+            (folder / name).write_bytes(b"x")
+    for module in ("benchmarks.footage", "benchmarks.cas_recipe.sources"):
+        monkeypatch.setattr(f"{module}.FOOTAGE", folder)
 
 
-def test_other_footage_is_refused(tmp_path: Path):
-    (tmp_path / "decord_pancake.mkv").write_bytes(b"something else")
-    with pytest.raises(SetupError, match="is not the file"):
-        listed_sources(tmp_path, 0)
+def test_missing_footage_is_named(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr("benchmarks.cas_recipe.sources.FOOTAGE", tmp_path)
+    with pytest.raises(SetupError, match=r"has no index\.csv"):
+        footage_sources(1)
 
 
-@pytest.mark.skipif(not FOOTAGE.is_dir(), reason="no footage beside the checkout")
-def test_the_listed_footage_is_there():
-    names = [source.name for source in listed_sources(FOOTAGE, 2)]
-    assert len(names) == 13
-    assert names[-1] == "render-01"
+def test_other_footage_is_refused(tmp_path: Path, monkeypatch):
+    listed(tmp_path, monkeypatch, {"a.mp4": "train"}, sha256="0" * 64)
+    with pytest.raises(SetupError, match=r"a\.mp4 is not the file"):
+        footage_sources(1)
+
+
+def test_only_so_many_files_of_a_source_and_of_the_train_split(tmp_path: Path, monkeypatch):
+    splits = {"v.mp4": "validation", "a.mp4": "train", "s.mp4": "sealed", "b.mp4": "train", "c.mp4": "train"}
+    listed(tmp_path, monkeypatch, splits, sha256=hashlib.sha256(b"x").hexdigest())
+    assert [source.load.item.name for source in footage_sources(2)] == ["a", "b"]
+    assert [source.load.item.name for source in footage_sources(9)] == ["a", "b", "c"]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tests.bad_inputs import moving_frames
 from vmmetrics.clip import Clip
 from vmmetrics.functional import motion_smoothness_score
-from vmmetrics.metrics.mss import EMBEDDED_THRESHOLDS
+from vmmetrics.metrics.mss import DROP
 from vmmetrics.perception.embedded.flow import DISFlow
 from vmmetrics.perception.embedded.quality.features import _is_cadence, combs, neighbour_quantile, without_camera
 from vmmetrics.perception.embedded.quality.quality import TemporalQuality, appearance, level, ramp, without
@@ -55,7 +55,8 @@ def scene_with(frames: Frames, fps: float = 16.0) -> Scene:
 
 
 def flagged(frames: Frames) -> list[int]:
-    result = motion_smoothness_score(scene_with(frames).quality, threshold=EMBEDDED_THRESHOLDS.unknown_amplitude)
+    quality = scene_with(frames).quality
+    result = motion_smoothness_score(quality, threshold=DROP * float(np.median(quality)))
     return [event.frames[0] for event in result.events]
 
 

@@ -13,6 +13,8 @@ from vmmetrics.metrics import pas
 from vmmetrics.metrics.tcs import measure
 from vmmetrics.perception.embedded.camera import GlobalMotion
 from vmmetrics.perception.embedded.flow import DISFlow
+from vmmetrics.perception.embedded.objects.breaks import find_breaks
+from vmmetrics.perception.embedded.objects.evidence import gather_evidence
 from vmmetrics.perception.embedded.objects.segmenter import MotionSegmenter
 from vmmetrics.perception.embedded.tracker import GridTracker
 from vmmetrics.perception.scene import Models, Scene
@@ -134,6 +136,20 @@ def test_vanishing_and_popping_in_are_seen_where_they_happen(still: bool, backwa
     assert event.reason.startswith("appear" if backwards else "vanish")
     assert abs(event.frames[0] - (FRAMES - 14 if backwards else 14)) <= 2
     assert result.score == 0.0
+
+
+@pytest.mark.parametrize("pan", [0.0, 1.5])
+def test_an_object_replaced_while_it_moves_fast_ends_in_that_frame(pan: float) -> None:
+    clip = draw(lambda t: (30.0 + 6 * t, 80.0) if t < 14 else None, pan=pan)
+    found = find_breaks(gather_evidence(scene_of(clip)))
+    assert [(one.frame, one.came) for one in found] == [(13, False)]
+    assert [e.frames for e in measure(scene_of(clip), "vmmetrics").events if e.excuse is None] == [(14,)]
+
+
+def test_no_break_where_something_moves_fast_all_the_time() -> None:
+    """Each step is too far for the flow: at both ends nothing corresponds, in every frame."""
+    clip = draw(lambda t: (60.0 + 100 * (t % 2), 80.0))
+    assert find_breaks(gather_evidence(scene_of(clip))) == []
 
 
 @pytest.mark.parametrize(("speed", "backwards"), [(1.0, False), (3.0, False), (3.0, True)])

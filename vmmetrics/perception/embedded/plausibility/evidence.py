@@ -88,8 +88,8 @@ CELLS = 20
 """Cells along each side of the maps; a cell is as wide as a patch of DIS flow."""
 CELL = SIDE // CELLS
 """Side of a cell, pixels."""
-LAGS = (1, 2, 4)
-"""Frames over which content is followed: 1/8 to 1/2 s."""
+LAGS = {"step": 0.0, "quarter": 0.25, "half": 0.5}
+"""Time over which content is followed, seconds; at least one, two and three frames."""
 STILL = 0.5
 """Speed, pixels per frame, below which motion counts as none: about the error of DIS at this size."""
 
@@ -97,6 +97,7 @@ _PALETTE_BLUR = 0.8  # pixels; removes the dither of GIF palettes
 _HIGH_PASS = 15  # pixels; broader changes are illumination
 _WORST_GAP = 8.0  # pixels; largest forward-backward error of the flow that is counted
 _NOISE = 0.15  # share of the content's variety; smaller changes of deep features are noise
+_REACH = 0.3  # of the frame; how far content is searched in a neighbouring frame
 _OTHER_SHOT = 0.7  # share of the content's variety from which two frames have nothing in common
 _SUDDEN = 0.6  # largest change in the steps beside a cut, as a share of the change at the cut
 
@@ -113,6 +114,8 @@ class PlausibilityEvidence:
         content: (n, n) mean distance per cell between the features of any two frames, in units of their variety.
         gist: (n, n) distance between the pooled features of any two frames.
         kinds: (n, 1000) ImageNet class probabilities of each frame.
+        texture: (n,) mean contrast of fine detail, grey levels.
+        lags: Frames over which the maps of each lag go.
     """
 
     maps: dict[str, FloatArray]
@@ -122,33 +125,44 @@ class PlausibilityEvidence:
     content: FloatArray
     gist: FloatArray
     kinds: FloatArray
+    texture: FloatArray
+    lags: dict[str, int]
 
 
 MAPS: dict[str, tuple[int, int]] = {
-    **{f"drift {depth} {lag}": (lag, 0) for depth in ("fine", "middle") for lag in LAGS},
-    "drift coarse 1": (1, 0),
+    **{f"drift {depth} {lag}": (1, 0) for depth in ("fine", "middle") for lag in LAGS},
+    "drift coarse step": (1, 0),
     **{f"{kind} {depth}": (1, 1) for depth in ("fine", "middle") for kind in ("foreign", "rough")},
+    **{f"{kind} {depth}": (1, span) for depth in ("fine", "middle") for kind, span in (("new", 0), ("missing", 1))},
     "other kind": (1, 0),
     "foreign kind": (1, 1),
-    "not returning": (1, 0),
-    "misfit": (1, 0),
-    "bent": (1, 0),
-    "bent wide": (1, 0),
-    "strain": (1, 0),
-    "jerk": (1, 1),
-    "own jerk": (1, 1),
-    "jerk in pixels": (1, 1),
+    "unsteady light": (1, 1),
+    **dict.fromkeys(("not returning", "misfit", "bent", "bent wide", "strain"), (1, 0)),
+    **dict.fromkeys(("jerk", "own jerk", "jerk in pixels"), (1, 1)),
 }
-"""Name of each map to the numbers of frames before and after a frame that its value depends on."""
+"""Name of each map to the least numbers of frames before and after a frame that its value depends on."""
 
 
-def gather(images: UInt8Array, features: tuple[FloatArray, ...]) -> PlausibilityEvidence:
+def lag_frames(pace: float) -> dict[str, int]:
+    """Return the lags in frames at ``pace`` frames per second."""
+    return {name: max(least, round(seconds * pace)) for least, (name, seconds) in enumerate(LAGS.items(), 1)}
+
+
+def span_of(name: str, lags: dict[str, int]) -> tuple[int, int]:
+    """Return the numbers of frames before and after a frame that a map's value depends on."""
+    before, after = MAPS[name]
+    return lags.get(name.split()[-1], before), after
+
+
+def gather(images: UInt8Array, features: tuple[FloatArray, ...], pace: float) -> PlausibilityEvidence:
     """Compute the evidence in a subsequence.
 
     Args:
         images: (n, SIDE, SIDE, 3) uint8 RGB, n of at least 3.
         features: Deep maps of the images, fine to coarse, each (n, rows, rows, channels).
+        pace: Frames per second.
     """
+    lags = lag_frames(pace)
     count = len(images)
     grey = [cv2.GaussianBlur(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), (0, 0), _PALETTE_BLUR) for image in images]
     dis: Any = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
@@ -159,17 +173,18 @@ def gather(images: UInt8Array, features: tuple[FloatArray, ...]) -> Plausibility
     between = depths[1].distances()
     cuts = _cuts(steps[1], between)
     maps = {name: np.full((count, CELLS, CELLS), np.nan, np.float32) for name in MAPS}
-    travel = _follow_content(maps, depths, steps, onward, back)
+    travel = _follow_content(maps, depths, steps, onward, back, lags)
     flow = np.stack([to_cells(field) for field in onward])
     kinds = _compare_kinds(maps, features[2], onward, back)
-    _compare_pictures(maps, grey, onward, back)
+    texture = _compare_pictures(maps, grey, onward, back)
     _compare_motion(maps, flow)
     for t in np.flatnonzero(cuts):  # between t and t + 1: values across it are excluded
-        for name, (before, after) in MAPS.items():
+        for name in MAPS:
+            before, after = span_of(name, lags)
             maps[name][max(0, t + 1 - after) : t + 1 + before] = np.nan
-        travel[t + 1 : t + 1 + LAGS[-1]] = np.nan
+        travel[t + 1 : t + 1 + lags["half"]] = np.nan
     pooled = features[2].mean((1, 2))
-    return PlausibilityEvidence(maps, flow, travel, cuts, between, _distances(pooled), kinds)
+    return PlausibilityEvidence(maps, flow, travel, cuts, between, _distances(pooled), kinds, texture, lags)
 
 
 def to_cells(plane: FloatArray, cells: int = CELLS) -> FloatArray:
@@ -198,9 +213,27 @@ class _Depth:
         typical = float(np.median(change[seen])) if seen.any() else 0.0
         return np.asarray(np.where(seen, change, typical))
 
+    def nearest(self, t: int, other: int) -> FloatArray:
+        """Return (cells, cells): least change to any cell of frame ``other`` within :data:`_REACH` of each cell.
+
+        For motion that the flow cannot follow.
+        """
+        here, there = (self.features[i].reshape(self.cells**2, -1) for i in (t, other))
+        squares = (here**2).sum(1)[:, None] + (there**2).sum(1) - 2 * here @ there.T
+        nearest = np.where(_within_reach(self.cells), squares, np.inf).min(1)
+        return np.asarray(np.sqrt(np.maximum(nearest, 0))).reshape(self.cells, self.cells)
+
     def distances(self) -> FloatArray:
         """Return (n, n): mean distance per cell between two frames' features."""
         return np.asarray(_distances(self.features.reshape(len(self.features), -1)) / self.cells)
+
+
+@cache
+def _within_reach(cells: int) -> BoolArray:
+    """Return (cells², cells²), True for pairs of cells at most :data:`_REACH` of the frame apart along both axes."""
+    rows, columns = np.divmod(np.arange(cells**2), cells)
+    apart = np.maximum(abs(rows[:, None] - rows), abs(columns[:, None] - columns))
+    return np.asarray(apart <= round(_REACH * cells))
 
 
 def _along(path: FloatArray, cells: int) -> FloatArray:
@@ -241,33 +274,40 @@ def _follow_content(
     steps: list[list[FloatArray]],
     onward: list[FloatArray],
     back: list[FloatArray],
+    lags: dict[str, int],
 ) -> FloatArray:
     """Fill the maps of change along the motion and of content missing in both neighbours; return the travel (n,)."""
     pixels = pixel_grid(SIDE, SIDE)
-    paths = {1: onward}
-    for lag in LAGS[1:]:
-        half = paths[lag // 2]
-        pairs = zip(half, half[lag // 2 :], strict=False)
-        paths[lag] = [first + look_up(second, pixels + first) for first, second in pairs]
+    paths = {"step": onward}
+    for lag in ("quarter", "half"):
+        ends = list(onward)
+        for more in range(1, lags[lag]):
+            starts = ends[: len(onward) - more]
+            ends = [path + look_up(onward[t + more], pixels + path) for t, path in enumerate(starts)]
+        paths[lag] = ends
     for depth, following, name in zip(depths, steps, ("fine", "middle", "coarse"), strict=True):
-        for lag in LAGS if name != "coarse" else (1,):
+        for lag in LAGS if name != "coarse" else ("step",):
             for t, path in enumerate(paths[lag]):
-                change = following[t] if lag == 1 else depth.change(t, t + lag, path)
-                maps[f"drift {name} {lag}"][t + lag] = _enlarged(change)
+                change = following[t] if lag == "step" else depth.change(t, t + lags[lag], path)
+                maps[f"drift {name} {lag}"][t + lags[lag]] = _enlarged(change)
         if name == "coarse":
             continue
+        earlier = [depth.change(t + 1, t, path) for t, path in enumerate(back)]
+        new = [np.minimum(change, depth.nearest(t + 1, t)) for t, change in enumerate(earlier)]
+        maps[f"new {name}"][1:] = [_enlarged(change) for change in new]
         for t in range(1, len(onward)):
-            from_left = depth.change(t, t - 1, back[t - 1])
-            maps[f"foreign {name}"][t] = _enlarged(np.minimum(from_left, following[t]))
+            maps[f"foreign {name}"][t] = _enlarged(np.minimum(earlier[t - 1], following[t]))
+            later = np.minimum(following[t], depth.nearest(t, t + 1))
+            maps[f"missing {name}"][t] = _enlarged(np.minimum(new[t - 1], later))
             before, now, after = depth.features[t - 1 : t + 2]
             crooked = ((now - before) ** 2).sum(-1) + ((after - now) ** 2).sum(-1)
             straight = ((after - before) ** 2).sum(-1)
             # 2 for a straight path of the features, 1 for a random walk, 1/2 for frames that share nothing but a mean.
             ratio = 2 * (straight + _NOISE**2) / (crooked + 2 * _NOISE**2)
             maps[f"rough {name}"][t] = _enlarged(2 - ratio)
-    longest = paths[LAGS[-1]]
+    half = lags["half"]
     travel = np.full(len(onward) + 1, np.nan)
-    travel[LAGS[-1] :] = [np.linalg.norm(to_cells(path), axis=-1).mean() / LAGS[-1] for path in longest]
+    travel[half:] = [np.linalg.norm(to_cells(path), axis=-1).mean() / half for path in paths["half"]]
     return travel
 
 
@@ -303,11 +343,23 @@ def _compare_kinds(
 
 def _compare_pictures(
     maps: dict[str, FloatArray], grey: list[UInt8Array], onward: list[FloatArray], back: list[FloatArray]
-) -> None:
-    """Fill the maps of forward-backward errors of the flow and of motion-compensated differences of the image."""
+) -> FloatArray:
+    """Fill the maps of forward-backward errors of the flow, motion-compensated differences and unsteady light.
+
+    Returns:
+        (n,) mean contrast of fine detail, grey levels.
+    """
     pixels = pixel_grid(SIDE, SIDE)
-    fine = [image.astype(np.float32) - cv2.blur(image.astype(np.float32), (_HIGH_PASS,) * 2) for image in grey]
-    contrast = float(np.mean([np.abs(image).mean() for image in fine]))
+    light = [np.asarray(cv2.blur(image.astype(np.float32), (_HIGH_PASS,) * 2), np.float32) for image in grey]
+    fine = [image.astype(np.float32) - broad for image, broad in zip(grey, light, strict=True)]
+    for t in range(1, len(onward)):
+        earlier = light[t] - look_up(light[t - 1], pixels + back[t - 1])
+        later = light[t] - look_up(light[t + 1], pixels + onward[t])
+        for_a_moment = (earlier > 0) == (later > 0)  # brighter than both neighbours, or darker
+        change = np.where(for_a_moment, np.minimum(abs(earlier), abs(later)), 0).astype(np.float32)
+        maps["unsteady light"][t] = to_cells(change) / (light[t].mean() + 1)
+    texture = np.array([np.abs(image).mean() for image in fine])
+    contrast = float(texture.mean())
     for t, path in enumerate(onward):
         target = pixels + path
         seen = inside(target, SIDE, SIDE)
@@ -316,6 +368,7 @@ def _compare_pictures(
         maps["not returning"][t + 1] = to_cells(gap) / (1 + speed)
         error = np.abs(fine[t] - look_up(fine[t + 1], target)) * seen
         maps["misfit"][t + 1] = to_cells(error) / (to_cells(np.abs(fine[t])) + contrast / 2 + 1)
+    return texture
 
 
 def _compare_motion(maps: dict[str, FloatArray], flow: FloatArray) -> None:

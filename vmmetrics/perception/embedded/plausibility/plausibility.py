@@ -23,10 +23,11 @@ from vmmetrics.utils.weights.manifest import weight_path
 
 # The classifier, trained on corruption levels: a sum of ramps, each of which can only count against a clip.
 #
-#     e[f] = (x[f] − centre[f] − slope[f] · (travel − its centre)) / scale[f]
+#     e[f] = (x[f] − centre[f] − Σ_c slope[c, f] · (condition[c] − its centre)) / scale[f]
 #     z = Σ_f Σ_r w[r, f] · ramp_r(e[f]),   P(at least k levels below Perfect) = σ(z − θ_k)
 #
-# The slopes are the growth of each number with the travel of the content in clean clips; only the excess is evidence.
+# The slopes are the growth of each number with the conditions (speed, texture, frame rate) in clean clips; only the
+# excess is evidence.
 #
 # No weight is negative and every number is "larger is worse", so worse evidence never raises a score, and a clip unlike
 # any corruption level follows the same rule. That keeps so small a training set from overfitting.
@@ -42,55 +43,56 @@ _FLOOR = 0.02
 """Added before a logarithm; smaller values are rounding in every map."""
 _LINEAR = ("rough fine", "rough middle")
 """Maps without logarithm: ratios around 1."""
-_FAR = 4
-"""Distance in frames from which two frames are similar by chance or repetition, not by proximity."""
+_FAR = 0.5
+"""Distance in seconds, at least four frames, from which frames are similar by chance or repetition, not proximity."""
 _WHOLE = (
-    "uneven pace",
-    "frozen",
-    "turning round",
-    "turning round on average",
-    "camera jerk",
-    "worst camera jerk",
-    "uneven change",
-    "worst change",
-    "repeating",
-    "repeating against steps",
-    "crooked content 2",
-    "crooked content 4",
-    "crooked gist 2",
-    "crooked gist 4",
-    "kinds that change",
-)
-
-TRAVEL = "travel"
-NAMES = (*(f"{name}: {summary}" for name in MAPS for summary in SUMMARIES), *_WHOLE, TRAVEL)
-"""Names of the numbers, in order. The last, the travel of the content, is no evidence: it normalises the others."""
+    "uneven pace", "frozen", "turning round", "turning round on average", "camera jerk", "worst camera jerk",
+    "uneven change", "worst change", "repeating", "repeating against steps",
+    "crooked content 2", "crooked content 4", "crooked gist 2", "crooked gist 4", "kinds that change",
+)  # fmt: skip
+CONDITIONS = ("travel", "speed of the fastest", "texture", "pace")
+"""Numbers that are no evidence: the others are compared with what is usual for clean clips under these conditions."""
+NAMES = (*(f"{name}: {summary}" for name in MAPS for summary in SUMMARIES), *_WHOLE, *CONDITIONS)
+"""Names of the numbers, in order."""
+_FASTEST = 0.9
+"""Quantile of the cells' speeds that is their fastest."""
 
 
-def summarise(evidence: PlausibilityEvidence, first: int, stop: int) -> FloatArray:
-    """Return the numbers (len(NAMES),) of the view from ``first`` up to ``stop``; NaN where undefined."""
+def summarise(evidence: PlausibilityEvidence, first: int, stop: int, pace: float) -> FloatArray:
+    """Return the numbers (len(NAMES),) of the view from ``first`` up to ``stop``; NaN where undefined.
+
+    Args:
+        evidence: Of the subsequence.
+        first: First frame of the view.
+        stop: Its last frame plus 1.
+        pace: Frames per second of the subsequence.
+    """
     maps = [summarise_map(name, view_of(evidence, name, first, stop)) for name in MAPS]
     flow, cuts = evidence.flow[first : stop - 1], evidence.cuts[first : stop - 1]
     content, gist = (d[first:stop, first:stop] for d in (evidence.content, evidence.gist))
     shot = np.concatenate([[0], np.cumsum(cuts)])
-    whole = [*_pace(flow, cuts), *_turns(flow, cuts), *_change(content, cuts), *_ways(content, gist, shot)]
+    change = _change(content, cuts, max(4, round(_FAR * pace)))
+    whole = [*_pace(flow, cuts), *_turns(flow, cuts), *change, *_ways(content, gist, shot)]
     kinds = _kinds(evidence.kinds[first:stop], shot)
-    return np.concatenate([*maps, [*whole, kinds, _travel(evidence, first, stop)]])
+    return np.concatenate([*maps, [*whole, kinds, *_conditions(evidence, first, stop, pace)]])
 
 
-def _travel(evidence: PlausibilityEvidence, first: int, stop: int) -> float:
-    """Return the logarithm of the content's net displacement per frame, or of its speed in views too short for that."""
-    far = evidence.travel[first + measured.LAGS[-1] : stop]
+def _conditions(evidence: PlausibilityEvidence, first: int, stop: int, pace: float) -> tuple[float, ...]:
+    """Return the logarithms of :data:`CONDITIONS`; views too short for a net displacement have the speed instead."""
+    speeds = np.linalg.norm(evidence.flow[first : stop - 1][~evidence.cuts[first : stop - 1]], axis=-1)
+    far = evidence.travel[first + evidence.lags["half"] : stop]
     far = far[~np.isnan(far)]
-    flow = evidence.flow[first : stop - 1][~evidence.cuts[first : stop - 1]]
     if len(far) == 0:
-        far = np.linalg.norm(flow, axis=-1).mean((1, 2))
-    return float(np.log(STILL + far.mean())) if len(far) else np.nan
+        far = speeds.mean((1, 2))
+    travel = float(np.log(STILL + far.mean())) if len(far) else np.nan
+    fastest = np.quantile(speeds, _FASTEST) if len(speeds) else 0.0
+    texture = evidence.texture[first:stop].mean()
+    return travel, float(np.log(STILL + fastest)), float(np.log(1 + texture)), float(np.log(pace))
 
 
 def view_of(evidence: PlausibilityEvidence, name: str, first: int, stop: int) -> FloatArray:
     """Return the frames (k, CELLS, CELLS) of a map that depend only on frames of the view and span no cut."""
-    before, after = MAPS[name]
+    before, after = measured.span_of(name, evidence.lags)
     frames = evidence.maps[name][first + before : stop - after]
     return frames[~np.isnan(frames[:, 0, 0])]
 
@@ -132,10 +134,10 @@ def _turns(flow: FloatArray, cuts: BoolArray) -> tuple[float, float, float, floa
     return max(against), sum(against) / mean, sum(jerks) / mean, max(jerks)
 
 
-def _change(content: FloatArray, cuts: BoolArray) -> tuple[float, float, float, float]:
+def _change(content: FloatArray, cuts: BoolArray, far_apart: int) -> tuple[float, float, float, float]:
     """Return the unevenness of the content's change, and the similarity of frames far apart."""
     steps = np.diagonal(content, 1)[~cuts]
-    rows, columns = np.nonzero(np.subtract.outer(np.arange(len(content)), np.arange(len(content))) >= _FAR)
+    rows, columns = np.nonzero(np.subtract.outer(np.arange(len(content)), np.arange(len(content))) >= far_apart)
     if len(steps) == 0 or len(rows) == 0:
         return np.nan, np.nan, np.nan, np.nan
     far = content[rows, columns]
@@ -179,7 +181,7 @@ class OrdinalModel:
 
     Attributes:
         centre: (F,) centre of each number in clean clips.
-        slope: (F,) its growth there with the travel of the content, not negative.
+        slope: (C, F) its growth there with each of :data:`CONDITIONS`.
         scale: (F,) its spread over the corruption levels.
         weights: (len(RAMPS), F), none negative.
         thresholds: (4,) ascending: below Perfect, Good, Fair, Poor.
@@ -223,9 +225,9 @@ class OrdinalModel:
 
 
 def standardised(numbers: FloatArray, centre: FloatArray, slope: FloatArray, scale: FloatArray) -> FloatArray:
-    """Return (N, F) numbers in units of ``scale``, relative to clean clips of the same travel (the last column)."""
-    farther = np.nan_to_num(numbers[:, -1:] - centre[-1])
-    return np.asarray((numbers - centre - slope * farther) / scale)
+    """Return (N, F) numbers in units of ``scale``, relative to clean clips under the same conditions (last columns)."""
+    conditions = np.nan_to_num(numbers[:, -len(CONDITIONS) :] - centre[-len(CONDITIONS) :])
+    return np.asarray((numbers - centre - conditions @ slope) / scale)
 
 
 def ramped(standard: FloatArray) -> FloatArray:
@@ -254,6 +256,9 @@ REASONS = {
     "foreign kind": "content changes class for a moment",
     "other kind": "content changes class",
     "rough": "appearance oscillates",
+    "new": "content absent from the frame before",
+    "missing": "content absent from both neighbouring frames",
+    "unsteady light": "light changes for a moment",
     "not returning": "motion cannot be tracked",
     "misfit": "content differs from its motion-compensated prediction",
     "bent": "neighbouring parts move inconsistently",
@@ -303,14 +308,16 @@ class OrdinalPlausibility:
     def unsteadiness(self, scene: Scene) -> FloatArray:
         """Return (T,) in 0..1, the deviation of each frame's class probabilities from both neighbouring frames.
 
-        The mean over the frame of the smaller of two Jensen-Shannon divergences of ImageNet's classes, in bits, at
-        the frame rate of the views; interpolated between their frames. 0 for clips that are too short.
+        The smaller of two Jensen-Shannon divergences of ImageNet's classes, in bits, that three quarters of the cells
+        reach, as fast things change a part of the frame and what is spoilt or painted anew all of it. At the frame
+        rate of the views, interpolated between their frames; 0 for clips that are too short.
         """
         unsteadiness_of: dict[int, float] = {}
         for view in self._views(scene):
             maps = view.evidence.maps["foreign kind"][view.first : view.first + len(view.frames)]
             defined = ~np.isnan(maps[:, 0, 0])  # not at the ends and beside cuts, where a neighbour is missing
-            unsteadiness_of |= {view.frames[i]: float(maps[i].mean() / np.log(2)) for i in np.flatnonzero(defined)}
+            calm = np.quantile(maps, 0.25, axis=(1, 2)) / np.log(2)
+            unsteadiness_of |= {view.frames[i]: float(calm[i]) for i in np.flatnonzero(defined)}
         if not unsteadiness_of:
             return np.zeros(len(scene.clip))
         frames = sorted(unsteadiness_of)
@@ -333,10 +340,10 @@ class OrdinalPlausibility:
     def _measure(self, scene: Scene) -> list[_View]:
         views = []
         for subsequence in subsequences_of(scene.clip):
-            images = pictures(scene.clip.frames, subsequence)
-            evidence = measured.gather(images, self.backbone.features(images))
+            images = pictures(scene.clip.frames, subsequence.frames)
+            evidence = measured.gather(images, self.backbone.features(images), subsequence.pace)
             for first, stop in subsequence.views:
-                numbers = summarise(evidence, first, stop)
+                numbers = summarise(evidence, first, stop, subsequence.pace)
                 views.append(_View(subsequence.frames[first:stop], evidence, first, numbers))
         return sorted(views, key=lambda view: view.frames)
 

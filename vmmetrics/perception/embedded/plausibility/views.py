@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -13,26 +14,34 @@ import cv2
 import numpy as np
 
 from vmmetrics.clip import Clip
+from vmmetrics.functional.tcs import runs
 from vmmetrics.perception.embedded.litert import open_network
 from vmmetrics.types import FloatArray, UInt8Array
 from vmmetrics.utils.weights.manifest import weight_path
 
-# Views: about two seconds each, at one size and frame rate for every clip.
+# Views: about two seconds each, at one size for every clip.
 #
-# A clip of 720p at 30 frames per second and a GIF of 160 pixels at 8 are converted to the same :data:`SIDE` and to
-# about :data:`PACE` frames per second before anything is measured, so that format does not influence the score. Up to
-# :data:`MOST_VIEWS` no frame is dropped: a clip of k times that rate is split into k interleaved subsequences.
+# A clip of 720p and a GIF of 160 pixels are converted to the same :data:`SIDE` before anything is measured, so that
+# size does not influence the score. Frame rates up to :data:`MOST_PACE` are kept, as jumps show best between
+# neighbouring frames, and the numbers are compared with what is usual at that rate; a clip of k times that rate is
+# split into k interleaved subsequences. Frames that a conversion of the rate repeats are left out.
 
 SIDE = 160
 """Side, pixels, of the squares that frames are resized to: that of small generated clips."""
-PACE = 8.0
-"""Frame rate of views, frames per second: the lowest of generated clips."""
-LENGTH = 16
-"""Frames per view, up to a quarter more in a single view: 2 s at that rate, the shortest generated clips."""
+MOST_PACE = 30.0
+"""Highest frame rate of views, frames per second."""
+SECONDS = 2.0
+"""Length of a view, up to a quarter more in a single one: the shortest generated clips."""
 LEAST = 4
 """Least frames of a view: two changes of motion."""
-MOST_VIEWS = 8
-"""Most views per clip, spread over it: 9 s without a gap at the lowest frame rate."""
+MOST_FRAMES = 128
+"""Most frames in the views of a clip, spread over it."""
+REPEATED_SHARE = 0.2
+"""Least share of repeated frames that a conversion of the frame rate leaves: 24 to 30 per second."""
+LONGEST_REPEAT = 3
+"""Longest run of equal frames that one leaves; longer ones are freezes."""
+SAME = 0.4
+"""Mean difference of two frames, grey levels, up to which they are equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +51,12 @@ class Subsequence:
     Attributes:
         frames: Frame indices in the clip, ascending.
         views: First and last + 1 position in ``frames`` of each view, ascending.
+        pace: Frames per second.
     """
 
     frames: tuple[int, ...]
     views: tuple[tuple[int, int], ...]
+    pace: float
 
 
 def subsequences_of(clip: Clip) -> list[Subsequence]:
@@ -53,25 +64,42 @@ def subsequences_of(clip: Clip) -> list[Subsequence]:
 
     Overlapping views share a subsequence, so that no frame is measured twice.
     """
-    stride = max(1, round(clip.fps / PACE))
-    while stride > 1 and len(clip) // stride < LEAST:
+    shown = _shown(clip)
+    pace = clip.fps * len(shown) / max(len(clip), 1)
+    stride = max(1, round(pace / MOST_PACE))
+    while stride > 1 and len(shown) // stride < LEAST:
         stride -= 1
+    frames = max(LEAST, round(SECONDS * pace / stride))
     views: list[tuple[int, int, int]] = []  # offset of the subsequence, first, last + 1
     for offset in range(stride):
-        length = len(range(offset, len(clip), stride))
+        length = len(range(offset, len(shown), stride))
         if length < LEAST:
             continue
-        count = max(1, round(2 * length / LENGTH) - 1)  # half overlapping
-        reach = LENGTH if count > 1 else length  # a single view takes the few remaining frames
+        count = max(1, round(2 * length / frames) - 1)  # half overlapping
+        reach = frames if count > 1 else length  # a single view takes the few remaining frames
         starts = np.linspace(0, length - reach, count).round().astype(int).tolist()
         views += [(offset, start, start + reach) for start in starts]
-    if len(views) > MOST_VIEWS:
+    most = max(1, MOST_FRAMES // frames)
+    if len(views) > most:
         views.sort(key=lambda view: (view[1], view[0]))
-        views = [views[i] for i in np.linspace(0, len(views) - 1, MOST_VIEWS).round().astype(int)]
-    return _joined(sorted(views), stride, len(clip))
+        views = [views[i] for i in np.linspace(0, len(views) - 1, most).round().astype(int)]
+    return _joined(sorted(views), stride, shown, pace)
 
 
-def _joined(views: Sequence[tuple[int, int, int]], stride: int, num_frames: int) -> list[Subsequence]:
+def _shown(clip: Clip) -> list[int]:
+    """Return the indices of the frames of ``clip`` without those that a conversion of the frame rate repeats."""
+    everything = list(range(len(clip)))
+    if len(clip) < 2 * LEAST:
+        return everything
+    small = [cv2.resize(frame, (64, 64), interpolation=cv2.INTER_AREA).astype(np.int16) for frame in clip.frames]
+    same = np.array([False, *(np.abs(a - b).mean() < SAME for a, b in pairwise(small))])
+    longest = max((stop - start for start, stop in runs(same)), default=0)
+    if same.mean() < REPEATED_SHARE or longest >= LONGEST_REPEAT:
+        return everything
+    return np.flatnonzero(~same).tolist()
+
+
+def _joined(views: Sequence[tuple[int, int, int]], stride: int, shown: list[int], pace: float) -> list[Subsequence]:
     """Group sorted views (offset, first, last + 1) into subsequences, overlapping views in one."""
     runs: list[list[tuple[int, int, int]]] = []
     for view in views:
@@ -82,16 +110,17 @@ def _joined(views: Sequence[tuple[int, int, int]], stride: int, num_frames: int)
     subsequences = []
     for run in runs:
         first, last = run[0][1], run[-1][2]
-        frames = tuple(range(run[0][0], num_frames, stride)[first:last])
-        subsequences.append(Subsequence(frames, tuple((start - first, stop - first) for _, start, stop in run)))
+        frames = tuple(shown[run[0][0] :: stride][first:last])
+        spans = tuple((start - first, stop - first) for _, start, stop in run)
+        subsequences.append(Subsequence(frames, spans, pace / stride))
     return subsequences
 
 
-def pictures(frames: UInt8Array, subsequence: Subsequence) -> UInt8Array:
-    """Return the frames of ``subsequence`` as (n, SIDE, SIDE, 3) uint8, area-averaged."""
-    small = np.empty((len(subsequence.frames), SIDE, SIDE, 3), np.uint8)
+def pictures(frames: UInt8Array, indices: Sequence[int]) -> UInt8Array:
+    """Return the frames of those ``indices`` as (n, SIDE, SIDE, 3) uint8, area-averaged."""
+    small = np.empty((len(indices), SIDE, SIDE, 3), np.uint8)
     shrinking = min(frames.shape[1:3]) >= SIDE
-    for image, index in zip(small, subsequence.frames, strict=True):
+    for image, index in zip(small, indices, strict=True):
         interpolation = cv2.INTER_AREA if shrinking else cv2.INTER_LINEAR
         image[...] = cv2.resize(frames[index], (SIDE, SIDE), interpolation=interpolation)
     return small
