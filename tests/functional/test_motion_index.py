@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmmetrics.functional import motion_index
+from vmmetrics.functional import motion_index, still_factor
 from vmmetrics.metrics import METRICS
 
 SHARE = st.floats(0, 1)
@@ -17,7 +17,7 @@ SCORES = st.fixed_dictionaries({"cas": SHARE, "mss": SHARE}, optional={"ois": SH
 
 def test_by_hand():
     scores = {"cas": 0.36, "mss": 0.85, "ois": 0.9, "pas": 0.05, "tcs": 0.5}
-    by_hand = (0.36**2 * 0.5) ** (1 / 3) * (1 - 0.2 * 0.1) * (1 - 0.05 * 0.5) * (1 - 0.2 * 0.5)
+    by_hand = (0.36**2 * 0.6) ** (1 / 3) * (1 - 0.2 * 0.1) * (1 - 0.05 * 0.5) * (1 - 0.2 * 0.5)
     assert motion_index(scores).score == pytest.approx(by_hand, abs=1e-12)
 
 
@@ -32,6 +32,29 @@ def test_never_falls_when_a_score_rises(scores, key, other):
         return
     low, high = sorted((scores[key], other))
     assert motion_index({**scores, key: low}).score <= motion_index({**scores, key: high}).score + 1e-12
+
+
+@given(SCORES, SHARE, SHARE)
+def test_never_falls_with_more_own_change_and_at_most_halves(scores, one, other):
+    low, high = sorted((one, other))
+    without = motion_index(scores).score
+    assert without / 2 - 1e-12 <= motion_index(scores, low).score <= motion_index(scores, high).score + 1e-12
+    assert motion_index(scores, high).score <= without + 1e-12
+
+
+def test_a_still_moved_as_a_whole_has_half_the_index_and_the_reason():
+    scores = {"cas": 0.512, "mss": 1.0}
+    result = motion_index(scores, 0.0)
+    assert result.score == pytest.approx(0.32)
+    assert [event.reason for event in result.events] == ["×0.5: one picture moved as a whole"]
+    assert motion_index(scores, 1.0) == motion_index(scores) == motion_index(scores, None)
+    assert still_factor(0.0) == 0.5
+
+
+@pytest.mark.parametrize("own_change", [-0.1, 1.1, math.nan])
+def test_refuses_an_own_change_that_is_no_share(own_change):
+    with pytest.raises(ValueError, match="Expected own_change"):
+        motion_index({"cas": 1, "mss": 1}, own_change)
 
 
 @given(SCORES)

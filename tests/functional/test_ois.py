@@ -128,6 +128,15 @@ def test_gaps_are_not_jumps():
     assert result.score == 1.0 and (result.series["faults"] == 0).all()
 
 
+@pytest.mark.parametrize(("steps", "at_fault"), [(1, True), (4, False)])
+def test_a_forearm_that_leaps_is_at_fault_but_not_one_that_accelerates_and_brakes(steps, at_fault):
+    body = np.repeat(walker()[:1], 48, axis=0)
+    ramp = np.concatenate([np.zeros(15), np.linspace(0, 1, steps + 1), np.ones(8), np.linspace(1, 0, steps + 1)])
+    raised = np.pad(ramp, (0, 48 - len(ramp)))  # aside and back, half a torso length
+    body[:, 10] += 50 * raised[:, None] * [1.0, 0.0]
+    assert bool(object_integrity_score(body, np.full((48, 17), 0.9)).events) == at_fault
+
+
 def test_missing():
     assert object_integrity_score(np.zeros((1, 17, 2)), np.ones((1, 17))).missing
     assert object_integrity_score(np.zeros((5, 0, 17, 2)), np.ones((5, 0, 17))).missing == "no person"

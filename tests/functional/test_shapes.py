@@ -112,3 +112,10 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
         score(grid(), textured=np.ones((MOMENTS, HEIGHT, WIDTH + 1)))
     with pytest.raises(ValueError, match="owners"):
         score(grid(), square()[1:])
+
+
+@pytest.mark.parametrize(("moments", "at_fault"), [(2, False), (3, True)])
+def test_an_object_is_at_fault_from_three_moments_in_a_row(moments: int, at_fault: bool) -> None:
+    lost = grid()
+    lost[4 : 4 + moments, 3:9, 5:11] = 1
+    assert bool(score(lost, square()).events) == at_fault

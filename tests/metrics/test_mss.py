@@ -11,18 +11,31 @@ from vmmetrics.types import AmplitudeResult
 STEADY = [0.8] * 10
 
 
-def scene_of(quality: list[float], unsteadiness: list[float] | None = None) -> SimpleNamespace:
+class Frames:
+    fps = 10.0
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __len__(self) -> int:
+        return self.count
+
+
+def scene_of(quality: list[float], unsteadiness: list[float] | None = None, speed: float = 0.0) -> SimpleNamespace:
     models = SimpleNamespace(released=None)
-    return SimpleNamespace(clip=quality, quality=np.array(quality), models=models, unsteadiness=unsteadiness)
+    count = len(quality)
+    flow = SimpleNamespace(images=np.zeros((count, 30, 40)), forward=np.full((count - 1, 30, 40, 2), [speed, 0.0]))
+    values = None if unsteadiness is None else np.array(unsteadiness)
+    return SimpleNamespace(clip=Frames(count), quality=np.array(quality), models=models, unsteadiness=values, flow=flow)
 
 
 def test_a_drop_costs_one_frame():
-    threshold = mss.EMBEDDED_THRESHOLDS.unknown_amplitude
+    threshold = mss.DROP * 0.8
     quality = [*STEADY, 0.8 - threshold - 0.01, *STEADY[:9]]
     result = mss.measure(scene_of(quality), "vmmetrics", None)
     assert result.score == pytest.approx(0.95)
     assert [event.frames for event in result.events] == [(10,)]
-    assert result.events[0].threshold == threshold
+    assert result.events[0].threshold == pytest.approx(threshold)
 
 
 def test_a_glitch_of_three_frames_costs_one_and_names_them_all():
@@ -38,17 +51,14 @@ def test_a_lasting_loss_names_the_frame_it_begins_in():
 
 
 def test_a_drop_within_the_threshold_costs_nothing():
-    quality = [*STEADY, 0.8 - mss.EMBEDDED_THRESHOLDS.unknown_amplitude + 0.01]
+    quality = [*STEADY, 0.8 - mss.DROP * 0.8 + 0.01]
     assert mss.measure(scene_of(quality), "vmmetrics", None).score == 1.0
 
 
-@pytest.mark.parametrize("row", range(len(mss.EMBEDDED_THRESHOLDS.thresholds)))
-def test_the_amplitude_chooses_the_threshold(row):
-    table = mss.EMBEDDED_THRESHOLDS
-    amplitude = (0.0, *table.amplitude_bounds)[row]
-    quality = [*STEADY, 0.8 - table.thresholds[row] - 0.01]
-    events = mss.measure(scene_of(quality), "vmmetrics", AmplitudeResult(0.5, amplitude=amplitude)).events
-    assert [event.threshold for event in events] == [table.thresholds[row]]
+def test_vmbench_keeps_an_absolute_threshold():
+    kept, flagged = ([*STEADY, 0.8 - drop] for drop in (0.149, 0.151))
+    assert mss.measure(scene_of(kept), "vmbench", None).events == ()
+    assert len(mss.measure(scene_of(flagged), "vmbench", AmplitudeResult(0.5, amplitude=5.0)).events) == 2
 
 
 def test_vmbench_flags_both_frames_of_a_jump():
@@ -62,13 +72,20 @@ def test_one_frame_has_no_smoothness():
     assert "one frame" in result.missing
 
 
-def test_what_is_unsteady_throughout_is_not_smooth():
-    steady = mss.measure(scene_of(STEADY, [0.0] * 10), "vmmetrics", None)
-    unsteady = mss.measure(scene_of(STEADY, [0.4] * 10), "vmmetrics", None)
-    assert steady.score == 1.0
-    assert unsteady.score == pytest.approx(1 - 0.4**2)
-    assert unsteady.events == ()
-    assert unsteady.series["unsteadiness"].tolist() == [0.4] * 10
+def test_unsteadiness_counts_beyond_that_of_clean_footage_at_the_same_pace():
+    # 5 pixels a frame at 10 frames per second in frames of 50 pixels' diagonal: 1 diagonal per second
+    for speed, pace in ((0.0, 0.0), (5.0, 1.0)):
+        expected = mss.EXPECTED[0] + mss.EXPECTED[1] * np.log(0.1 + pace)
+        usual = mss.measure(scene_of(STEADY, [expected] * 10, speed), "vmmetrics", None)
+        beyond = mss.measure(scene_of(STEADY, [expected + 0.1] * 10, speed), "vmmetrics", None)
+        assert usual.score == pytest.approx(1.0)
+        assert beyond.score == pytest.approx(1 - (0.1 / mss.FULLY_UNSTEADY) ** 2)
+        assert beyond.events == ()
+
+
+def test_the_same_unsteadiness_costs_less_where_more_moves():
+    slow, fast = (mss.measure(scene_of(STEADY, [0.4] * 10, speed), "vmmetrics", None) for speed in (0.5, 2.0))
+    assert slow.score < fast.score < 1
 
 
 def test_the_released_rule_knows_no_unsteadiness():

@@ -14,7 +14,7 @@ from vmmetrics.functional.excuses import (
     is_small_vanish,
     is_vanish_detection_error,
 )
-from vmmetrics.functional.motion_index import average, motion_index
+from vmmetrics.functional.motion_index import average, motion_index, still_factor
 from vmmetrics.functional.mss import SMOOTHNESS_THRESHOLDS, SmoothnessThresholds, motion_smoothness_score
 from vmmetrics.functional.ois import object_integrity_score
 from vmmetrics.functional.pas import perceptible_amplitude_score
@@ -36,5 +36,6 @@ __all__ = [
     "motion_smoothness_score",
     "object_integrity_score",
     "perceptible_amplitude_score",
+    "still_factor",
     "temporal_coherence_score",
 ]

@@ -6,11 +6,12 @@ second squared); the camera's motion is compensated where it is known.
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from scipy.ndimage import find_objects, label, median_filter
+from scipy.ndimage import find_objects, grey_opening, label, median_filter
 
 from vmmetrics.functional.limbs import (
     FULL_LENGTHS,
@@ -37,13 +38,14 @@ FASTEST_FPS = 30.0
 
 # Jitter
 TREMBLE_SECONDS = 0.5
-"""Window of the running medians, seconds."""
+"""Window of the running medians, and least duration, seconds: landmarks of limbs in fast motion err for 0.4 s."""
 TREMBLE_NOISE = 0.02
 """High-frequency movement of a part by landmark noise on clean footage, torso lengths per frame."""
 TREMBLE_PIXELS = 0.6
 """The same in pixels, for small people."""
-TREMBLE_SHARE = 0.3
-"""Allowed high-frequency share of the movement between frames: fast motion sampled slowly."""
+TREMBLE_SHARE = 0.5
+"""Allowed high-frequency share of the movement between frames: real motion shown three times as fast has up to 0.5,
+parts that tremble about 0.9."""
 TREMBLE_SNAP = 2500.0
 """Allowed high-frequency movement at low frame rates, torso lengths per frame duration to the fourth power, from
 rendered runners."""
@@ -71,11 +73,12 @@ GRAVITY = (12.0, 55.0)
 reach 6."""
 
 # Jolts
-JOLT = 150.0
-"""Allowed acceleration of shoulders and hips, torso lengths per second squared: a small child landing on a bed."""
+JOLT = 200.0
+"""Allowed acceleration of shoulders and hips, torso lengths per second squared: a small child landing on a bed has 150,
+and what landmarks of a person on the floor err by, 170."""
 JOLT_NOISE = 0.22
 """Allowed deviation from an even path in one frame, torso lengths."""
-JOLT_SHARE = 0.5
+JOLT_SHARE = 1.0
 """Allowed deviation as a share of the usual movement between frames, for the noise of fast motion."""
 JOLT_SECONDS = 1.0
 """Window of the running median of that movement, seconds."""
@@ -181,6 +184,8 @@ def trembling(parts: FloatArray, scale: FloatArray, fps: float) -> FloatArray:
     noise = TREMBLE_NOISE + TREMBLE_SNAP * (stride / fps) ** 4 + TREMBLE_PIXELS / scale[middle : middle + len(fine)]
     ratio = running_median(fine, width) / (noise[:, None] + TREMBLE_SHARE * running_median(coarse, width))
     ratio = np.fmax(ratio, median_of(ratio, fewest=WHOLE)[:, None] / TREMBLE_BODY)
+    lasting = grey_opening(np.nan_to_num(ratio), size=(math.ceil(TREMBLE_SECONDS * fps), 1), mode="nearest")
+    ratio = np.where(np.isfinite(ratio), lasting, np.nan)
     return np.pad(ratio, ((middle, len(parts) - middle - len(fine)), (0, 0)), mode="edge")
 
 

@@ -2,7 +2,8 @@
 
 A part cannot be *longer* than its usual length: projection only shortens, so a larger length is a stretch (a smaller
 one is a rotation, and no fault). And a part cannot *jump* aside and back: the cheapest path through its positions
-leaves out the frames off the path, which detects snapped and left-right swapped limbs with their whole duration.
+leaves out the frames off the path, which detects snapped and left-right swapped limbs with their whole duration; fast
+limbs, which also leave it, accelerate and brake and are no fault.
 
 Lengths are in torso lengths of the person in that frame, so that neither distance nor zoom matters.
 """
@@ -94,6 +95,13 @@ SKIP_COST = 0.03
 """Cost, torso lengths, of leaving one frame out of the path: longer absences need larger leaps."""
 LONGEST_SKIP = 24
 """Longest run of frames left out."""
+ABRUPT = 3.0
+"""Least leap onto and off a limb's wrong position, in multiples of its largest movement in the :data:`BESIDE` steps
+before and after: a body accelerates and brakes, also when shown three times as fast."""
+BESIDE = 2
+"""Steps compared on either side of a leap."""
+LASTING = 3
+"""Least duration of any fault, frames: landmarks err for one or two."""
 
 SWAP_COST = 0.2
 """Cost, torso lengths of movement, of each exchange of left and right."""
@@ -176,8 +184,21 @@ def _leaps(vectors: FloatArray) -> FloatArray:
     on_path = _cheapest_path(path, frames, usual)
     anchor = np.column_stack([np.interp(frames, frames[on_path], path[on_path, axis]) for axis in (0, 1)])
     distance = np.linalg.norm(path - anchor, axis=1) / (LEAP + usual)
-    deviations[frames] = np.where(on_path, 0.0, np.maximum(distance, np.nextafter(1.0, 2.0)))
+    deviations[frames] = 0.0
+    (starts,), (stops,) = (np.nonzero(np.diff(np.r_[True, on_path, True].astype(int)) == way) for way in (-1, 1))
+    for start, stop in zip(starts, stops, strict=True):
+        if stop - start >= LASTING and _abrupt(vectors, frames[start]) and _abrupt(vectors, frames[stop - 1] + 1):
+            deviations[frames[start:stop]] = np.maximum(distance[start:stop], np.nextafter(1.0, 2.0))
     return deviations
+
+
+def _abrupt(vectors: FloatArray, frame: int) -> bool:
+    """Return True if a part leaps into ``frame`` out of rest or even motion, and goes on so; False where not judged."""
+    steps = np.linalg.norm(np.diff(vectors[max(0, frame - BESIDE - 1) : frame + BESIDE + 1], axis=0), axis=1)
+    leap = min(frame, BESIDE + 1) - 1
+    if not 0 < leap < len(steps) - 1:
+        return False
+    return bool(steps[leap] >= ABRUPT * np.delete(steps, leap).max())  # NaN compares False
 
 
 def _cheapest_path(path: FloatArray, frames: NDArray[np.intp], usual: float) -> BoolArray:
@@ -280,8 +301,8 @@ FULL_REACH = (0.72, 0.72, 1.0, 1.0)
 """Length between landmarks, and from the joint to the tip of hand or foot, in torso lengths: medians of real people."""
 LIKE_TWIN = 0.95
 """Least length of a limb relative to its twin."""
-OUTLINE_TOO_LONG = 1.17
-"""Limit of the geometric mean of relative length and reach. A limb stretched by half measures 1.2 to 1.4."""
+OUTLINE_TOO_LONG = 1.29
+"""Limit of the geometric mean of relative length and reach: real limbs in fast motion reach 1.28, doubled ones 1.34."""
 WINDOW = 5
 """Frames of the running median."""
 WELL_COVERED = 0.8
@@ -292,7 +313,7 @@ SHORTEST_STRETCH, SHORTEST_LOSS = 3, 4
 """Least duration of a stretch and of a loss, frames."""
 LONGEST_GAP = 2
 """Longest gap, frames, within either."""
-USUALLY_SEEN = 0.6
+USUALLY_SEEN = 0.8
 """Least median score of the limb's end for its absence to count."""
 LOST_SCORE = 0.4
 """Score of the limb's end below which it may be missing."""

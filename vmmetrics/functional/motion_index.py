@@ -6,14 +6,15 @@ import difflib
 import math
 from collections.abc import Mapping, Sequence
 
-from vmmetrics.types import MetricResult
+from vmmetrics.types import Event, MetricResult
 
-VERSION = "1"
+VERSION = "2"
 """Version of the formula and its constants; stored with every index."""
 SMOOTHNESS_SHARE = 1 / 3
 """Weight of MSS in the geometric mean with CAS: CAS combines many kinds of evidence, MSS two."""
-LEAST_SMOOTHNESS = 0.7
-"""MSS that counts as 0 smoothness: the 5 % quantile of generated clips."""
+LEAST_SMOOTHNESS, FULL_SMOOTHNESS = 0.7, 0.95
+"""MSS that counts as 0 and as 1 smoothness: the 5 % quantile of generated clips; five of six clean windows
+are above the other."""
 DEDUCTIONS: Mapping[str, float] = {"ois": 0.2, "tcs": 0.2, "pas": 0.05}
 """Largest deduction per metric, as a share of the index, at a score of 0. Most clips have few objects and people, and
 one false loss decides their score; little motion is no defect."""
@@ -21,6 +22,14 @@ PARTS = tuple(sorted(("cas", "mss", *DEDUCTIONS)))
 """Keys of the scores in the index."""
 PLAIN_MOTION = 0.1
 """PAS from which nothing is deducted: more motion is not better motion."""
+
+
+STILL_FACTOR = 0.5
+"""Factor of the index of one picture moved as a whole."""
+NO_OWN_CHANGE, PLAIN_OWN_CHANGE = 0.006, 0.012
+"""Own change (:mod:`vmmetrics.perception.own_change`) up to which the factor is least, and from which it is 1."""
+STILL_REASON = "one picture moved as a whole"
+"""Reason of a factor below 1."""
 
 
 def average(scores: Mapping[str, MetricResult | float | None], *, over: Sequence[str] = PARTS) -> MetricResult:
@@ -75,27 +84,56 @@ def _value(key: str, score: MetricResult | float | None) -> float | None:
     return number
 
 
-def motion_index(scores: Mapping[str, float]) -> MetricResult:
-    """Compute the overall index of motion quality, version 1.
+def still_factor(own_change: float | None) -> float:
+    """Return the factor of the index, 0.5..1, for a share of the frame that no camera explains; 1 where unknown.
 
-    index = CAS^(2/3) · m^(1/3) · Π_k (1 − d_k (1 − s_k)), with m = (MSS − 0.7) / 0.3 clipped to 0..1 with a floor, over
-    the k of OIS, TCS and min(PAS / 0.1, 1) that have a score: a missing one deducts nothing. It never falls when any
-    score rises. Weights are round numbers; docs/alignment.md evaluates the index.
+    >>> still_factor(0.001), round(still_factor(0.009), 9), still_factor(0.3), still_factor(None)
+    (0.5, 0.75, 1.0, 1.0)
+    """
+    if own_change is None:
+        return 1.0
+    if not 0 <= own_change <= 1:  # NaN too
+        raise ValueError(f"Expected own_change in 0..1 but got {own_change}")
+    share = (own_change - NO_OWN_CHANGE) / (PLAIN_OWN_CHANGE - NO_OWN_CHANGE)
+    return STILL_FACTOR + (1 - STILL_FACTOR) * min(max(share, 0.0), 1.0)
+
+
+def still_remark(own_change: float | None) -> str | None:
+    """Return the remark on a factor below 1, or None.
+
+    >>> still_remark(0.0), still_remark(0.0108), still_remark(0.3)
+    ('×0.5: one picture moved as a whole', '×0.9: one picture moved as a whole', None)
+    """
+    factor = still_factor(own_change)
+    return None if factor == 1 else f"×{factor:.2g}: {STILL_REASON}"
+
+
+def motion_index(scores: Mapping[str, float], own_change: float | None = None) -> MetricResult:
+    """Compute the overall index of motion quality, version 2.
+
+    index = CAS^(2/3) · m^(1/3) · Π_k (1 − d_k (1 − s_k)) · f, with m = (MSS − 0.7) / 0.25 clipped to 0..1 with a floor,
+    over the k of OIS, TCS and min(PAS / 0.1, 1) that have a score: a missing one deducts nothing; f is
+    :func:`still_factor`. It never falls when any score or the own change rises. Weights are round numbers;
+    docs/alignment.md evaluates the index.
 
     Args:
         scores: Available scores by metric key, each in 0..1.
+        own_change: Share of the frame, 0..1, that changes as no picture moved as a whole would; None where unknown,
+            as in version 1: the factor is 1.
 
     Returns:
-        Index in 0..1, 1 best; missing without CAS or MSS.
+        Index in 0..1, 1 best; missing without CAS or MSS. A factor below 1 is an event with its reason.
 
     Raises:
-        ValueError: If a key is no metric or a score is not in 0..1.
+        ValueError: If a key is no metric, or a score or ``own_change`` is not in 0..1.
 
     Example:
         >>> round(motion_index({"cas": 0.512, "mss": 1.0}).score, 4)
         0.64
         >>> round(motion_index({"cas": 0.512, "mss": 1.0, "tcs": 0.5}).score, 4)
         0.576
+        >>> round(motion_index({"cas": 0.512, "mss": 1.0}, own_change=0.001).score, 4)
+        0.32
         >>> motion_index({"mss": 1.0}).missing
         'no score for cas'
     """
@@ -107,12 +145,18 @@ def motion_index(scores: Mapping[str, float]) -> MetricResult:
     absent = [key for key in ("cas", "mss") if key not in scores]
     if absent:
         return MetricResult(None, f"no score for {', '.join(absent)}")
-    smooth = max((scores["mss"] - LEAST_SMOOTHNESS) / (1 - LEAST_SMOOTHNESS), _FLOOR)
+    smooth = (scores["mss"] - LEAST_SMOOTHNESS) / (FULL_SMOOTHNESS - LEAST_SMOOTHNESS)
+    smooth = min(max(smooth, _FLOOR), 1.0)
     index = scores["cas"] ** (1 - SMOOTHNESS_SHARE) * smooth**SMOOTHNESS_SHARE
     parts = {key: scores[key] for key in DEDUCTIONS if key in scores}
     if "pas" in parts:
         parts["pas"] = min(parts["pas"] / PLAIN_MOTION, 1.0)
-    return MetricResult(index * math.prod(1 - DEDUCTIONS[key] * (1 - score) for key, score in parts.items()))
+    index *= math.prod(1 - DEDUCTIONS[key] * (1 - score) for key, score in parts.items()) * still_factor(own_change)
+    remark = still_remark(own_change)
+    if remark is None:
+        return MetricResult(index)
+    event = Event("motion_index", (), remark, magnitude=own_change, threshold=PLAIN_OWN_CHANGE)
+    return MetricResult(index, events=(event,))
 
 
 _FLOOR = 0.01  # least smoothness in the mean: one bad score must not outweigh all the others

@@ -72,8 +72,7 @@ def motion_smoothness_score(
 
     ``vmmetrics`` (the paper): MSS = 1 − (1/T) Σ_{t≥1} 1(Q(t−1) − Q(t) > τ). A drop flags the frame it leads to.
     With ``unsteadiness`` u, an extension of the paper: MSS = 1 − (1/T) Σ_t max(1(drop at t), u(t)²). A clip that is
-    unsteady throughout never drops, and would count as smooth; the square discounts the unsteadiness of real footage
-    (0.1 to 0.3).
+    unsteady throughout never drops, and would count as smooth; the square discounts a little of it.
     ``vmbench`` (the released code): a change in either direction flags both frames of the pair.
 
     Args:

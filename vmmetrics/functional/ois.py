@@ -7,9 +7,10 @@ from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.ndimage import binary_opening
 
 from vmmetrics.functional._checks import as_floats, check_protocol
-from vmmetrics.functional.limbs import JOINTS, NUM_KEYPOINTS, PARTS, REASONS, part_deviations
+from vmmetrics.functional.limbs import JOINTS, LASTING, NUM_KEYPOINTS, PARTS, REASONS, part_deviations
 from vmmetrics.types import Event, FloatArray, MetricResult, Protocol
 
 # Values of the released code: least keypoint score, least length in pixels, largest relative change of a part's length
@@ -73,8 +74,9 @@ def object_integrity_score(
     people = [part_deviations(points[:, person], scores[:, person]) for person in range(points.shape[1])]
     if not people or not np.isfinite(people).any():
         return MetricResult(score=None, missing="no person")
+    own = _lasting(np.stack(people))
     further = [_further_deviations(reason, maps, points.shape[:2]) for reason, maps in (evidence or {}).items()]
-    deviations = np.concatenate([np.stack(people), *further], axis=1)  # (P, reasons, T, 12)
+    deviations = np.concatenate([own, *further], axis=1)  # (P, reasons, T, 12)
     reasons = (*REASONS, *(evidence or {}))
     judged = np.isfinite(deviations).any(axis=1)
     faults = (deviations > 1).any(axis=1)
@@ -117,6 +119,12 @@ def _further_deviations(reason: str, maps: ArrayLike, shape: tuple[int, ...]) ->
     if array.shape != (*shape, len(PARTS)):
         raise ValueError(f"Expected evidence {reason!r} to be of shape {(*shape, len(PARTS))} but got {np.shape(maps)}")
     return array.transpose(1, 0, 2)[:, None]
+
+
+def _lasting(deviations: FloatArray) -> FloatArray:
+    """Return (P, reasons, T, 12) deviations, at most 1 in spells above 1 of fewer than :data:`LASTING` frames."""
+    window = [1, 1, LASTING, 1]
+    return np.where(binary_opening(deviations > 1, np.ones(window)), deviations, np.minimum(deviations, 1.0))
 
 
 def _events(deviations: FloatArray, reasons: Sequence[str], points: FloatArray) -> tuple[Event, ...]:

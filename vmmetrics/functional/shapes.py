@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.ndimage import gaussian_filter, gaussian_filter1d
+from scipy.ndimage import binary_opening, gaussian_filter, gaussian_filter1d
 
 from vmmetrics.functional._checks import as_floats
 from vmmetrics.types import BoolArray, Event, FloatArray, IntArray, MetricResult
@@ -32,6 +32,9 @@ LEAST = 0.05
 """Weight added to that window: a tile without neighbours counts little."""
 AFRESH = 0.35
 """Share of an object's tiles in that window that are lost from which its surface is repainted."""
+REPAINTED_MOMENTS = 3
+"""Least moments in a row in which an object is repainted: wings, hands and the rims of fast objects are lost for one or
+two (real clips shown three times as fast)."""
 SCENE_NONE, SCENE_ALL = 0.1, 0.35
 """Share of repainted tiles outside objects up to which they are water or leaves and cost nothing, and from which they
 cost in full."""
@@ -101,7 +104,7 @@ def shape_constancy_score(
     if judged.sum() < JUDGEABLE * max(1, has_tiles.sum()) or not has_tiles.any():
         return MetricResult(None, "too little texture to judge")
     together = np.max([_drawn_afresh(n + 1, share, judged, owned, moves) for n, share in enumerate(shares)], axis=0)
-    faults = together > AFRESH
+    faults = _lasting(together > AFRESH, owned)
     things, scene = judged & (owned > 0), judged & (owned == 0)
     weight = np.clip((_share_of(faults & scene, scene) - SCENE_NONE) / (SCENE_ALL - SCENE_NONE), 0, 1)
     faults &= things | (weight > 0)[:, None, None]
@@ -153,6 +156,15 @@ def _share_around(lost: BoolArray, judged: BoolArray, owners: IntArray) -> Float
         of_own = gaussian_filter((lost & own).astype(np.float64), window)
         share[own] = (of_own / (gaussian_filter(own.astype(np.float64), window) + LEAST))[own]
     return share
+
+
+def _lasting(faults: BoolArray, owners: IntArray) -> BoolArray:
+    """Return ``faults`` (K, h, w) without those of objects at fault for under :data:`REPAINTED_MOMENTS` in a row."""
+    lasting = np.zeros_like(faults)
+    for item in np.unique(owners[faults]):
+        own = faults & (owners == item)
+        lasting |= own & binary_opening(own.any((1, 2)), np.ones(REPAINTED_MOMENTS))[:, None, None]
+    return lasting
 
 
 def _share_of(some: BoolArray, every: BoolArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""MSS, motion smoothness: from the quality of every frame, and the amplitude of motion that sets the threshold."""
+"""MSS, motion smoothness: from the quality of every frame, and its content beside that of its neighbours."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ import numpy as np
 
 from vmmetrics.clip import Clip
 from vmmetrics.functional import motion_smoothness_score
-from vmmetrics.functional.mss import SMOOTHNESS_THRESHOLDS, SmoothnessThresholds
+from vmmetrics.functional.mss import SMOOTHNESS_THRESHOLDS
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import FloatArray, MetricResult, Protocol
 
-EMBEDDED_THRESHOLDS = SmoothnessThresholds(
-    amplitude_bounds=(0.05, 0.2), thresholds=(0.15, 0.15, 0.15), unknown_amplitude=0.15
-)
-"""Thresholds of the embedded quality, by amplitude in diagonals per second (benchmarks/quality_thresholds.py).
+# Limits of the embedded models, from 114 windows of 57 clean sources (train and validation, shown at 1 and 3 times
+# their speed) and 458 windows with defects; benchmarks/quality_thresholds.py prints what they let through.
 
-In nine windows of real footage of all three classes (441 frames at 7 to 30 frames per second) the quality of clean
-frames dropped by at most 0.06, except for single frames that the model took for defects (0.27 to 0.62); 0.15 lies in
-between. The quality model itself allows for motion, so that the classes share one threshold.
-"""
+DROP = 0.5
+"""Least drop, as a share of the clip's median quality; a certain defect takes 0.8."""
+VMBENCH_DROP = 0.15
+"""The same under ``"vmbench"``, absolute."""
+EXPECTED = (0.39, 0.155)
+"""Unsteadiness expected at pace p, diagonals a second: a + b ln(0.1 + p), the 95 % quantile of clean windows."""
+FULLY_UNSTEADY = 0.3
+"""Excess over it that counts as 1; with a smaller one clean windows at 3 times their speed lose more than 0.01."""
 
 
 def measure(scene: Scene, protocol: Protocol, pas: MetricResult | None = None) -> MetricResult:
@@ -36,22 +38,39 @@ def measure(scene: Scene, protocol: Protocol, pas: MetricResult | None = None) -
 
     Returns:
         Score in 0..1, 1 best; missing for a single frame. The score counts the frames with a drop of quality (the
-        formula) and, under ``"vmmetrics"``, the square of each frame's unsteadiness where the preset has a model for
-        it; events there extend from the drop to the frame in which the quality has recovered.
+        formula) and, under ``"vmmetrics"``, the square of each frame's unsteadiness beyond that of clean footage at
+        the same pace, where the preset has a model for it; events there extend from the drop to the frame in which the
+        quality has recovered.
     """
     amplitude = None if pas is None else pas.numbers.get("amplitude")
     if len(scene.clip) == 1:
         return MetricResult(None, "one frame: no change of quality to judge")
     if scene.models.released is not None:
         threshold = SMOOTHNESS_THRESHOLDS[protocol].at(amplitude)
-    else:  # VMBench's amplitudes are per clip, in another unit than the bounds of the embedded table
-        threshold = EMBEDDED_THRESHOLDS.at(amplitude if protocol == "vmmetrics" else None)
+    elif protocol == "vmbench":
+        threshold = VMBENCH_DROP
+    else:
+        threshold = DROP * float(np.median(scene.quality))
     if protocol == "vmbench":
         return motion_smoothness_score(scene.quality, amplitude, threshold=threshold, protocol=protocol)
-    unsteady = scene.unsteadiness
+    unsteady = None if scene.unsteadiness is None else beyond_expected(scene.unsteadiness, pace(scene))
     result = motion_smoothness_score(scene.quality, amplitude, threshold=threshold, unsteadiness=unsteady)
     events = (replace(e, frames=_until_back(scene.quality, e.frames[0], threshold)) for e in result.events)
     return replace(result, events=tuple(events))
+
+
+def pace(scene: Scene) -> float:
+    """Return the mean speed of the content, the camera's included, in diagonals per second."""
+    flow = scene.flow
+    diagonal = float(np.hypot(*flow.images.shape[1:]))
+    speed = float(np.mean([np.linalg.norm(field, axis=-1).mean() for field in flow.forward]))
+    return speed * scene.clip.fps / diagonal
+
+
+def beyond_expected(unsteadiness: FloatArray, speed: float) -> FloatArray:
+    """Return (T,) in 0..1, the excess of ``unsteadiness`` over that of clean footage at ``speed`` (:func:`pace`)."""
+    expected = max(EXPECTED[0] + EXPECTED[1] * float(np.log(0.1 + speed)), 0.0)
+    return np.asarray(np.clip((unsteadiness - expected) / FULLY_UNSTEADY, 0, 1))
 
 
 def beside(clip: Clip, protocol: Protocol) -> tuple[str, ...]:  # noqa: ARG001 - any clip

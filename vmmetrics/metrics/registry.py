@@ -31,8 +31,8 @@ GROUP = "vmmetrics.metrics"
 """Entry points of installed packages: a :class:`Metric`, or a module that registers its own."""
 _KEY = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _TAKEN = (
-    "amplitude average clip error fps frames height missing model motion_index notes path pattern preset prompt "
-    "protocol seconds sha256 subject width"
+    "amplitude average clip error fps frames height missing model motion_index notes own_change path pattern preset "
+    "prompt protocol seconds sha256 subject width"
 )
 """Names of other table columns, separated by blanks."""
 
@@ -141,6 +141,7 @@ _OURS = (
     _our(
         "mss",
         "motion smoothness",
+        version=2,
         needs=("quality",),
         after=("pas",),
         colour=(0, 114, 178),
@@ -154,7 +155,7 @@ _OURS = (
         "ois",
         "object integrity",
         needs=("poses", "camera"),
-        version=2,
+        version=3,
         colour=(0, 158, 115),
         aspects="integrity structur deform distort shape anatom limb subject_consistency",
         question="integrity of bodies and objects: do they keep shape, proportions and number of parts, with joints "
@@ -167,7 +168,7 @@ _OURS = (
         "temporal coherence",
         needs=("objects",),
         colour=(86, 180, 233),
-        version=2,
+        version=3,
         aspects="temporal_consistency temporal_coherence coheren continuity appearance_consistency identity vanish "
         "subject_consistency",
         question="continuity of existence: does whatever is shown stay there, unless something hides it, it leaves the "
@@ -178,6 +179,7 @@ _OURS = (
         "cas",
         "commonsense adherence",
         needs=("plausibility",),
+        version=2,
         colour=(204, 121, 167),
         aspects="common_sense commonsense plausib physic phy factual realis reality natural",
         question="plausibility of motion: do things move as gravity, inertia, contact and their own build allow? "

@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 
 from vmmetrics.perception.embedded.objects import pruning
+from vmmetrics.perception.embedded.objects.breaks import Break, find_breaks, outlined
 from vmmetrics.perception.embedded.objects.evidence import Evidence, Labels, disc, gather_evidence, warp, warp_mask
 from vmmetrics.perception.embedded.objects.matching import absences, aligned, changed_pixels
 from vmmetrics.perception.embedded.objects.tracking import NEW_SHARE, Mask, MaskTracker, filled, moving_map
@@ -138,22 +139,13 @@ def _resolved(evidence: Evidence, mask: BoolArray, t: int, step: int) -> PopIn:
         if np.abs(now - new[mask]).mean() < np.abs(now - old[mask]).mean():
             first_new = s
             break
-    if _outlined(old, mask) >= _outlined(new, mask):
+    if outlined(old, mask) >= outlined(new, mask):
         came, full, frames = False, t, range(t, first_new)
     else:
         # The earliest step that shows a fade ends about when the fade does.
         came, full = True, min(t + step + SETTLED, len(evidence) - 1)
         frames = range(first_new, full + 1)
     return full, came, {frame: warp_mask(mask, evidence.positions(frame, t)) for frame in frames}
-
-
-def _outlined(picture: FloatArray, mask: BoolArray) -> float:
-    """Return the median colour gradient across the outline of ``mask``."""
-    smooth = cv2.blur(picture, (3, 3))
-    dx, dy = cv2.Sobel(smooth, cv2.CV_32F, 1, 0), cv2.Sobel(smooth, cv2.CV_32F, 0, 1)
-    steep = np.sqrt((dx * dx + dy * dy).sum(-1))
-    rim = cv2.morphologyEx(mask.view(np.uint8), cv2.MORPH_GRADIENT, disc(3)) > 0
-    return float(np.median(steep[rim]))
 
 
 # Second pass for clips without an object: low-contrast regions, of which only some pixels show their motion.
@@ -205,6 +197,8 @@ def _ages(regions: BoolArray, evidence: Evidence) -> FloatArray:
     return ages
 
 
+REPLACED = 0.5
+"""Least share of an object in the region of a break for it to vanish or appear there."""
 MAX_OBJECTS = 254
 """Most objects per clip: labels are uint8."""
 
@@ -220,18 +214,20 @@ class MotionSegmenter:
         """Return the objects of ``scene``."""
         evidence = gather_evidence(scene)
         moving = np.stack([moving_map(evidence, t) for t in range(len(evidence))])
-        objects, labels = _objects(evidence, moving)
+        breaks = find_breaks(evidence)
+        objects, labels = _objects(evidence, moving, breaks)
         if not objects:
             moving = low_contrast_regions(evidence)
-            objects, labels = _objects(evidence, moving)
+            objects, labels = _objects(evidence, moving, breaks)
         height, width = evidence.shape
         return Objects(labels, tuple(objects), (scene.clip.width / width, scene.clip.height / height), moving)
 
 
-def _objects(evidence: Evidence, moving: BoolArray) -> tuple[list[SceneObject], UInt8Array]:
+def _objects(evidence: Evidence, moving: BoolArray, breaks: list[Break]) -> tuple[list[SceneObject], UInt8Array]:
     """Return the objects of ``moving`` (T, h, w) bool, and their labels (T, h, w)."""
-    labels = _follow(evidence, moving)
+    labels = _follow(evidence, moving, breaks)
     pruning.join_pieces(evidence, labels)
+    broken = _end_at_breaks(evidence, labels, breaks)
     objects: list[SceneObject] = []
     least = min(len(evidence), max(3, round(MIN_SECONDS * evidence.fps)))
     out = np.zeros(labels.shape, np.uint8)
@@ -240,13 +236,13 @@ def _objects(evidence: Evidence, moving: BoolArray) -> tuple[list[SceneObject], 
         present = mask.any((1, 2))
         if present.sum() < least or len(objects) == MAX_OBJECTS:
             continue
-        occluded, left = absences(evidence, labels, identity)
+        occluded, left = absences(evidence, labels, moving, identity, broken.get(identity, ()))
         objects.append(SceneObject(len(objects) + 1, "object", present, occluded, left))
         out[mask] = len(objects)
     return objects, out
 
 
-def _follow(evidence: Evidence, moving: BoolArray) -> Labels:
+def _follow(evidence: Evidence, moving: BoolArray, breaks: list[Break]) -> Labels:
     """Return (T, h, w) labels of ``moving`` (T, h, w) regions, tracked in both directions of time."""
     count = len(evidence)
     labels = np.zeros((count, *evidence.shape), np.uint16)
@@ -268,14 +264,31 @@ def _follow(evidence: Evidence, moving: BoolArray) -> Labels:
     pruning.drop_unmoved(evidence, labels)
     pruning.drop_replaced(labels, moved)
     pruning.merge_parts(labels)
-    _add_pop_ins(evidence, labels, moving)
+    seen = [(*found.sight(evidence), found.came) for found in breaks]
+    _add_pop_ins(evidence, labels, moving, [(t, came, {t: mask}) for t, mask, came in seen])
+    _add_pop_ins(evidence, labels, moving, pop_ins(evidence, labels, moving))
     return labels
 
 
-def _add_pop_ins(evidence: Evidence, labels: Labels, moving: BoolArray) -> None:
+def _end_at_breaks(evidence: Evidence, labels: Labels, breaks: list[Break]) -> dict[int, list[int]]:
+    """End the labels that a break replaces there, in place, and return the breaks' frames by label."""
+    broken: dict[int, list[int]] = {}
+    for found in breaks:
+        t, mask = found.sight(evidence)
+        sizes, inside = np.bincount(labels[t].ravel()), np.bincount(labels[t][mask])
+        for identity in (1 + np.flatnonzero(inside[1:] >= REPLACED * sizes[1 : len(inside)])).tolist():
+            if inside[identity] == 0:
+                continue
+            beyond = labels[:t] if found.came else labels[t + 1 :]
+            beyond[beyond == identity] = 0
+            broken.setdefault(identity, []).append(found.frame)
+    return broken
+
+
+def _add_pop_ins(evidence: Evidence, labels: Labels, moving: BoolArray, changes: list[PopIn]) -> None:
     """Label the objects that pop in or out, and track them to the other end of their life, in place."""
     last = len(evidence) - 1
-    for full, came, masks in pop_ins(evidence, labels, moving):
+    for full, came, masks in changes:
         if (labels[full] > 0)[masks[full]].mean() > 0.5:
             continue
         identity = int(labels.max()) + 1
