@@ -41,7 +41,7 @@ def pair_of(
     without: dict[str, Estimate] | None = None,
     off_mode: int = 40,
 ) -> PairAlignment:
-    levels = (Grouped(NONE), Grouped(inside), NONE, without or {}, NONE, null)
+    levels = (Grouped(NONE), Grouped(inside), NONE, NONE, without or {}, NONE, null)
     return PairAlignment("cas", "motion", pooled, NONE, NONE, NONE, *levels, off_mode, 0.25)
 
 
@@ -125,10 +125,17 @@ def test_the_model_that_a_correlation_rests_on_is_named() -> None:
     assert "rests on" not in metric_claim(pair_of(pooled, inside, without=steady))
 
 
+def test_what_is_left_at_constant_amplitude_is_said_beside_agreement_within_models() -> None:
+    pair = pair_of(Estimate(0.5, 0.3, 0.7, n=80), Estimate(0.4, 0.2, 0.6, n=4))
+    assert "amplitude" not in metric_claim(pair)
+    held = replace(pair, amplitude_constant=Estimate(0.1, -0.2, 0.3, n=4))
+    assert "ρ 0.10 [−0.20, 0.30] within models with amplitude held constant" in metric_claim(held)
+
+
 def test_what_people_reach() -> None:
     figure = Estimate(0.78, 0.7, 0.84)
     inside, whole, inner = Estimate(0.56, 0.4, 0.7), Estimate(0.81, 0.7, 0.9), Estimate(0.49, 0.3, 0.7)
-    top = HumanAgreement("motion", {}, figure, NONE, inside, NONE, figure, whole, inner)
+    top = HumanAgreement("motion", {}, figure, NONE, inside, NONE, NONE, figure, whole, inner)
     one, reliability = human_agreement_claim(top)
     assert "0.78 [0.70, 0.84]" in one
     assert "0.56 [0.40, 0.70] on clips of one model" in one

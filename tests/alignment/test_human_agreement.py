@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import combinations
 
 import numpy as np
@@ -93,6 +93,7 @@ def test_missing_ratings_use_the_clips_both_sides_rated() -> None:
     study = crossed_study(15, raters=5, seed=4)
     ratings = study.ratings["motion"]
     ratings[np.random.default_rng(4).random(ratings.shape) < 0.3] = NAN
+    study = replace(study, amplitude=np.random.default_rng(5).random(len(ratings)))
     ceiling = measure_human_agreement(study, "motion", resamples=50)
     others = np.array([np.mean(row[~np.isnan(row)]) if (~np.isnan(row)).any() else NAN for row in ratings[:, 1:]])
     both = ~np.isnan(ratings[:, 0] + others)

@@ -120,7 +120,7 @@ def metric_claim(pair: results.PairAlignment, metrics: int = 1) -> str:
         return (
             f"{about} {'shows some agreement' if weak else 'agrees'} with people among clips of the same model"
             f"{caveat}: mean {_figure(inside)} over {inside.n} model{'s' * (inside.n != 1)}; {_figure(pooled)} over "
-            f"all clips{_beyond_both(pair)}{_rests_on_one(pair)}."
+            f"all clips{_beyond_both(pair)}{_beyond_calm(pair)}{_rests_on_one(pair)}."
         )
     narrow = _not_inside(inside, pair.smallest)
     if below(pooled):
@@ -140,6 +140,12 @@ def _beyond_both(pair: results.PairAlignment) -> str:
     """Return the correlation with model and prompt taken out as text, where it is defined."""
     left = pair.without_both
     return "" if left.value is None else f"; {_figure(left)} with model and prompt taken out"
+
+
+def _beyond_calm(pair: results.PairAlignment) -> str:
+    """Return the correlation within models at constant amplitude as text, where it is defined."""
+    left = pair.amplitude_constant
+    return "" if left.value is None else f"; {_figure(left)} within models with amplitude held constant"
 
 
 def above(figure: Estimate) -> bool:

@@ -18,13 +18,14 @@ from itertools import combinations, compress
 import numpy as np
 
 from vmmetrics.alignment import power
+from vmmetrics.alignment.levels import NO_AMPLITUDE, NOT_AT_AMPLITUDE
 from vmmetrics.alignment.results import HumanAgreement, Power
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import BoolArray, FloatArray, IntArray
 from vmmetrics.utils.statistics import bootstrap, correlation
-from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, mean_of_defined
+from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, Statistic, mean_of_defined
 from vmmetrics.utils.statistics.correlation import spearman_statistic
-from vmmetrics.utils.statistics.partial import partial_statistic
+from vmmetrics.utils.statistics.partial import partial_statistic, partial_within
 
 MAX_SPLITS = 126
 """Maximum splits of raters: all distinct ones of ten raters; of more raters, as many random ones."""
@@ -53,13 +54,16 @@ def measure_human_agreement(
     names = study.rater_names(dimension)
     if not twice.any():
         none = Estimate(None, note="no clip was rated by two people: there is no one to compare a rater with")
-        return HumanAgreement(dimension, {}, none, none, none, none, none, none, none)
+        return HumanAgreement(dimension, {}, none, none, none, none, none, none, none, none)
     ratings, halves = ratings[twice], splits(len(names), seed)
     prompts, models = tuple(compress(study.prompts, twice)), tuple(compress(study.models, twice))
     sides = [(ratings[:, rater], mean_of_defined(np.delete(ratings, rater, axis=1))) for rater in range(len(names))]
     of_halves = [(mean_of_defined(ratings[:, one]), mean_of_defined(ratings[:, other])) for one, other in halves]
+    motion = study.amount_of_motion()
+    held = np.full(len(twice), np.nan) if motion is None else motion
     levels = [
         [spearman_statistic(*side) for side in sides],
+        [_amplitude_constant(*side, held[twice], models) for side in sides],
         [correlation.within_prompt_statistic(*side, prompts) for side in sides],
         [correlation.within_statistic(*side, models) for side in sides],
         [partial_statistic(*side, prompts, models) for side in sides],
@@ -91,14 +95,21 @@ def measure_human_agreement(
     return HumanAgreement(
         dimension=dimension,
         raters=raters,
-        overall=figure(-6),
+        overall=figure(-7),
         within_prompt=figure(-5, _NO_GROUP.format("prompt"), correlation.group_count(prompts)),
         within_model=figure(-4, *of_models),
+        amplitude_constant=figure(-6, NO_AMPLITUDE if motion is None else NOT_AT_AMPLITUDE, of_models[1]),
         without_both=figure(-3, "model and prompt explain one side entirely"),
         split_half=figure(-2),
         split_half_full=reliability(-2, _UNDEFINED),
         within_model_full=reliability(-1, *of_models),
     )
+
+
+def _amplitude_constant(first: FloatArray, second: FloatArray, held: FloatArray, models: Sequence[str]) -> Statistic:
+    """Return the mean over models of the partial Spearman of two sides given what is held constant."""
+    inside = partial_within(first[:, None], second, held, models)
+    return lambda weights: mean_of_defined(inside(weights))
 
 
 _UNDEFINED = "fewer than three clips were rated by both sides, or one side gave all of them the same rating"

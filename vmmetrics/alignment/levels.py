@@ -23,7 +23,7 @@ from vmmetrics.utils.statistics.correlation import (
     spearman,
     why_undefined,
 )
-from vmmetrics.utils.statistics.partial import partial_statistic
+from vmmetrics.utils.statistics.partial import LEAST_PARTIAL, partial_statistic, partial_within
 from vmmetrics.utils.statistics.ranks import code, weighted_spearman
 
 LISTED_PROMPTS = 500
@@ -149,6 +149,38 @@ def without_both(sample: Sample, resamples: int, seed: int) -> list[Estimate]:
         correlation.estimate_of(value, of_metric, sample.prompts, undefined)
         for value, of_metric in zip(values, drawn.T, strict=True)
     ]
+
+
+NO_AMPLITUDE = "the scores have neither a column amplitude nor PAS"
+NOT_AT_AMPLITUDE = f"no model has {LEAST_PARTIAL} clips on which both sides vary apart from the amplitude"
+
+
+def amplitude_constant(sample: Sample, resamples: int, seed: int) -> list[Estimate]:
+    """Return the mean over models of the partial Spearman given the amplitude inside each, one per metric.
+
+    Calm clips show fewer faults: a score that only prefers them agrees with people within models, and not here.
+    """
+    sample = sample.with_named_models()
+    if sample.amplitude is None or not sample.models:
+        note = NO_AMPLITUDE if sample.amplitude is None else "the models of the clips are not known"
+        return [Estimate(None, note=note) for _ in sample.metrics]
+    inside = partial_within(sample.scores.T, sample.ratings, sample.amplitude, sample.models)
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        return inside(weights).reshape(len(weights), -1)
+
+    observed, drawn = sampled(statistic, sample.prompts, resamples, seed)
+    of_metrics = observed.reshape(len(sample.metrics), -1)
+    samples = drawn.reshape(len(drawn), *of_metrics.shape)
+    prompts, estimates = len(set(sample.prompts)), []
+    for number, values in enumerate(of_metrics):
+        there = ~np.isnan(values)
+        if not there.any():
+            estimates.append(Estimate(None, note=NOT_AT_AMPLITUDE))
+            continue
+        means = mean_of_defined(samples[:, number, there])
+        estimates.append(correlation_estimate(float(values[there].mean()), means, n=int(there.sum()), prompts=prompts))
+    return estimates
 
 
 def _estimate(scores: FloatArray, sample: Sample, point: Correlation, values: FloatArray) -> Estimate:

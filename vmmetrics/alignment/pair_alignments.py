@@ -143,10 +143,23 @@ def _unit_ranks(values: FloatArray) -> FloatArray:
 
 # In the order of a pair's figures, between Kendall's and those of shuffled ratings.
 _MEASURES: tuple[Callable[[Sample, int, int], Sequence[Any]], ...] = (
-    *(levels.overall_pearson, levels.within_prompt, levels.within_model, levels.without_both, levels.without_model),
-    model_level,
+    *(levels.overall_pearson, levels.within_prompt, levels.within_model, levels.amplitude_constant),
+    *(levels.without_both, levels.without_model, model_level),
 )
 _WITHIN_MODEL = 2
+
+LESS_MOTION = "less motion"
+"""Name of the baseline that prefers the clip of smaller amplitude."""
+
+
+def measure_less_motion(study: Study, dimensions: Sequence[str], resamples: int, seed: int) -> Iterator[PairAlignment]:
+    """Yield what preferring the calmer clip would reach on each dimension; nothing where no amplitude is known."""
+    amplitude = study.amount_of_motion()
+    if amplitude is not None:
+        calm = replace(
+            study, scores={LESS_MOTION: -amplitude}, amplitude=amplitude, pairing={LESS_MOTION: tuple(dimensions)}
+        )
+        yield from measure_alignments(calm, dimensions, resamples, seed)
 
 
 def measure_alignments(study: Study, dimensions: Sequence[str], resamples: int, seed: int) -> Iterator[PairAlignment]:

@@ -1,4 +1,4 @@
-"""Reference values for preference accuracy: the model's name alone, and a single rater."""
+"""Reference values for preference accuracy: the model's name alone, a single rater, less motion."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from vmmetrics.alignment.combination import pairs_of
 from vmmetrics.alignment.levels import other_prompts
+from vmmetrics.alignment.pair_alignments import LESS_MOTION
 from vmmetrics.alignment.preference import HALF_RULE, accuracy_estimates, decided_share, differences, half_credits
 from vmmetrics.alignment.results import PreferenceAccuracy
 from vmmetrics.alignment.study import Preferences, Study
@@ -17,13 +18,14 @@ from vmmetrics.utils.statistics.bootstrap import finite, mean_of_defined, prompt
 MODEL_NAME = "model's name"
 SINGLE_RATER = "single rater"
 _NAME_RULE = "prefers the model that does better on the other prompts"
+_CALM_RULE = "prefers the clip of smaller amplitude"
 _RATER_RULE = "each rater's own ratings against the mean of the others, counted once for each rater"
 
 
 def measure_preference_baselines(
     study: Study, dimension: str, resamples: int, seed: int
 ) -> tuple[PreferenceAccuracy, ...]:
-    """Measure the preference accuracy of the model's name alone and of a single rater against the others.
+    """Measure the preference accuracy of the model's name, of a single rater against the others, and of less motion.
 
     Pairs of one prompt are of two models, so what a metric's share exceeds the name's by is all that it says of clips.
 
@@ -34,7 +36,8 @@ def measure_preference_baselines(
         seed: Of the samples.
 
     Returns:
-        The name's, where two models are known; one person's, where two rated a clip.
+        The name's, where two models are known; one person's, where two rated a clip; that of less motion, where the
+        amplitude is known.
     """
     pairs, _ = pairs_of(study, dimension, seed)
     accuracies = []
@@ -54,6 +57,9 @@ def measure_preference_baselines(
             outcome = np.where(np.isnan(apart), 0, np.sign(np.nan_to_num(apart))).astype(np.int64)
             sides.append((Preferences(pairs.left, pairs.right, outcome), ratings[:, rater]))
         accuracies.append(_judged(study, dimension, SINGLE_RATER, sides, _RATER_RULE, resamples, seed))
+    motion = study.amount_of_motion()
+    if motion is not None:
+        accuracies.append(_judged(study, dimension, LESS_MOTION, [(pairs, -motion)], _CALM_RULE, resamples, seed))
     return tuple(accuracies)
 
 

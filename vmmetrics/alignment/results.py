@@ -39,6 +39,8 @@ class PairAlignment:
         pearson: Likewise.
         within_prompt: Spearman among clips of one prompt.
         within_model: Spearman among clips of one model; what recognising the generator cannot win.
+        amplitude_constant: Mean over models of the partial Spearman given the amplitude of motion, which preferring
+            calm clips cannot win; ``n`` counts models.
         without_both: Correlation of ranks with model and prompt both taken out: what neither recognising the generator
             nor telling easy prompts from hard ones can win.
         without_model: Pooled Spearman with the clips of one model left out, by the model that was.
@@ -62,6 +64,7 @@ class PairAlignment:
     pearson: Estimate
     within_prompt: Grouped
     within_model: Grouped
+    amplitude_constant: Estimate
     without_both: Estimate
     without_model: Mapping[str, Estimate]
     model_level: Estimate
@@ -127,6 +130,7 @@ class HumanAgreement:
         overall: Mean of those.
         within_prompt: The same inside prompts.
         within_model: The same inside models.
+        amplitude_constant: The same inside models, given the amplitude of motion.
         without_both: The same with model and prompt both taken out.
         split_half: Mean Spearman of the means of two halves of the raters, over splits.
         split_half_full: That, stepped up to all raters (Spearman-Brown): the reliability of the mean rating.
@@ -138,6 +142,7 @@ class HumanAgreement:
     overall: Estimate
     within_prompt: Estimate
     within_model: Estimate
+    amplitude_constant: Estimate
     without_both: Estimate
     split_half: Estimate
     split_half_full: Estimate
@@ -340,6 +345,8 @@ class StudyReport:
         claims: The widest claims that the data supports, and what it does not, in words.
         problems: What could not be computed, and why.
         settings: Resamples, seed, confidence, and versions.
+        less_motion: Per dimension, what preferring the clip that moves less would reach: minus the amplitude, compared
+            like a metric; empty where no amplitude is known.
     """
 
     clips: int
@@ -361,6 +368,7 @@ class StudyReport:
     claims: tuple[str, ...]
     problems: tuple[str, ...]
     settings: Mapping[str, Any]
+    less_motion: tuple[PairAlignment, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it as plain values; NaN as None."""

@@ -10,9 +10,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from vmmetrics.metrics import METRICS
+from vmmetrics.metrics.registry import METRICS, find
 from vmmetrics.types import BoolArray, FloatArray, IntArray
-from vmmetrics.utils.statistics.bootstrap import mean_of_defined, prompt_codes
+from vmmetrics.utils.statistics.bootstrap import finite, mean_of_defined, prompt_codes
 from vmmetrics.utils.statistics.mos_recovery import recover_mos
 
 
@@ -73,6 +73,7 @@ class Study:
         pairing: Metric → the dimensions it is compared with.
         matching: How the two sides were joined.
         recovered: Dimension to (N,) recovered quality, which stands for the mean rating where it is given.
+        amplitude: (N,) amount of motion of each clip, NaN where missing; None where the scores have no such column.
     """
 
     clips: tuple[str, ...]
@@ -85,6 +86,7 @@ class Study:
     pairing: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     matching: Matching = field(default_factory=lambda: Matching(0))
     recovered: Mapping[str, FloatArray] = field(default_factory=lambda: MappingProxyType({}))
+    amplitude: FloatArray | None = None
 
     def keep(self, clips: BoolArray, note: str) -> Study:
         """Return the clips where (N,) ``clips`` is true, without pairs that involve others; ``why`` is noted."""
@@ -98,6 +100,7 @@ class Study:
             scores={name: column[clips] for name, column in self.scores.items()},
             ratings={name: column[clips] for name, column in self.ratings.items()},
             recovered={name: column[clips] for name, column in self.recovered.items()},
+            amplitude=None if self.amplitude is None else self.amplitude[clips],
             preferences={dimension: pairs.moved(index) for dimension, pairs in self.preferences.items()},
             matching=replace(self.matching, matched=len(names), notes=(note, *self.matching.notes)),
         )
@@ -116,6 +119,15 @@ class Study:
         if dimension in self.recovered:
             return self.recovered[dimension]
         return mean_of_defined(self.ratings[dimension])
+
+    def amount_of_motion(self) -> FloatArray | None:
+        """Return (N,) amplitude, else PAS, NaN where missing; None where no clip has either."""
+        amounts = {key for key in METRICS if (metric := find(key)) is not None and metric.is_amount}
+        scores = (column for name, column in self.scores.items() if name.rpartition(":")[2] in amounts)
+        for column in (self.amplitude, *scores):
+            if column is not None and np.isfinite(column).any():
+                return np.abs(finite(column))  # PAS is below 0 where it was read as lower-is-better
+        return None
 
 
 def with_recovered_quality(study: Study) -> Study:
@@ -151,6 +163,7 @@ class Sample:
         ratings: (N,) mean ratings without NaN.
         prompts: (N,) prompt of each clip.
         models: (N,) model of each clip, "" where it is not known.
+        amplitude: (N,) amount of motion, NaN where missing; None where no clip has one.
     """
 
     dimension: str
@@ -159,11 +172,15 @@ class Sample:
     ratings: FloatArray
     prompts: tuple[str, ...]
     models: tuple[str, ...]
+    amplitude: FloatArray | None = None
 
     def keep(self, clips: BoolArray) -> Sample:
         """Return the clips where (N,) ``clips`` is true."""
         prompts, models = (tuple(compress(of_clips, clips)) for of_clips in (self.prompts, self.models))
-        return Sample(self.dimension, self.metrics, self.scores[:, clips], self.ratings[clips], prompts, models)
+        amplitude = None if self.amplitude is None else self.amplitude[clips]
+        return Sample(
+            self.dimension, self.metrics, self.scores[:, clips], self.ratings[clips], prompts, models, amplitude
+        )
 
     def with_named_models(self) -> Sample:
         """Return the clips whose model is known."""
@@ -184,7 +201,8 @@ def sample_of(study: Study, dimension: str, metrics: Iterable[str], clips: BoolA
     """Return these metrics and this dimension on the clips where (N,) ``clips`` is true; all must be finite there."""
     names = tuple(metrics)
     scores = np.stack([np.asarray(study.scores[name], np.float64) for name in names])
-    whole = Sample(dimension, names, scores, study.mean_rating(dimension), study.prompts, study.models)
+    ratings, amplitude = study.mean_rating(dimension), study.amount_of_motion()
+    whole = Sample(dimension, names, scores, ratings, study.prompts, study.models, amplitude)
     return whole.keep(clips)
 
 

@@ -18,7 +18,7 @@ from vmmetrics.alignment.human_agreement import measure_human_agreement, measure
 from vmmetrics.alignment.levels import correlation_matrix, name_baseline, repeats_of
 from vmmetrics.alignment.model_figures import measure_models
 from vmmetrics.alignment.of_models import LEAST_MODELS
-from vmmetrics.alignment.pair_alignments import SHUFFLES, measure_alignments, measure_differences
+from vmmetrics.alignment.pair_alignments import SHUFFLES, measure_alignments, measure_differences, measure_less_motion
 from vmmetrics.alignment.preference import Ties, measure_ablations, measure_preferences
 from vmmetrics.alignment.preference_baselines import measure_preference_baselines
 from vmmetrics.alignment.readers.columns import measures_amount
@@ -59,7 +59,10 @@ _KINDS: dict[type, str] = {
     results.Ablation: "ablation",
 }
 _SUBJECT = ("metric", "first", "second", "name", "dimension", "combination")  # fields that say what a part is about
-_LABELS = {"without_both": "both out"}  # of fields, where a table calls them otherwise
+_LABELS = {
+    "without_both": "both out",
+    "amplitude_constant": "amplitude constant",
+}  # of fields, where a table calls them otherwise
 _NAMED = 4  # subjects of one line; the others are counted
 
 
@@ -198,6 +201,7 @@ def align(
         claims=(),
         problems=(),
         settings=_settings(drawn, exclude_models, averages, against, ties, mos),
+        less_motion=tuple(measure_less_motion(study, rated, *drawn)),
     )
     return replace(report, claims=widest_claims(report), problems=(*unknown, *problems_of(report)))
 

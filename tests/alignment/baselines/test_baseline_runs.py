@@ -16,6 +16,7 @@ from vmmetrics.alignment.baselines import suite as suite_module
 from vmmetrics.alignment.baselines.suite import measure
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
+from vmmetrics.scoring.anchors import COLUMNS as ANCHOR_COLUMNS
 from vmmetrics.scoring.merge import merge
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.records import read_events, read_records
@@ -90,7 +91,9 @@ def test_a_table_of_metrics_and_baselines_has_both():
     mixed = Record("a", None, None, None, "embedded", "vmmetrics", {"tcs": 0.5, "ssim": 0.9}, {"niqe": "flat"})
     table = Table([mixed])
     assert table.metrics == ("tcs", "niqe", "ssim")
-    assert table.columns[:12] == ("clip", "model", *METRICS, "motion_index", "average", "amplitude", "niqe", "ssim")
+    first = ("clip", "model", *METRICS, "motion_index", "average", "amplitude", "own_change")
+    first = (*first, *ANCHOR_COLUMNS, "niqe", "ssim")
+    assert table.columns[: len(first)] == first
     assert (table.rows()[0]["ssim"], table.rows()[0]["niqe"], table.rows()[0]["cas"]) == (0.9, None, None)
     assert Table([]).columns == COLUMNS
     assert table.mean()["ssim"].mean == 0.9

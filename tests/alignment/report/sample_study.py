@@ -96,7 +96,7 @@ class _Maker:
         some = self.some
         return PairAlignment(
             metric, dimension, self.made(_spearman(score, rating)), some(), some(), some(),
-            Grouped(some(), {"000": some()}), Grouped(self.made(mean), inside), some(),
+            Grouped(some(), {"000": some()}), Grouped(self.made(mean), inside), some(), some(),
             {model: some() for model in models},
             Estimate(0.9, note="5 models: no interval", n=5), Estimate(0.2, 0.1, 0.3, n=1000), 40, 0.25,
             missing=3 if metric == "cas" else 0,
@@ -129,7 +129,7 @@ def make_report(study: Study) -> StudyReport:
         ceilings=tuple(
             HumanAgreement(
                 d, {r: some() for r in study.raters[d]}, made(0.77), some(0.7, 0.8), made(0.56),
-                *(some() for _ in range(4)),
+                *(some() for _ in range(5)),
             )
             for d in study.ratings
         ),
@@ -183,7 +183,19 @@ def make_degenerate(
     none = Estimate(None, n=1, note="one clip has a score and a rating")
     alignments = tuple(
         PairAlignment(
-            name, dimension, *[none] * 4, Grouped(none), Grouped(none), none, {}, none, none, 0, None, missing=place
+            name,
+            dimension,
+            *[none] * 4,
+            Grouped(none),
+            Grouped(none),
+            none,
+            none,
+            {},
+            none,
+            none,
+            0,
+            None,
+            missing=place,
         )
         for place, name in enumerate(study.scores)
     )

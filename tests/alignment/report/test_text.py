@@ -69,7 +69,8 @@ def expected_rows(report: StudyReport, dimension: str) -> dict[str, list[list[fl
     for pair in report.alignments:
         if pair.dimension == dimension:
             lowest = min(e.value for e in pair.without_model.values() if e.value is not None)
-            levels = (pair.spearman, pair.within_model.mean, pair.without_both, pair.within_prompt.mean)
+            inside = (pair.within_model.mean, pair.amplitude_constant)
+            levels = (pair.spearman, *inside, pair.without_both, pair.within_prompt.mean)
             rows[pair.metric] = [
                 *(rounded(e.value, e.low, e.high) for e in levels),
                 rounded(lowest),
@@ -169,7 +170,8 @@ def test_the_terminal_shows_the_numbers_in_120_columns() -> None:
     assert max(map(len, tables)) <= 120
     shown_metrics = [pair for dimension in ("naturalness", "smoothness") for pair in REPORT.ranked(dimension)[:6]]
     for pair in shown_metrics:
-        figures = (pair.spearman, pair.within_model.mean, pair.without_both, pair.kendall_b, pair.kendall_c)
+        inside = (pair.within_model.mean, pair.amplitude_constant)
+        figures = (pair.spearman, *inside, pair.without_both, pair.kendall_b)
         for value in (figure.value for figure in figures):
             assert value is not None
             assert number(value) in shown

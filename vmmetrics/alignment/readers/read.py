@@ -208,7 +208,9 @@ def _to_one_level(scores: SourceScores, judged: Judgements) -> tuple[SourceScore
     models: dict[str, Any] = {"clips": tuple(rows), "models": tuple(rows), "prompts": (None,) * len(rows)}
     note = f"The {what} of a model's clips were averaged, since the other side is about models: clips below are models"
     if judged.of_models:
-        return replace(scores, values=means(scores.values), of_models=True, **models), judged, (note,)
+        amplitude = None if scores.amplitude is None else means({"": scores.amplitude})[""]
+        scores = replace(scores, values=means(scores.values), amplitude=amplitude, of_models=True, **models)
+        return scores, judged, (note,)
     judged = replace(judged, ratings=means(judged.ratings), other_names=(), of_models=True, **models)
     return scores, judged, (note,)
 
@@ -241,7 +243,8 @@ def _study(
     scored = {metric: column[of_scores] for metric, column in scores.values.items()}
     alone = (_rest(scores.clips, of_scores), _rest(judged.clips, of_judged))
     matching = Matching(len(clips), *alone, (matched, *notes, *group_notes, *silent, *lost_note))
-    return Study(clips, prompts, models, scored, ratings, raters, preferences, pairing, matching)
+    amplitude = None if scores.amplitude is None else scores.amplitude[of_scores]
+    return Study(clips, prompts, models, scored, ratings, raters, preferences, pairing, matching, amplitude=amplitude)
 
 
 def _rest(names: Sequence[str], taken: Iterable[int]) -> tuple[str, ...]:

@@ -40,6 +40,7 @@ class SourceScores:
         columns: Source to its columns (of a file of nested scores, its keys) and how each was read.
         lower: Metrics whose sign is turned, since lower is better in the source.
         versions: Runs, and what their scores mean.
+        amplitude: (N,) amount of motion, NaN where there is none; None without such a column.
     """
 
     name: str
@@ -52,6 +53,7 @@ class SourceScores:
     columns: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: MappingProxyType({}))
     lower: frozenset[str] = frozenset()
     versions: tuple[tuple[str, Versions], ...] = ()
+    amplitude: FloatArray | None = None
 
 
 def to_score(cell: Any) -> float | None:
@@ -84,10 +86,16 @@ def scores_of_table(
     requested = {normalised(metric.rpartition(":")[2]) for metric in metrics}
     values: dict[str, FloatArray] = {}
     roles = _roles_of_clips(rows)
+    amplitude: FloatArray | None = None
     for column in table.columns:
         asked = normalised(column) in requested
         if column in rows.used:
             continue
+        if normalised(column) == called.AMPLITUDE:
+            amplitude = numbers(table, column, required=False)
+            if amplitude is not None and not asked:
+                roles[column] = "amount of motion: held constant, and a baseline"
+                continue
         if called.describes_clip(column) and not asked:
             roles[column] = "passed over: it describes the clip (--metrics NAME reads it)"
         elif (column_scores := _score_column(table, column, required=asked or column in METRICS)) is not None:
@@ -101,8 +109,9 @@ def scores_of_table(
     all_notes = (*table.notes, *rows.notes, *notes)
     versions = ((name, table.versions),) if table.versions else ()
     return SourceScores(
-        name, tuple(first), prompts, models, values, all_notes, rows.of_models, {name: roles}, versions=versions
-    )
+        name, tuple(first), prompts, models, values, all_notes, rows.of_models, {name: roles}, versions=versions,
+        amplitude=None if amplitude is None else amplitude[rows_used],
+    )  # fmt: skip
 
 
 def _roles_of_clips(rows: TableClips) -> dict[str, str]:

@@ -237,10 +237,15 @@ def _joined(first: SourceScores, second: SourceScores, how: Counter[str]) -> Sou
     prompts, models = [*first.prompts, *none], [*first.models, *none]
     for position, prompt, model in zip(positions, second.prompts, second.models, strict=True):
         prompts[position], models[position] = prompts[position] or prompt, models[position] or model
+    sides = [(first, list(range(len(first.clips)))), (second, positions)]
     values: dict[str, FloatArray] = {}
-    for scores, rows in ((first, list(range(len(first.clips)))), (second, positions)):
+    amplitude: FloatArray | None = None
+    for scores, rows in sides:
         for metric, column in scores.values.items():
             values.setdefault(metric, np.full(len(prompts), np.nan))[rows] = column
+        if scores.amplitude is not None:
+            amplitude = np.full(len(prompts), np.nan) if amplitude is None else amplitude
+            amplitude[rows] = np.where(np.isnan(amplitude[rows]), scores.amplitude, amplitude[rows])
     put = "side by side" if match.pairs else "one below the other"
     how[put] += 1
     common = f" ({len(match.pairs)} clips in common)" if match.pairs else ""
@@ -250,8 +255,9 @@ def _joined(first: SourceScores, second: SourceScores, how: Counter[str]) -> Sou
     clips = (*first.clips, *(second.clips[number] for number in added))
     columns, lower = {**first.columns, **second.columns}, first.lower | second.lower
     return SourceScores(
-        first.name, clips, tuple(prompts), tuple(models), values, notes, first.of_models, columns, lower, versions
-    )
+        first.name, clips, tuple(prompts), tuple(models), values, notes, first.of_models, columns, lower, versions,
+        amplitude,
+    )  # fmt: skip
 
 
 def _mixed(versions: Sequence[tuple[str, Versions]]) -> tuple[str, ...]:

@@ -107,6 +107,8 @@ _TERMS = {
     "chance, −1 where it is reversed.",
     "over all clips": "The easiest to raise: telling good models from bad ones is enough.",
     "within model": "ρ among the clips of one model, then the mean over models. Telling models apart does not help.",
+    "amplitude constant": "Mean over models of the partial ρ given the amplitude of motion: both sides' ranks less "
+    "what the amplitude's explain. A score that only prefers calm clips has nothing here.",
     "both out": "Correlation of ranks after prompt and model are both taken out by least squares: good models and easy "
     "prompts do not help.",
     "lowest ρ without a model": "Lowest ρ when the clips of one model are left out.",
@@ -118,6 +120,7 @@ _TERMS = {
     "it, so read metrics against it within models.",
     "model's name": "Predicts each clip's rating without reading the clip: its model's mean rating over the other "
     "half of the prompts, over many halves.",
+    "less motion": "Minus the amplitude: prefers the clip that moves less.",
     "shuffled": "ρ over all clips when ratings are shuffled among the clips of each model, with 95 % of the "
     "shuffles: the ρ that differences between models give by themselves.",
     "interval": "95 % bootstrap interval over prompts (not clips): it generalises to other prompts like these, for "

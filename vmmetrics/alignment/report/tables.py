@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from vmmetrics.alignment.claims import hardly_varies, widest_claims
+from vmmetrics.alignment.pair_alignments import LESS_MOTION
 from vmmetrics.alignment.preference_baselines import MODEL_NAME, SINGLE_RATER
 from vmmetrics.alignment.report.comparisons import comparison_parts
 from vmmetrics.alignment.results import Agreement, PairAlignment, StudyReport
@@ -27,6 +28,8 @@ _MAIN = {
     "n": "clips with a score and a rating",
     "ρ all clips": "Spearman over all clips",
     "ρ within model": "mean Spearman among clips of one model: telling models apart does not help",
+    "ρ amplitude constant": "mean partial Spearman among clips of one model, amplitude held constant: preferring calm "
+    "clips does not help",
     "ρ both out": "correlation of ranks with model and prompt both taken out",
     "ρ within prompt": "mean Spearman among clips of one prompt",
     "lowest ρ without a model": "lowest value when the clips of one model are left out",
@@ -84,27 +87,30 @@ def brief_parts(report: StudyReport) -> list[display.Part]:
 
 _MATCHING_SHOWN = 6
 _WORDS_READ = "words read as"  # which the figures depend on, so that it is on every screen
-_BRIEF = ("n", "ρ all clips", "ρ within model", "ρ both out", "τb", "τc")
+_BRIEF = ("n", "ρ all clips", "ρ within model", "ρ amplitude constant", "ρ both out", "τb")
 
 
 def brief_table(report: StudyReport, dimension: str, most: int) -> DisplayTable:
     """Return the best metrics of a dimension and their reference values, a line each."""
     columns = heads("metric", *(DisplayColumn(name, hint=_MAIN[name]) for name in _BRIEF))
     pairs = report.ranked(dimension)
-    caption = "Spearman's ρ [95 % interval]; both out: model and prompt taken out."
+    caption = (
+        "Spearman's ρ [95 % interval]; amplitude constant: partial ρ within models, given the amount of motion; both "
+        "out: model and prompt taken out."
+    )
     if len(pairs) > most:
         caption += f" The first {most} of {len(pairs)} metrics."
     table = DisplayTable(f"brief-{dimension}", f"Against {clean(dimension)}", caption, columns)
-    for pair in pairs[:most]:
-        figures = (pair.spearman, pair.within_model.mean, pair.without_both)
-        plain = (pair.kendall_b, pair.kendall_c)
-        cells = [_one_line(e) for e in figures] + [number(e.value) for e in plain]
+    calm = [pair for pair in report.less_motion if pair.dimension == dimension]
+    for pair in [*pairs[:most], *calm]:
+        figures = (pair.spearman, pair.within_model.mean, pair.amplitude_constant, pair.without_both)
+        cells = [*map(_one_line, figures), number(pair.kendall_b.value)]
         if hardly_varies(pair):
             cells = ["too few distinct values"]
-        table.add(pair.metric, display.count(pair.spearman.n), *cells)
+        table.add(pair.metric, display.count(pair.spearman.n), *cells, reference=pair in calm)
     for top in report.ceilings:
         if top.dimension == dimension:
-            figures = (top.overall, top.within_model, top.without_both)
+            figures = (top.overall, top.within_model, top.amplitude_constant, top.without_both)
             table.add(HUMAN, "", *map(_one_line, figures), reference=True)
     for base in report.baselines:
         if base.dimension == dimension:
@@ -156,19 +162,21 @@ def main_table(report: StudyReport, dimension: str) -> DisplayTable:
     """Return every metric on a dimension, the best within model first, and its reference values."""
     caption = (
         "Spearman's ρ with the mean rating [95 % interval over prompts]. Read the metrics against the last rows: "
+        f"“{LESS_MOTION}” prefers the clip of smaller amplitude; "
         f"“{HUMAN}” is one rater against the mean of the others (one fewer than for the metrics, so slightly low); "
         f"“{NAME_ONLY}” is a model's mean rating over the other half of the prompts, without reading the clip. "
         "Shuffled: ratings shuffled inside each model [95 % of the shuffles]."
     )
     columns = heads("metric", *(DisplayColumn(name, hint=hint) for name, hint in _MAIN.items()))
     table = DisplayTable(f"alignment-{dimension}", f"Against {clean(dimension)}", caption, columns)
-    for pair in report.ranked(dimension):
+    calm = [pair for pair in report.less_motion if pair.dimension == dimension]
+    for pair in [*report.ranked(dimension), *calm]:
         table.add(
             pair.metric,
             DisplayCell(display.count(pair.spearman.n), "", table.mark(_remark(pair))),
             table.estimate(pair.spearman),
             table.estimate(_over_models(pair.within_model.mean, report.models)),
-            *map(table.estimate, (pair.without_both, pair.within_prompt.mean)),
+            *map(table.estimate, (pair.amplitude_constant, pair.without_both, pair.within_prompt.mean)),
             _lowest(pair.without_model, table),
             *(
                 table.estimate(e, interval=False)
@@ -176,17 +184,23 @@ def main_table(report: StudyReport, dimension: str) -> DisplayTable:
             ),
             *map(number, (pair.fitted_pearson, pair.rmse)),
             table.estimate(pair.shuffled),  # with its spread: the mean alone would hide how far chance reaches
+            reference=pair in calm,
         )
     for agreement in report.ceilings:
         if agreement.dimension == dimension:
-            figures = (agreement.overall, agreement.within_model, agreement.without_both, agreement.within_prompt)
-            levels = map(table.estimate, figures)
+            levels = map(
+                table.estimate,
+                (
+                    *(agreement.overall, agreement.within_model, agreement.amplitude_constant),
+                    *(agreement.without_both, agreement.within_prompt),
+                ),
+            )
             table.add(HUMAN, "", *levels, reference=True)
     for baseline in report.baselines:
         if baseline.dimension == dimension:
             # inside a model the name says nothing, by construction
             overall, inside = table.estimate(baseline.overall), table.estimate(baseline.within_prompt)
-            table.add(NAME_ONLY, "", overall, "", "", inside, reference=True)
+            table.add(NAME_ONLY, "", overall, "", "", "", inside, reference=True)
     return table
 
 
@@ -264,14 +278,19 @@ def group_tables(report: StudyReport) -> list[DisplayTable]:
     """Return the tables behind the averages: ρ within each model, and without each model."""
     tables = []
     for dimension in dimensions_of(report):
-        pairs = report.ranked(dimension)
+        calm = [pair for pair in report.less_motion if pair.dimension == dimension]
+        pairs = [*report.ranked(dimension), *calm]
         models = sorted({model for pair in pairs for model in pair.within_model.groups})
         for key, title in (("within", "ρ within each model"), ("without", "ρ without each model")) if models else ():
             columns = heads("metric", *map(clean, models))
             table = DisplayTable(f"{key}-{dimension}", f"{title}: {clean(dimension)}", "", columns)
             for pair in pairs:
                 by_model = pair.within_model.groups if key == "within" else pair.without_model
-                table.add(pair.metric, *(table.estimate(by_model.get(model, Estimate(None))) for model in models))
+                table.add(
+                    pair.metric,
+                    *(table.estimate(by_model.get(model, Estimate(None))) for model in models),
+                    reference=pair in calm,
+                )
             tables.append(table)
     return tables
 

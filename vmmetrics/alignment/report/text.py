@@ -91,6 +91,8 @@ def csv_rows(report: StudyReport) -> Iterator[CsvRow]:
         yield from _figures("alignment", pair.metric, pair)
     for baseline in report.baselines:
         yield from _figures("name_baseline", "", baseline)
+    for calm in report.less_motion:
+        yield from _figures("less_motion", calm.metric, calm)
     for difference in report.differences:
         yield from _figures("difference", f"{difference.first} - {difference.second}", difference)
     for human in report.ceilings:

@@ -340,7 +340,7 @@ def within_statistic(first: FloatArray, second: FloatArray, groups: Sequence[str
         mean, NaN where none has one.
     """
     columns = first[:, None] if first.ndim == 1 else first
-    selected, segments = _segments(~np.isnan(columns).any(axis=1) & ~np.isnan(second), groups)
+    selected, segments = segments_of(~np.isnan(columns).any(axis=1) & ~np.isnan(second), groups)
     if not selected.size:
         return lambda weights: np.full((len(weights), columns.shape[1]), np.nan)
     coded, target = [code(column[selected], segments) for column in columns.T], code(second[selected], segments)
@@ -370,7 +370,7 @@ def within_prompt_statistic(first: FloatArray, second: FloatArray, prompts: Sequ
     Returns:
         (B, N) weights to (B, 1); NaN where no prompt in the sample has a ρ.
     """
-    selected, segments = _segments(~np.isnan(first) & ~np.isnan(second), prompts)
+    selected, segments = segments_of(~np.isnan(first) & ~np.isnan(second), prompts)
     if not selected.size:
         return lambda weights: np.full((len(weights), 1), np.nan)
     once = np.ones((1, selected.size), np.int64)
@@ -385,11 +385,11 @@ def within_prompt_statistic(first: FloatArray, second: FloatArray, prompts: Sequ
     return statistic
 
 
-def _segments(complete: BoolArray, groups: Sequence[str]) -> tuple[IntArray, IntArray]:
-    """Return the indices of the complete clips in groups of three or more, and their group numbers."""
+def segments_of(complete: BoolArray, groups: Sequence[str], least: int = LEAST_CLIPS) -> tuple[IntArray, IntArray]:
+    """Return the indices of the complete clips in groups of ``least`` or more, and their group numbers."""
     names, group = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)
     complete = complete & (names[group] != "")
-    large = np.bincount(group[complete], minlength=names.size) >= LEAST_CLIPS
+    large = np.bincount(group[complete], minlength=names.size) >= least
     selected = np.flatnonzero(complete & large[group])
     return selected, np.unique(group[selected], return_inverse=True)[1].astype(np.int64)
 

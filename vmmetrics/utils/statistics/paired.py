@@ -7,14 +7,14 @@ Fisher's randomisation test of paired differences. Holm: Scandinavian Journal of
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.types import FloatArray
+from vmmetrics.types import FloatArray, IntArray
 from vmmetrics.utils.statistics.bootstrap import CONFIDENCE, MEAN_RESAMPLES, SEED, percentile_interval, prompt_blocks
 
 # The mean of scores and how far it can be trusted.
@@ -36,8 +36,16 @@ class Mean(NamedTuple):
     clips: int
 
 
-def mean_with_interval(scores: Sequence[float] | FloatArray, many: int | None = None) -> Mean | None:
-    """Return mean and 95 % percentile bootstrap interval over clips (Efron, Annals of Statistics 1979), or None.
+def mean_with_interval(
+    scores: Sequence[float] | FloatArray, many: int | None = None, prompts: Sequence[Hashable] | IntArray | None = None
+) -> Mean | None:
+    """Return mean and 95 % percentile bootstrap interval (Efron, Annals of Statistics 1979), or None without scores.
+
+    Args:
+        scores: (N,) of clips; the mean is over them.
+        many: Prompts from which on nothing is drawn; None for :data:`MANY`.
+        prompts: (N,) prompt of each clip, drawn with all its clips (Field and Welsh, JRSS B 2007): neither their names
+            nor the order of the clips matter. None draws clips.
 
     From ``many`` scores on (default :data:`MANY`), the ends are those of the bootstrap distribution in closed form, its
     skewness included (Cornish and Fisher; Hall, The Bootstrap and Edgeworth Expansion, 1992): closer to it than any
@@ -49,15 +57,28 @@ def mean_with_interval(scores: Sequence[float] | FloatArray, many: int | None = 
     values = np.asarray(scores, np.float64)
     if values.size == 0:
         return None
-    mean = float(values.mean())
-    if values.size == 1:
-        return Mean(mean, None, None, 1)
-    if values.size >= (MANY if many is None else many):
-        return Mean(mean, *_ends_of_many(values, mean), int(values.size))
+    sums, counts = (values, np.ones(len(values))) if prompts is None else _by_prompt(values, prompts)
+    clips, units = int(values.size), int(sums.size)
+    mean = float(sums.sum() / clips)
+    if units == 1:
+        return Mean(mean, None, None, clips)
+    if units >= (MANY if many is None else many):
+        return Mean(mean, *_ends_of_many((sums - mean * counts) * (units / clips), mean), clips)
     rng = np.random.default_rng(SEED)
-    drawn = (rng.integers(values.size, size=(rows, values.size)) for rows in _rows(MEAN_RESAMPLES, values.size))
-    means = np.concatenate([values[sample].mean(axis=1) for sample in drawn])
-    return Mean(mean, *percentile_interval(means), int(values.size))
+    drawn = (rng.integers(units, size=(rows, units)) for rows in _rows(MEAN_RESAMPLES, units))
+    means = np.concatenate([sums[sample].sum(axis=1) / counts[sample].sum(axis=1) for sample in drawn])
+    return Mean(mean, *percentile_interval(means), clips)
+
+
+def _by_prompt(values: FloatArray, prompts: Sequence[Hashable] | IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return sum and number of the values of each prompt, in an order that depends on them alone."""
+    numbers: dict[Hashable, int] = {}
+    codes = np.fromiter((numbers.setdefault(prompt, len(numbers)) for prompt in prompts), np.int64, len(values))
+    order = np.argsort(values, kind="stable")  # or sums would depend on the order of the clips in the last digit
+    sums = np.bincount(codes[order], values[order]).astype(np.float64)
+    counts = np.bincount(codes)
+    ordered = np.lexsort((sums, counts))
+    return sums[ordered], counts[ordered].astype(np.float64)
 
 
 MANY = 10_000
@@ -65,15 +86,19 @@ MANY = 10_000
 samples by 0.04."""
 
 
-def _ends_of_many(values: FloatArray, mean: float) -> tuple[float, float]:
-    """Return the quantiles of the bootstrap distribution of a mean, to the order of 1 / n."""
-    centred = values - mean
+def _ends_of_many(centred: FloatArray, mean: float) -> tuple[float, float]:
+    """Return the quantiles of the bootstrap distribution of a mean, to the order of 1 / n.
+
+    Args:
+        centred: (N,) values less their mean; of prompts with several clips, what each adds to it (the linear part).
+        mean: The mean.
+    """
     spread = float(np.sqrt(np.mean(centred**2)))
     if not spread:
         return mean, mean
-    skew = float(np.mean((centred / spread) ** 3)) / math.sqrt(values.size)
+    skew = float(np.mean((centred / spread) ** 3)) / math.sqrt(centred.size)
     z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
-    low, high = ((end + skew * (z**2 - 1) / 6) * spread / math.sqrt(values.size) for end in (-z, z))
+    low, high = ((end + skew * (z**2 - 1) / 6) * spread / math.sqrt(centred.size) for end in (-z, z))
     return mean + low, mean + high
 
 
@@ -85,11 +110,12 @@ _ENOUGH = 1000  # scores of a metric from which on its mean is normal
 _TIE = 1e-12  # of the sum of all magnitudes: sums that differ by less differ by rounding alone
 
 
-def resampled_means(scores: FloatArray) -> FloatArray:
-    """Return the means over prompts in samples of prompts drawn with replacement.
+def resampled_means(scores: FloatArray, clips: FloatArray | None = None) -> FloatArray:
+    """Return the means in samples of prompts drawn with replacement.
 
     Args:
         scores: (M, P, K) models, prompts, metrics; NaN where there is no score.
+        clips: (M, P, K) number of clips whose mean each score is, by which it is weighted; None weights prompts alike.
 
     Returns:
         (MEAN_RESAMPLES, M, K) means of the scores there are; NaN where a sample holds none. Of :data:`MANY` prompts the
@@ -98,7 +124,9 @@ def resampled_means(scores: FloatArray) -> FloatArray:
     models, prompts, metrics = scores.shape
     flat = scores.transpose(1, 0, 2).reshape(prompts, models * metrics)
     present = (~np.isnan(flat)).astype(np.float64)
-    filled = np.nan_to_num(flat)
+    if clips is not None:
+        present *= clips.transpose(1, 0, 2).reshape(prompts, models * metrics)
+    filled = np.nan_to_num(flat) * present
     if prompts >= MANY and present.sum(axis=0).min() >= _ENOUGH:
         return _normal_means(filled, present).reshape(MEAN_RESAMPLES, models, metrics)
     means = []

@@ -1,14 +1,19 @@
-"""Partial rank correlation given prompt and model."""
+"""Partial rank correlation: given prompt and model, and inside groups given a third variable."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy import stats
 
 from vmmetrics.types import FloatArray, IntArray
-from vmmetrics.utils.statistics.bootstrap import Statistic, prompt_codes, ratio
+from vmmetrics.utils.statistics.bootstrap import Statistic, prompt_codes, quotient, ratio
+from vmmetrics.utils.statistics.correlation import LEAST_CLIPS, segments_of
+from vmmetrics.utils.statistics.ranks import code, weighted_spearman
+
+LEAST_PARTIAL = LEAST_CLIPS + 1
+"""Fewest clips of a partial correlation given one variable: the residuals of three lie on a line."""
 
 
 def partial_statistic(
@@ -68,3 +73,46 @@ def _less_means(values: FloatArray, group: IntArray, count: int) -> FloatArray:
 
 
 _ROUNDING = 1e-9
+
+
+def partial_within(
+    first: FloatArray, second: FloatArray, control: FloatArray, groups: Sequence[str]
+) -> Callable[[FloatArray], FloatArray]:
+    """Return the partial Spearman's ρ given ``control`` inside each group.
+
+    All three are ranked inside the group and both sides' ranks regressed on those of the control; of one control, the
+    correlation of the residuals follows from the three correlations of the ranks.
+
+    Args:
+        first: (N, K), NaN where missing; clips that any side lacks are left out.
+        second: (N,) likewise.
+        control: (N,) likewise: what is held constant.
+        groups: (N,) group of each clip; clips of group "" are in none.
+
+    Returns:
+        (B, N) weights to (B, K, S), S groups of four clips or more; NaN where a weighting leaves fewer, or the control
+        orders one side entirely.
+    """
+    complete = ~np.isnan(np.column_stack([first, second, control])).any(axis=1)
+    selected, segments = segments_of(complete, groups, LEAST_PARTIAL)
+    if not selected.size:
+        return lambda weights: np.full((len(weights), first.shape[1], 0), np.nan)
+    columns = [code(column[selected], segments) for column in first.T]
+    target, held = code(second[selected], segments), code(control[selected], segments)
+    by_segment = np.argsort(segments, kind="stable")
+    starts = np.searchsorted(segments[by_segment], np.arange(segments.max() + 1))
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        drawn = weights[:, selected].astype(np.int64)
+        *with_target, between = weighted_spearman([*columns, held], target, drawn)
+        with_held = weighted_spearman(columns, held, drawn)
+        rest = (1 - with_held**2) * (1 - between**2)
+        values = quotient(np.stack(with_target) - with_held * between, np.sqrt(rest), _ORDERED)
+        values[:, np.add.reduceat(drawn[:, by_segment] > 0, starts, axis=1, dtype=np.int64) < LEAST_PARTIAL] = np.nan
+        return np.clip(values, -1, 1).transpose(1, 0, 2)
+
+    return statistic
+
+
+_ORDERED = 1e-6
+"""Residual spread below which ranks are those of the control up to rounding."""
