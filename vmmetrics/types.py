@@ -17,6 +17,25 @@ UInt8Array = NDArray[np.uint8]
 Protocol = Literal["vmmetrics", "vmbench"]
 Box = tuple[float, float, float, float]
 
+Collapse = Literal["noise", "still", "slides"]
+"""Content without motion to judge; such a clip has no scores, and its INDEX counts as 0 in what is said of a set."""
+COLLAPSE_REASONS: Mapping[Collapse, str] = {
+    "noise": "the clip is noise",
+    "still": "nothing moves: all",
+    "slides": "nothing moves:",
+}
+"""Beginnings of the reasons recorded for such clips, by which records know the kind: the first that fits."""
+
+
+def collapse_of(reason: str) -> Collapse | None:
+    """Return the kind of collapse that a recorded reason states; None for any other reason.
+
+    >>> collapse_of("nothing moves: all 33 frames show the same image"), collapse_of("one frame")
+    ('still', None)
+    """
+    return next((kind for kind, start in COLLAPSE_REASONS.items() if reason.startswith(start)), None)
+
+
 Tags = Mapping[str, str | float]
 """Tags of a prompt list on the expected motion, by name (``"pattern"``, ``"skeleton"``, ``"seconds"``)."""
 

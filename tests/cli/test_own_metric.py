@@ -92,7 +92,7 @@ def test_it_is_resumed_with_the_same_file_only(folder: Path, command: Callable[.
 
 def test_models_are_ranked_by_it(command: Callable[..., str], scored: str) -> None:
     said = command("leaderboard", "run", "--sort-by", "light", "--no-published")
-    assert "steady over flashing: +25.00" in said
+    assert "steady over flashing: +0.250" in said
     assert "No column 'dark' to rank by; there are motion_index, average, cas" in command(
         "leaderboard", "run", "--sort-by", "dark", code=2
     )

@@ -29,7 +29,7 @@ def test_a_mean_under_a_threshold_ends_with_4_after_the_table(vmmetrics: Any, ma
     assert vmmetrics(*score, "OIS=0.1") == 4
     out, err = capsys.readouterr()
     assert "a/1.npy" in out
-    assert err.splitlines()[-2:] == [
+    assert err.splitlines()[-2:] == [  # a missing OIS is no failure
         "failed: OIS of a 0.0510 over 1 of 2 clips, 0.0490 under 0.1",
         "passed: OIS of b 0.1059 over 1 of 2 clips, 0.0059 above 0.1",
     ]
@@ -38,8 +38,10 @@ def test_a_mean_under_a_threshold_ends_with_4_after_the_table(vmmetrics: Any, ma
     assert "which are scored" in capsys.readouterr().err
     make_clips("a/raise", "c/1")
     for least, code in (("0.05", 3), ("0.06", 4)):  # of a threshold and a failure, the threshold
-        assert vmmetrics(*score, f"ois={least}") == code
+        assert vmmetrics(*score, f"ois={least}", "--fail-missing", "0.34") == code
         assert "1 of 6 clips failed" in capsys.readouterr().err
+    assert vmmetrics(*score, "ois=0.05") == 4
+    assert "failed: 1 of 3 clips of a failed or have no INDEX" in capsys.readouterr().err
 
 
 def test_two_runs_are_compared_and_a_worse_one_ends_with_4(

@@ -124,7 +124,7 @@ def test_what_is_lost_failed_or_new_is_in_no_mean_and_is_said(tmp_path: Path) ->
     assert found.metrics == ("motion_index", "cas", "mss")
     assert found.failed == {"2.mp4": "The file is empty", "3.mp4": "MSS: ValueError: broken"}
     text = "\n".join(map(to_markdown, diff_parts(found)))
-    for said in ("1 new: 4.mp4", "2 failed now: 2.mp4", "their score (in no mean above): INDEX 3, CAS 1, MSS 3"):
+    for said in ("1 new: 4.mp4", "2 failed now: 2.mp4", "their score (in no mean of it above): INDEX 3, CAS 1, MSS 3"):
         assert said in text, said
     assert json.loads(json.dumps(found.to_json()))["differences"][0]["metric"] == "motion_index"
 
@@ -140,9 +140,12 @@ def test_clips_that_failed_do_not_pass_and_clips_without_a_score_are_counted(tmp
     broken = [clip(f"{n}.mp4", {"cas": 0.5}, errors={"mss": "broken"}) for n in range(10, 20)]
     found = compared(tmp_path / "errors", before, [*rest, *broken])
     assert [verdict(found, metric)[0] for metric in ("mss", "motion_index", "cas")] == [False, False, True]
-    still = [clip(f"{n}.mp4", {"cas": 0.5}, missing={"mss": "one frame"}) for n in range(10, 20)]
-    passed, line = verdict(compared(tmp_path / "still", before, [*rest, *still]), "mss")
+    short = [clip(f"{n}.mp4", {"cas": 0.5}, missing={"mss": "one frame"}) for n in range(10, 20)]
+    found = compared(tmp_path / "short", before, [*rest, *short])
+    passed, line = verdict(found, "mss")
     assert passed and "10 clips with a score in the first run left out, without one in the second" in line
+    assert verdict(found, "motion_index")[1].startswith("failed: INDEX missing now in 10 of 20 clips: 10.mp4, ")
+    assert (verdict(found, "motion_index", 0.5)[0], verdict(found, "motion_index", 0.49)[0]) == (True, False)
     again = compared(tmp_path / "again", [*rest, *dead], [*rest, *dead])
     assert verdict(again, "mss")[0]  # they failed before as well
 
@@ -180,8 +183,8 @@ def test_less_may_be_better(tmp_path: Path) -> None:
 
 def test_nothing_in_common_does_not_pass_and_too_few_are_told(tmp_path: Path) -> None:
     before = [clip(f"{n}.mp4", {"mss": 0.5}) for n in range(3)]
-    noise = [clip(f"{n}.mp4", {}, missing={"mss": "the clip is noise"}) for n in range(3)]
-    passed, said = verdict(compared(tmp_path / "lost", before, noise), "mss")
+    short = [clip(f"{n}.mp4", {}, missing={"mss": "one frame"}) for n in range(3)]
+    passed, said = verdict(compared(tmp_path / "lost", before, short), "mss")
     assert (passed, said) == (False, "failed: no clip has a score in both runs in MSS")
     lower = [clip(f"{n}.mp4", {"mss": 0.1}) for n in range(2)]
     passed, said = verdict(compared(tmp_path / "few", before, lower), "mss")

@@ -51,23 +51,27 @@ def test_means_average_and_missing_by_hand(tmp_path: Path) -> None:
     ]
     (board,) = make_boards([str(write(tmp_path / "run", records))])
     (row,) = board.rows
-    means = {"cas": 60, "mss": 75, "ois": 50, "pas": 20, "tcs": 50}
+    means = {"cas": 0.6, "mss": 0.75, "ois": 0.5, "pas": 0.2, "tcs": 0.5}
     assert {m: row.cells[m].mean for m in METRICS} == pytest.approx(means)
-    assert row.cells["average"].mean == pytest.approx(51)
+    assert row.cells["average"].mean == pytest.approx((4 * 0.5 + 0.1) / 5)  # of the one clip that has all five
+    assert row.cells["average"].without == {"no OIS": 1, "failed": 1}
     assert {m: row.cells[m].prompts for m in METRICS} == {"cas": 2, "mss": 2, "ois": 1, "pas": 2, "tcs": 2}
     assert row.cells["ois"].without == {"no person": 1, "failed": 1}
     assert row.cells["cas"].without == {"failed": 1}
     assert (row.cells["ois"].low, row.cells["average"].low) == (None, None)  # one prompt knows no spread
-    assert row.cells["cas"].low == pytest.approx(50)
+    assert row.cells["cas"].low == pytest.approx(0.5)
     assert (row.prompts, row.clips, row.rank, row.shares) == (3, 3, 1, (1.0,))
     assert "a: no OIS for 2 of 3 clips: no person (1), failed (1)" in board.notes
 
 
-def test_the_clips_of_one_prompt_count_once(tmp_path: Path) -> None:
+def test_means_are_over_clips_and_differences_over_prompts(tmp_path: Path) -> None:
     records = [clip(f"a/{n}.mp4", five(v), p) for n, (v, p) in enumerate([(0.2, "x"), (0.4, "x"), (0.9, " y ")])]
     (board,) = make_boards([str(write(tmp_path / "run", records))])
-    assert board.rows[0].cells["pas"].mean == pytest.approx((30 + 90) / 2)
+    assert board.rows[0].cells["pas"].mean == pytest.approx((0.2 + 0.4 + 0.9) / 3)
     assert (board.rows[0].prompts, board.rows[0].clips) == (2, 3)
+    records += [clip(f"b/{n}.mp4", five(v), p) for n, (v, p) in enumerate([(0.1, "x"), (0.1, "y")])]
+    (step,) = make_boards([str(write(tmp_path / "two", records))], "pas")[0].steps
+    assert step.difference == pytest.approx(((0.2 + 0.4) / 2 - 0.1 + 0.9 - 0.1) / 2)
 
 
 def test_without_prompts_clips_are_paired_by_name(tmp_path: Path) -> None:
@@ -75,7 +79,7 @@ def test_without_prompts_clips_are_paired_by_name(tmp_path: Path) -> None:
     (board,) = make_boards([str(write(tmp_path / "run", records))], "average")
     assert board.prompts == 2
     (step,) = board.steps
-    assert (step.prompts, step.difference) == (1, pytest.approx(20))
+    assert (step.prompts, step.difference) == (1, pytest.approx(0.2))
     assert "file names" in " ".join(board.notes)
 
 
@@ -105,7 +109,7 @@ def test_a_step_is_tested_on_common_prompts_as_by_scipy(tmp_path: Path) -> None:
     (step,) = board.steps
     sign = 1 if step.above == "a" else -1
     known = stats.permutation_test((first - second,), np.mean, permutation_type="samples", n_resamples=np.inf)
-    assert step.difference == pytest.approx(100 * sign * np.mean(first - second))
+    assert step.difference == pytest.approx(sign * np.mean(first - second))
     assert step.p == pytest.approx(known.pvalue)
     assert step.p_holm == step.p
     assert step.prompts == 11
@@ -131,7 +135,7 @@ def test_a_clear_order_is_sure_and_a_draw_is_not(tmp_path: Path) -> None:
     (board,) = make_boards([str(write(tmp_path / "run", records))], "average")
     assert board.rows[0].model == "good"
     assert board.rows[0].shares[0] == 1
-    assert 0.02 < board.rows[1].shares[1] < 0.98 or abs(board.steps[1].difference) < 1
+    assert 0.02 < board.rows[1].shares[1] < 0.98 or abs(board.steps[1].difference) < 0.01
     assert board.steps[0].p_holm < 0.001
     width = board.rows[0].cells["average"].high - board.rows[0].cells["average"].low
     assert board.steps[0].high - board.steps[0].low < width / 2  # pairing takes the prompts' ease out
@@ -163,7 +167,7 @@ def test_ranked_by_one_metric(tmp_path: Path) -> None:
     why = "none of 1 clips has a score in CAS (not scored), OIS (not scored), TCS (not scored)"
     assert f"a is not ranked by average: {why}" in board.notes
     assert "All models can be ranked by mss, pas: --sort-by mss" in board.notes
-    assert board.rows[0].cells["average"].without == {"no score for CAS, OIS, TCS": 1}
+    assert board.rows[0].cells["average"].without == {"no CAS and no OIS and no TCS": 1}
 
 
 def test_the_index_ranks_unless_told_otherwise_and_says_what_it_lacks(tmp_path: Path) -> None:
@@ -171,7 +175,7 @@ def test_the_index_ranks_unless_told_otherwise_and_says_what_it_lacks(tmp_path: 
     records = [
         clip("a/1.mp4", {**whole, "tcs": 0.5}, "x"),
         clip("b/1.mp4", whole, "x"),
-        clip("c/1.mp4", {"mss": 1.0}, "x", missing={"cas": "the clip is noise"}),
+        clip("c/1.mp4", {"mss": 1.0}, "x", missing={"cas": "one frame"}),
         clip("c/2.mp4", {}, "y", error="The file is empty"),
     ]
     run = str(write(tmp_path / "run", records))
@@ -179,10 +183,10 @@ def test_the_index_ranks_unless_told_otherwise_and_says_what_it_lacks(tmp_path: 
     assert (board.by, board.columns[:2]) == ("motion_index", ("motion_index", "average"))
     assert [(row.model, row.rank) for row in board.rows] == [("b", 1), ("a", 2), ("c", None)]
     # 0.512^(2/3) = 0.64, less a fifth of half of it for TCS: docs of the formula
-    assert [row.cells["motion_index"].mean for row in board.rows] == [pytest.approx(64), pytest.approx(57.6), None]
-    assert board.steps[0].difference == pytest.approx(6.4)
+    assert [row.cells["motion_index"].mean for row in board.rows] == [pytest.approx(0.64), pytest.approx(0.576), None]
+    assert board.steps[0].difference == pytest.approx(0.064)
     assert board.rows[2].cells["motion_index"].without == {"no CAS": 1, "failed": 1}
-    assert "c is not ranked by motion_index: none of 2 clips has a score in CAS (the clip is noise)" in board.notes
+    assert "c is not ranked by motion_index: none of 2 clips has a score in CAS (one frame)" in board.notes
     (released,) = make_boards([str(write(tmp_path / "released", records, protocol="vmbench"))])
     assert (released.by, released.columns[0]) == ("average", "average")
 
@@ -226,9 +230,9 @@ def test_no_run_and_an_empty_run(tmp_path: Path) -> None:
 def test_the_published_rows_are_the_authors_and_two_do_not_add_up() -> None:
     rows = published_rows()
     assert [row.model for row in rows if not row.adds_up] == ["Wan2.1", "HunyuanVideo"]
-    assert {row.model: round(row.mean, 2) for row in rows} == {
-        "Wan2.1": 65.74, "HunyuanVideo": 64.34, "CogVideoX-5B": 60.64, "OpenSora-Plan v1.3.0": 58.92, "Mochi 1": 53.26,
-        "OpenSora v1.2": 51.60,
+    assert {row.model: round(row.mean, 4) for row in rows} == {
+        "Wan2.1": 0.6574, "HunyuanVideo": 0.6434, "CogVideoX-5B": 0.6064, "OpenSora-Plan v1.3.0": 0.5892,
+        "Mochi 1": 0.5326, "OpenSora v1.2": 0.5160,
     }  # fmt: skip
 
 
@@ -243,7 +247,7 @@ def test_tables_for_other_programs(tmp_path: Path, comparable: bool) -> None:
     rows = list(csv.DictReader(io.StringIO(to_csv(boards, published))))
     assert len(rows) == 2 + len(published)
     assert rows[0]["model"] == name
-    assert float(rows[0]["average"]) == pytest.approx(20)
+    assert float(rows[0]["average"]) == pytest.approx(0.2)
     assert float(rows[0]["p"]) == boards[0].steps[0].p
     assert {row["comparable"] for row in rows} == {str(comparable)}
 
@@ -252,9 +256,9 @@ def test_tables_for_other_programs(tmp_path: Path, comparable: bool) -> None:
     table = [line for line in markdown.splitlines() if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in table} == {9}
     assert ("not comparable with the above" in markdown) == (not comparable)
-    assert "*78.4¹*" in markdown
-    assert "¹ As printed: not the mean of its columns, which is 65.7." in markdown
-    assert "² As printed: not the mean of its columns, which is 64.3." in markdown
+    assert "*0.784¹*" in markdown
+    assert "¹ As printed: not the mean of its columns, which is 0.657." in markdown
+    assert "² As printed: not the mean of its columns, which is 0.643." in markdown
 
     latex = "\n".join(map(to_latex, parts))
     body = [line for line in latex.splitlines() if line.endswith(r"\\")]

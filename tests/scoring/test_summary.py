@@ -7,6 +7,7 @@ import io
 import tracemalloc
 from typing import Any
 
+import pytest
 from numpy import mean as mean_of
 
 from vmmetrics.scoring.export import breakdown
@@ -29,7 +30,9 @@ def test_groups_are_those_of_a_loop() -> None:
         assert [(value, rows.tolist()) for value, rows in summary.by_tag(name).items()] == expected
         for (_, numbers), rows in zip(expected, summary.by_tag(name).values(), strict=True):
             scores = [records[n].scores["pas"] for n in numbers if records[n].scores]
-            assert [mean.mean for mean in summary.mean(rows).values()] == ([mean_of(scores)] if scores else [])
+            assert [mean.mean for mean in summary.mean(rows).values()] == (
+                [pytest.approx(mean_of(scores))] if scores else []
+            )
     assert {model: len(rows) for model, rows in summary.models.items()} == {"m0": 25, "m1": 25}
 
 

@@ -52,8 +52,8 @@ def test_means_leave_out_what_is_missing_and_count() -> None:
 
 def test_it_shows_scores_gaps_and_failures() -> None:
     shown = repr(TABLE).splitlines()
-    assert shown[0].split() == ["clip", "CAS", "MSS", "OIS", "PAS", "TCS"]
-    assert shown[2].split() == ["n/b.mp4", "failed", "-", "0.0000"]
+    assert shown[0].split() == ["clip", "CAS", "MSS", "OIS", "PAS", "TCS", "INDEX"]
+    assert shown[2].split() == ["n/b.mp4", "failed", "-", "0.0000", "-"]
     assert shown[-1] == "preset embedded"
     html = TABLE._repr_html_()
     assert "n/&lt;c&gt;.mp4" in html
@@ -71,12 +71,12 @@ def test_a_table_of_failed_clips_has_the_columns_of_the_run() -> None:
 
 def test_its_text_says_why_there_is_no_score() -> None:
     still = Record("1", None, None, "00", "embedded", "vmmetrics", missing={"mss": "one frame", "pas": "one frame"})
-    assert "- MSS missing in the clip: one frame" in repr(Table([still])).splitlines()
+    assert "- MSS, PAS missing in the clip: one frame" in repr(Table([still])).splitlines()
     broken = [record(f"{n}.mp4", error="The file is <empty>") for n in range(5)]
     table = Table([still, *broken])
     assert repr(table).count("failed: The file is <empty>") == 3
     assert "- 2 more clips failed" in repr(table)
-    assert "- MSS missing in 1 of 6 clips: one frame" in repr(table)
+    assert "- MSS, PAS missing in 1 of 6 clips: one frame (1)" in repr(table)
     assert "<p>- 0.mp4 failed: The file is &lt;empty&gt;</p>" in table._repr_html_()
 
 
@@ -151,3 +151,23 @@ def test_a_score_with_the_name_of_another_column_has_none_of_its_own(name: str, 
     if find_spec("pyarrow"):
         with ParquetTable(io.BytesIO(), table.columns, (*NUMBERS, "ssim")) as parquet:
             parquet.write(table.rows())
+
+
+def test_the_factor_of_a_still_moved_as_a_whole_stands_beside_the_index() -> None:
+    scores = {"cas": 0.512, "mss": 1.0}
+    table = Table([
+        record("pan.mp4", scores=scores, own_change=0.001, notes=("no frame rate",)),
+        record("dog.mp4", scores=scores, own_change=0.4),
+        record("old.mp4", scores=scores),
+    ])  # fmt: skip
+    pan, dog, old = table.rows()
+    assert [round(row["motion_index"], 4) for row in (pan, dog, old)] == [0.32, 0.64, 0.64]
+    assert (pan["cas"], pan["mss"], pan["own_change"]) == (0.512, 1.0, 0.001)
+    assert pan["notes"] == "INDEX ×0.5: one picture moved as a whole; no frame rate"
+    assert (dog["notes"], old["notes"], old["own_change"]) == (None, None, None)
+    assert "INDEX lowered in 1 of 3 clips: pan.mp4 ×0.5: one picture moved as a whole" in repr(table)
+
+
+def test_metrics_scored_later_keep_the_own_change() -> None:
+    first, later = record("a.mp4", scores={"cas": 0.5}, own_change=0.0), record("a.mp4", scores={"mss": 1.0})
+    assert later.over(first).index_remark == "×0.5: one picture moved as a whole"

@@ -26,11 +26,14 @@ def test_every_model_must_pass_and_only_scored_clips_count() -> None:
             clip("c/1.mp4", {}, missing={"mss": "one frame"}),
         ]
     )
-    passed, failed, empty = judge(table, [Threshold("mss", 0.8)])
+    passed, failed, empty, missing = judge(table, [Threshold("mss", 0.8)])
     assert (passed.passed, failed.passed, empty.passed) == (True, False, False)  # 0.8 is not under 0.8
     assert str(passed) == "passed: MSS of a 0.8000 [0.7000, 0.9000] over 2 of 3 clips, 0.0000 above 0.8"
     assert str(failed) == "failed: MSS of b 0.3000 over 1 of 2 clips, 0.5000 under 0.8"
     assert str(empty) == "failed: MSS of c: the clip has no score; required: at least 0.8"
+    assert str(missing) == (
+        "failed: 1 of 2 clips of b failed or have no INDEX without having collapsed; allowed: 10% (--fail-missing)"
+    )
 
 
 def test_one_model_is_judged_as_a_whole_and_clips_of_none_are_not_passed_over() -> None:
@@ -50,6 +53,8 @@ def test_one_model_is_judged_as_a_whole_and_clips_of_none_are_not_passed_over() 
         ("mss=0.5x", ("mss",), "METRIC=NUMBER"),
         ("cas=0.5", ("mss",), "expected one of mss, which are scored"),
         ("index=0.5", ("mss",), "INDEX needs cas and mss"),
+        ("INDEX=50", ("cas", "mss"), "INDEX lies between 0 and 1, so 50 says nothing; 50 of 100 is 0.5"),
+        ("mss=-0.1", ("mss",), "MSS lies between 0 and 1, so -0.1 says nothing"),
     ],
 )
 def test_what_cannot_be_tested_is_said(text: str, metrics: tuple[str, ...], said: str) -> None:
@@ -67,7 +72,7 @@ def test_less_that_is_better_cannot_fail_under(monkeypatch: pytest.MonkeyPatch) 
 
     import vmmetrics.scoring.thresholds as module
 
-    monkeypatch.setattr(module, "find", lambda key: SimpleNamespace(higher_is_better=key != "jerk"))
+    monkeypatch.setattr(module, "find", lambda key: SimpleNamespace(higher_is_better=key != "jerk", range=(0, 1)))
     assert read_threshold("mss=0.5", ("mss",)).metric == "mss"
     with pytest.raises(ValueError, match="less of jerk is better"):
         read_threshold("jerk=0.5", ("jerk",))

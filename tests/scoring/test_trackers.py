@@ -101,7 +101,14 @@ def test_scalars_are_plain_numbers_without_gaps() -> None:
         ]
     )
     found = table.scalars()
-    expected = {"cas": 0.512, "mss": 0.75, "motion_index": 0.64, "clips": 3.0, "clips_failed": 1.0}
+    expected = {
+        "cas": 0.512,
+        "mss": 0.75,
+        "motion_index": 0.64,
+        "motion_index_or_0": 0.64,
+        "clips": 3.0,
+        "clips_failed": 1.0,
+    }
     assert found == pytest.approx(expected)
     assert all(type(value) is float and math.isfinite(value) for value in found.values())
     assert table.scalars("b") == {"clips": 1.0, "clips_failed": 1.0}

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from vmmetrics.cli.formats import print_result
-from vmmetrics.cli.options import Format, argument, option
+from vmmetrics.cli.options import CollapsedAs, FailMissing, Format, argument, option
 from vmmetrics.cli.terminal import EXIT_WORSE, error, open_consoles, usage
 
 
@@ -19,6 +19,8 @@ def diff(
         str | None,
         option("Exit with 4 if this is significantly worse: INDEX, a metric, or any.", metavar="METRIC"),
     ] = None,
+    collapsed: CollapsedAs = "zero",
+    fail_missing: FailMissing = None,
     across_versions: Annotated[
         bool, option("Compare even if the scores are not comparable.", "--across-versions")
     ] = False,
@@ -31,16 +33,18 @@ def diff(
     """
     from vmmetrics.scoring.diff import diff as compare
     from vmmetrics.scoring.diff_text import diff_parts, verdict
-    from vmmetrics.scoring.leaderboard import INDEX
+    from vmmetrics.scoring.summary import INDEX
+    from vmmetrics.scoring.thresholds import MOST_MISSING
 
     output, messages = open_consoles()
-    difference = compare(before, after, across_versions=across_versions)
+    difference = compare(before, after, across_versions=across_versions, collapsed=collapsed)
     print_result(form, diff_parts(difference), output)
     if fail_if_worse is None:
         return
     metric = fail_if_worse.strip().lower()
     with usage("--fail-if-worse"):
-        passed, text = verdict(difference, INDEX if metric == "index" else metric)
+        most = MOST_MISSING if fail_missing is None else fail_missing
+        passed, text = verdict(difference, INDEX if metric == "index" else metric, most)
     if passed:
         messages.print(text, soft_wrap=True)
     else:

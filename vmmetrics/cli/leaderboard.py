@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from vmmetrics.cli.formats import print_result
-from vmmetrics.cli.options import Format, argument, option
+from vmmetrics.cli.options import CollapsedAs, Format, argument, option
 from vmmetrics.cli.terminal import open_consoles
 
 
@@ -15,6 +15,7 @@ def leaderboard(
         str | None,
         option("Rank by motion_index, average or a metric. Default: motion_index, which protocol vmbench lacks."),
     ] = None,
+    collapsed: CollapsedAs = "zero",
     published: Annotated[bool, option("Show VMBench's published rows below.")] = True,
     form: Format = "text",
 ) -> None:
@@ -22,12 +23,13 @@ def leaderboard(
 
     Runs of different presets, protocols or weights get a table each.
     """
-    from vmmetrics.scoring.leaderboard import INDEX, make_boards
+    from vmmetrics.scoring.leaderboard import make_boards
     from vmmetrics.scoring.leaderboard_text import board_parts, board_records, published_rows, to_csv
+    from vmmetrics.scoring.summary import INDEX
     from vmmetrics.utils.display.tables import Lines
 
     output, messages = open_consoles()
-    boards = make_boards(runs, sort_by and {"index": INDEX}.get(sort_by.lower(), sort_by.lower()))
+    boards = make_boards(runs, sort_by and {"index": INDEX}.get(sort_by.lower(), sort_by.lower()), collapsed)
     rows = published_rows() if published else []
     parts = [part for board in boards for part in board_parts(board, rows)]
     remarks = [line for part in parts if isinstance(part, Lines) for line in part.lines]

@@ -146,6 +146,20 @@ Yes = Annotated[bool, option("Do not ask to confirm the cost.", "--yes", "-y")]
 
 OutputFormat = Literal["text", "json", "csv", "markdown", "latex"]
 Format = Annotated[OutputFormat, option("Output format on stdout; messages go to stderr.", "--format")]
+CollapsedAs = Annotated[
+    Literal["zero", "skip"],
+    option("INDEX of stills, slide shows and noise in means that are tested: 0, or left out.", "--collapsed"),
+]
+FailMissing = Annotated[
+    float | None,
+    typer.Option(
+        "--fail-missing",
+        min=0.0,
+        max=1.0,
+        help="Share of clips without an INDEX, collapsed ones aside, above which a gate exits with 4. Default: 0.1.",
+        show_default=False,
+    ),
+]
 Limit = Annotated[int | None, count_option("Use only the first N clips.")]
 Verify = Annotated[bool, option("Hash files scored before even if size and time agree.", "--verify")]
 DryRun = Annotated[bool, option("Print what would be done; compute and write nothing.", "--dry-run")]

@@ -17,7 +17,8 @@ from vmmetrics.cli.progress import reasons
 from vmmetrics.cli.tables import name, number, print_titled, whole
 from vmmetrics.cli.tables import table as grid_of
 from vmmetrics.cli.terminal import count, error
-from vmmetrics.scoring.table import Table, cell, missing_lines, missing_reason
+from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO
+from vmmetrics.scoring.table import Table, anchor_lines, head, missing_lines, missing_reason
 from vmmetrics.types import IntArray
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Part, figure, heads
 from vmmetrics.utils.statistics.paired import Mean
@@ -70,22 +71,28 @@ def results_data(table: Table) -> dict[str, Any]:
 
 def results_parts(table: Table) -> list[Part]:
     """Return clips and means as tables."""
-    columns = [*table.metrics, *(["motion_index"] if table.summary.indexed else [])]
-    heads_of = heads("clip", *(metric.upper().removeprefix("MOTION_") for metric in columns))
+    columns = table.shown
+    heads_of = heads("clip", *map(head, columns))
     clips = DisplayTable("clips", "Clips", table.label, heads_of)
     for record in table:
         scores = {**record.scores, "motion_index": record.motion_index}
-        texts = {metric: cell(record, metric) for metric in table.metrics}
-        clips.add(
-            record.clip,
-            *(figure(scores.get(m), texts.get(m) if scores.get(m) is None else f"{scores[m]:.4f}") for m in columns),
-        )
-    means = DisplayTable("means", "Means", "95 % bootstrap intervals", heads("model", *(c.name for c in heads_of[1:])))
+        clips.add(record.clip, *(figure(scores.get(m), text) for m, text in table.cells(record).items()))
+    averaged = means_columns(table)
+    names = heads("model", *averaged.values())
+    means = DisplayTable("means", "Means", "95 % bootstrap intervals over prompts", names)
     models = table.by_model() if len(table.by_model()) > 1 else {}
     for model, averages in (*models.items(), ("all", table.mean())):
-        shown = [averages.get(metric) for metric in columns]
+        shown = [averages.get(metric) for metric in averaged]
         means.add(model, *(_mean_cell(mean) for mean in shown))
     return [clips, means] if len(table) > 1 else [clips]
+
+
+def means_columns(table: Table) -> dict[str, str]:
+    """Return the columns of a table of means and their heads: that of the index twice where clips collapsed."""
+    columns = {metric: metric.upper() for metric in table.metrics}
+    if table.summary.collapsed:
+        return {**columns, INDEX: "INDEX, judged", INDEX_OR_ZERO: "INDEX, collapsed as 0"}
+    return {**columns, INDEX: "INDEX"} if table.summary.indexed else columns
 
 
 def _mean_cell(mean: Mean | None) -> DisplayCell:
@@ -98,10 +105,12 @@ def _mean_cell(mean: Mean | None) -> DisplayCell:
 
 def _print_tables(table: Table, output: Console) -> None:
     output.print(_clips(table))
+    for line in anchor_lines(table):
+        output.print(line, style="dim", soft_wrap=True)
     if len(table) > SHOWN_CLIPS:
         output.print(f"and {len(table) - SHOWN_CLIPS} more clips, in scores.csv")
     if len(table) > 1:
-        print_titled(output, "mean [95 % bootstrap interval]", _means(table))
+        print_titled(output, "mean [95 % bootstrap interval over prompts]", _means(table))
     patterns = [(str(pattern), rows) for pattern, rows in table.summary.by_tag("pattern").items()]
     if len(patterns) > 1:
         grid = _grid_of_means("pattern", table, patterns)
@@ -111,14 +120,10 @@ def _print_tables(table: Table, output: Console) -> None:
 
 
 def _clips(table: Table) -> Grid:
-    heads = [metric.upper() for metric in table.metrics]
-    indexed = table.summary.indexed
-    grid = grid_of(name("clip"), *map(whole, heads), *([whole("INDEX")] if indexed else []))
+    grid = grid_of(name("clip"), *(whole(head(metric)) for metric in table.shown))
     for record in table.records[:SHOWN_CLIPS]:
-        cells = [cell(record, metric) for metric in table.metrics]
-        if indexed:
-            cells.append("-" if record.motion_index is None else f"{record.motion_index:.4f}")
-        grid.add_row(record.clip, *(Text(c, _STYLES.get(c, "")) for c in cells))
+        cells = table.cells(record)
+        grid.add_row(record.clip, *(Text(c, _STYLES.get(c, "")) for c in cells.values()))
     return grid
 
 
@@ -130,10 +135,9 @@ def _means(table: Table) -> Grid:
     return _grid_of_means("model" if models else "", table, parts)
 
 
-def _grid_of_means(head: str, table: Table, parts: Sequence[tuple[str | Text, IntArray]]) -> Grid:
-    columns = [*table.metrics, *(["motion_index"] if table.summary.indexed else [])]
-    heads = [metric.upper().removeprefix("MOTION_") for metric in columns]
-    grid = grid_of(name(head), number("clips"), *map(whole, heads))
+def _grid_of_means(title: str, table: Table, parts: Sequence[tuple[str | Text, IntArray]]) -> Grid:
+    columns = means_columns(table)
+    grid = grid_of(name(title), number("clips"), *map(whole, columns.values()))
     for shown, rows in parts:
         clips, means = len(rows), table.summary.mean(rows)
         foreign = {metric for metric in columns if table.summary.foreign(metric, rows) == clips}

@@ -70,11 +70,13 @@ def score(
         list[str] | None,
         option("Exit with 4 if a model's mean is lower, such as INDEX=0.5; repeatable.", metavar="METRIC=NUMBER"),
     ] = None,
+    collapsed: options.CollapsedAs = "zero",
+    fail_missing: options.FailMissing = None,
 ) -> None:
     """Score the motion of clips.
 
     Re-run the same command to resume. Exit codes: 0 all scored (a missing score is fine),
-    2 wrong usage or setup, 3 some clips failed, 4 a mean is under --fail-under.
+    2 wrong usage or setup, 3 some clips failed, 4 a mean is under --fail-under, or too many clips are not judged.
     """
     cluster = ClusterOptions(engine, address, cpus_per_job, gpus_per_job, retries)
     start = start_of(jobs, timeout, shard, limit, verify, cluster)
@@ -115,7 +117,7 @@ def score(
     print_results(table, output, messages, form)
     if report and table.path is not None and len(table):
         write_report([str(table.path)], table.path / REPORT, messages, messages)
-    verdicts = judge(table, thresholds)
+    verdicts = judge(table, thresholds, collapsed=collapsed, most_missing=fail_missing)
     for verdict in verdicts:
         if verdict.passed:
             messages.print(str(verdict), soft_wrap=True)
@@ -184,8 +186,9 @@ def show(
     for warning in recalled.warnings:
         messages.print(f"warning: {warning}", soft_wrap=True)
     findings = Findings(
-        recalled.record.clip, recalled.label, recalled.results, recalled.record.errors, recalled.record.prompt
-    )
+        recalled.record.clip, recalled.label, recalled.results, recalled.record.errors, recalled.record.prompt,
+        recalled.places, recalled.no_anchor,
+    )  # fmt: skip
     building = temporary_of(out)
     try:
         building.mkdir()

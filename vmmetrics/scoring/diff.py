@@ -16,9 +16,9 @@ import numpy as np
 
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics.registry import in_order, label
-from vmmetrics.scoring.leaderboard import INDEX
 from vmmetrics.scoring.prompt_scores import DECISIVE, Run, name_in_model, read_run, score_of
-from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.record import Collapsed, Record
+from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO
 from vmmetrics.scoring.versions import differing, versions_of
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.statistics.bootstrap import percentile_interval
@@ -91,7 +91,8 @@ class RunDifference:
 
     Attributes:
         label: Preset, protocol, and comparability of the scores.
-        metrics: The metrics of both runs, and ``"motion_index"`` first where there is one.
+        metrics: The metrics of both runs, first ``"motion_index"`` where there is one, and before it
+            ``"motion_index_or_0"`` where clips collapsed.
         pairs: The clips that both runs have.
         paired_by: Number of pairs by kind of match.
         gone: Clips of the first run alone.
@@ -99,6 +100,7 @@ class RunDifference:
         failed: Clips that failed in the second run and not in the first, with the reason.
         differences: All clips first, then every model where there are several; metrics in their order.
         notes: Remarks for the reader.
+        collapsed: ``"zero"`` tests the index with that of collapsed clips as 0, ``"skip"`` that of the others.
     """
 
     label: str
@@ -110,11 +112,12 @@ class RunDifference:
     failed: Mapping[str, str]
     differences: tuple[MeanDifference, ...]
     notes: tuple[str, ...]
+    collapsed: Collapsed = "zero"
 
     def tested(self, metric: str) -> list[MeanDifference]:
         """Return the differences of a metric, or of ``"any"``, of every model, or of all clips where there is one.
 
-        Their ``p_holm`` is Holm-corrected over all that are returned.
+        Of the index it is one of the two, as :attr:`collapsed` says.
 
         Raises:
             ValueError: The runs do not both have the metric.
@@ -124,7 +127,11 @@ class RunDifference:
                 f"expected any or one of {', '.join(self.metrics)}, which both runs have, but got {metric!r}"
             )
         several = any(difference.model is not None for difference in self.differences)
-        rows = [d for d in self.differences if (d.model is not None) == several and metric in ("any", d.metric)]
+        index, other = (INDEX_OR_ZERO, INDEX) if self.collapsed == "zero" else (INDEX, INDEX_OR_ZERO)
+        if metric == INDEX and index in self.metrics:
+            metric = index
+        asked = {*self.metrics} - ({other} if index in self.metrics else set()) if metric == "any" else {metric}
+        rows = [d for d in self.differences if (d.model is not None) == several and d.metric in asked]
         return _raised(rows)
 
     def worse(self, metric: str = INDEX) -> list[MeanDifference]:
@@ -152,7 +159,11 @@ class RunDifference:
 
 
 def diff(
-    before: str | os.PathLike[str], after: str | os.PathLike[str], *, across_versions: bool = False
+    before: str | os.PathLike[str],
+    after: str | os.PathLike[str],
+    *,
+    across_versions: bool = False,
+    collapsed: Collapsed = "zero",
 ) -> RunDifference:
     """Compare two runs clip by clip.
 
@@ -163,14 +174,18 @@ def diff(
         before: Run directory.
         after: Another, scored with the same preset, protocol, models and weights.
         across_versions: Compare scores of different metric versions, too; a note names them.
+        collapsed: ``"zero"`` tests the index with that of stills, slide shows and noise as 0, ``"skip"`` without them.
 
     Raises:
         SetupError: One is not a run, the runs have different settings, or they have no clip or no metric in common.
     """
-    return difference_of(read_run(Path(before)), read_run(Path(after)), across_versions=across_versions)
+    runs = read_run(Path(before)), read_run(Path(after))
+    return difference_of(*runs, across_versions=across_versions, collapsed=collapsed)
 
 
-def difference_of(before: Run, after: Run, *, across_versions: bool = False) -> RunDifference:
+def difference_of(
+    before: Run, after: Run, *, across_versions: bool = False, collapsed: Collapsed = "zero"
+) -> RunDifference:
     """Compare two runs in memory as :func:`diff` does.
 
     Raises:
@@ -190,8 +205,11 @@ def difference_of(before: Run, after: Run, *, across_versions: bool = False) -> 
         raise SetupError(
             f"No clip of {after.title} is in {before.title}, by name, content or prompt: nothing to compare"
         )
-    if any(pair.difference(INDEX) is not None for pair in pairs):
+    records = [record for pair in pairs for record in (pair.before, pair.after)]
+    if any(record.motion_index is not None for record in records):
         metrics = (INDEX, *metrics)
+    if any(record.collapsed and record.index_or_zero == 0 for record in records):
+        metrics = (INDEX_OR_ZERO, *metrics)
     failed = {p.after.clip: _why(p.after) for p in pairs if p.after.failed and not p.before.failed}
     failed |= {record.clip: _why(record) for record in new if record.failed}
     models = sorted({pair.after.model for pair in pairs if pair.after.model is not None})
@@ -208,6 +226,7 @@ def difference_of(before: Run, after: Run, *, across_versions: bool = False) -> 
         failed=failed,
         differences=tuple(d for model, paired in groups for d in _differences(model, paired, metrics, lower)),
         notes=(*notes, *before.warnings, *after.warnings),
+        collapsed=collapsed,
     )
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from vmmetrics.scoring.diff import LEVEL, ClipPair, MeanDifference, RunDifference
-from vmmetrics.scoring.leaderboard import INDEX, head
+from vmmetrics.scoring.leaderboard import head
 from vmmetrics.scoring.prompt_scores import score_of
 from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO
+from vmmetrics.scoring.thresholds import MOST_MISSING
 from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Lines, Part, bounds, heads, number, p_value
 
@@ -28,11 +30,12 @@ def diff_parts(difference: RunDifference) -> list[Part]:
     means = DisplayTable("differences", difference.label, caption, heads(*columns, texts=2 if models else 1))
     for d in (d for d in difference.differences if d.clips):
         change = DisplayCell(_signed(d.difference), bounds(d.low, d.high, _DIGITS))
-        name = head(d.metric) + (" (lower is better)" if d.lower_is_better else "")
+        judged = ", judged in both" if d.metric == INDEX and INDEX_OR_ZERO in difference.metrics else ""
+        name = head(d.metric) + judged + (" (lower is better)" if d.lower_is_better else "")
         figures = (number(d.before, _DIGITS), number(d.after, _DIGITS), change, p_value(d.p), p_value(d.p_holm))
         means.add(*([d.model or "all"] if models else []), name, str(d.clips), *figures)
     changed = difference.most_changed(SHOWN_CLIPS)
-    remarks = Lines("remarks", "Clips", (*_pairing(difference), *_lost(difference.differences), *difference.notes))
+    remarks = Lines("remarks", "Clips", (*_pairing(difference), *_lost(difference), *difference.notes))
     return [means, *([_clips(difference, changed)] if changed else []), remarks]
 
 
@@ -61,32 +64,52 @@ def _pairing(difference: RunDifference) -> list[str]:
     return [*lines, *([f"{len(reasons)} failed now: {listed(reasons, _NAMED)}"] if reasons else [])]
 
 
-def _lost(differences: Iterable[MeanDifference]) -> list[str]:
-    """Return lines on clips that only one run has a score of; they are in no mean."""
-    overall = [d for d in differences if d.model is None]
+def _lost(difference: RunDifference) -> list[str]:
+    """Return lines on clips that only one run has a score of, and on those that collapsed."""
+    overall = [d for d in difference.differences if d.model is None]
     lost = [f"{head(d.metric)} {d.lost}" for d in overall if d.lost]
     gained = [f"{head(d.metric)} {d.gained}" for d in overall if d.gained]
-    lines = [f"Clips that lost their score (in no mean above): {', '.join(lost)}"] if lost else []
-    return [*lines, *([f"Clips that gained a score (in no mean above): {', '.join(gained)}"] if gained else [])]
+    new = [pair for pair in difference.pairs if pair.after.collapsed and not pair.before.collapsed]
+    which = listed([f"{pair.after.clip} ({pair.after.collapsed})" for pair in new], _NAMED)
+    lines = [f"{_clip_count(len(new))} collapsed now: {which}"] if new else []
+    lines += [f"Clips that lost their score (in no mean of it above): {', '.join(lost)}"] if lost else []
+    return [*lines, *([f"Clips that gained a score (in no mean of it above): {', '.join(gained)}"] if gained else [])]
 
 
-def verdict(difference: RunDifference, metric: str) -> tuple[bool, str]:
+def verdict(difference: RunDifference, metric: str, most_missing: float = MOST_MISSING) -> tuple[bool, str]:
     """Return True if a run is not significantly worse than the one before in a metric (or in any), and the reason.
 
-    A run fails the comparison, too, if no clip has a score in both runs, or if clips that had a score failed.
+    A run fails the comparison, too, if no clip has a score in both runs, if clips that had a score failed, if some lost
+    it by collapse (unless these are left out), or if too many lost their INDEX otherwise.
+
+    Args:
+        difference: The comparison.
+        metric: The metric, ``"motion_index"`` or ``"any"``.
+        most_missing: Largest share of the clips with an INDEX in the first run that may lack it now and did not
+            collapse.
 
     Raises:
         ValueError: The runs do not both have the metric.
     """
     tested, worse = difference.tested(metric), difference.worse(metric)
     name = "any metric" if metric == "any" else head(metric)
-    failed = _failed(difference, {d.metric for d in tested})
+    metrics = {INDEX if d.metric == INDEX_OR_ZERO else d.metric for d in tested}
+    failed = _failed(difference, metrics)
+    collapsed = _collapsed(difference, metrics) if difference.collapsed == "zero" else []
+    indexed = [pair for pair in difference.pairs if pair.before.motion_index is not None]
+    missing = [pair.after.clip for pair in indexed if pair.after.unjudged]
     empty = [d for d in tested if not d.clips and (d.lost or metric != "any")]
     if worse:
         return False, f"failed: worse in {'; '.join(map(_change_text, worse))}"
     if failed:
         which = f"{_clip_count(len(failed))} with a score in the first run: {listed(failed, _NAMED)}"
         return False, f"failed: {name} could not be computed now for {which}"
+    if collapsed:
+        which = f"{_clip_count(len(collapsed))} with a score in the first run: {listed(collapsed, _NAMED)}"
+        return False, f"failed: {name} lost by collapse in {which} (left out with --collapsed skip)"
+    if INDEX in metrics and len(missing) > most_missing * len(indexed):
+        share = f"{len(missing)} of {_clip_count(len(indexed))}: {listed(missing, _NAMED)}"
+        return False, f"failed: INDEX missing now in {share}; allowed: {most_missing:.0%} (--fail-missing)"
     if empty:
         what = ", ".join(f"{head(d.metric)}{_of(d)}" for d in empty)
         return False, f"failed: no clip has a score in both runs in {what}"
@@ -113,6 +136,15 @@ def _failed(difference: RunDifference, metrics: Collection[str]) -> list[str]:
         pair.after.clip
         for pair in difference.pairs
         if any(score_of(pair.before, metric) is not None and _fails(pair.after, metric) for metric in metrics)
+    ]
+
+
+def _collapsed(difference: RunDifference, metrics: Collection[str]) -> list[str]:
+    """Return the clips that lost their score in one of these metrics by collapse, with its kind."""
+    return [
+        f"{after.clip} ({after.collapsed})"
+        for before, after in ((pair.before, pair.after) for pair in difference.pairs)
+        if after.collapsed and any(score_of(before, m) is not None and score_of(after, m) is None for m in metrics)
     ]
 
 

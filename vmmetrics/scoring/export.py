@@ -9,10 +9,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from vmmetrics.scoring.anchors import Scale
 from vmmetrics.scoring.header import read_run_json
 from vmmetrics.scoring.index import SCORES
 from vmmetrics.scoring.records import RunRecords, opened_index
-from vmmetrics.scoring.summary import INDEX, Summary
+from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO, Summary
 from vmmetrics.scoring.table import COUNTS, NUMBERS, Table, columns_of, other_scores, row_of
 from vmmetrics.utils.display.markup import csv_text
 from vmmetrics.utils.storage.atomic import write_text, writing
@@ -31,7 +32,8 @@ def export(path: Path) -> Table:
     Returns:
         A table of all records of the run.
     """
-    label = str(read_run_json(path)["configuration"].get("label", ""))
+    configuration = read_run_json(path)["configuration"]
+    label, scale = str(configuration.get("label", "")), Scale(configuration)
     with opened_index(path) as index:
         kinds = index.kinds()
         records = RunRecords(path / SCORES, index.offsets())
@@ -51,7 +53,7 @@ def export(path: Path) -> Table:
         while block := list(islice(rest, _ROWS)):
             rows = []
             for record in block:
-                row = row_of(record, columns)
+                row = row_of(record, columns, scale)
                 rows.append(row)
                 summary.add(record, row.get("motion_index"))
             table.write(csv_text(row.values() for row in rows).encode("utf-8", "backslashreplace"))
@@ -59,7 +61,7 @@ def export(path: Path) -> Table:
                 parquet.write(rows)
     if summary.tags:
         write_text(path / "breakdown.csv", breakdown(summary))
-    return Table(records, label, path, summary=summary)
+    return Table(records, label, path, summary=summary, scale=scale)
 
 
 def breakdown(summary: Summary) -> str:
@@ -73,7 +75,7 @@ def breakdown(summary: Summary) -> str:
     for tag in summary.tags:
         for value, rows in summary.by_tag(tag).items():
             means = summary.mean(rows)
-            for metric in (*summary.metrics, INDEX):
+            for metric in (*summary.metrics, INDEX, INDEX_OR_ZERO):
                 mean = means.get(metric)
                 interval = (None,) * 3 if mean is None else (mean.mean, mean.low, mean.high)
                 scored, foreign = 0 if mean is None else mean.clips, summary.foreign(metric, rows)

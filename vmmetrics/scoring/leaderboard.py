@@ -14,24 +14,30 @@ import numpy as np
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics.registry import METRICS, label
 from vmmetrics.scoring.prompt_scores import (
+    AVERAGE,
     Model,
     PromptScores,
     comparable_models,
     prompt_scores,
     read_run,
+    score_of,
     split_source,
 )
-from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.record import Collapsed, Record
+from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO, drawn_below, prompt_of
 from vmmetrics.types import FloatArray
+from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.statistics.bootstrap import percentile_interval
-from vmmetrics.utils.statistics.paired import contributions, holm, rank_shares, resampled_means, sign_flip_p
+from vmmetrics.utils.statistics.paired import (
+    contributions,
+    holm,
+    mean_with_interval,
+    rank_shares,
+    resampled_means,
+    sign_flip_p,
+)
 from vmmetrics.utils.storage import provenance
 
-# All scores are times 100, as VMBench prints its own.
-AVERAGE = "average"
-"""The mean of our metrics' means."""
-INDEX = "motion_index"
-"""The mean of the clips' motion index; not defined under protocol ``vmbench``."""
 _INDEX_NEEDS = ("cas", "mss")  # metrics without which a clip has no index
 
 
@@ -40,10 +46,11 @@ class Cell:
     """One number of the table.
 
     Attributes:
-        mean: Times 100; None where there is none.
-        low: Lower end of its 95 % interval; None for fewer than two prompts.
+        mean: Over clips; None where there is none.
+        low: Lower end of its 95 % interval over prompts, as :meth:`Table.mean` of the run; None for fewer than two.
         high: Upper end, or None.
-        prompts: Prompts with a score; for the average those with any.
+        prompts: Prompts with a score.
+        clips: Clips with a score, or counted as 0.
         without: Clips without a score, by reason.
     """
 
@@ -51,6 +58,7 @@ class Cell:
     low: float | None
     high: float | None
     prompts: int
+    clips: int
     without: Mapping[str, int]
 
 
@@ -82,12 +90,12 @@ class Step:
     Attributes:
         above: The better one.
         below: The other.
-        difference: Its mean, times 100; None where no prompt is common in some metric.
+        difference: Its mean over prompts; None where no prompt is common.
         low: Lower end of its 95 % interval.
         high: Upper end.
         p: p of a sign-flip test, None without a difference.
         p_holm: The same, Holm-corrected over all steps of the table.
-        prompts: Common prompts; of the metric that has fewest.
+        prompts: Common prompts.
     """
 
     above: str
@@ -109,7 +117,8 @@ class Board:
         preset: Preset that scored.
         protocol: Definition of the metrics.
         comparable: True if the numbers compare with the published ones.
-        columns: The index where there can be one, the average, our metrics and those of one's own that any run has.
+        columns: The index where there can be one (twice where clips collapsed, the one ranked by first), the average,
+            our metrics and those of one's own that any run has.
         by: Column that it is ranked by.
         rows: Best first, those without a rank last.
         steps: Between each model and the next.
@@ -130,46 +139,55 @@ class Board:
 
 
 _SHOWN_DIFFERENCES = 3
+_NAMED = 3  # clips in a note
 
 
-def make_boards(runs: Sequence[str], by: str | None = None) -> list[Board]:
+def make_boards(runs: Sequence[str], by: str | None = None, collapsed: Collapsed = "zero") -> list[Board]:
     """Make a table of every preset, protocol and set of metric versions among runs.
 
     Args:
         runs: Run directories; ``NAME=DIRECTORY`` names the model of a run whose clips lie in no folder per model.
         by: Column to rank by: ``"motion_index"``, ``"average"`` or a metric; None takes the index where there can be
             one, else the average.
+        collapsed: ``"zero"`` ranks by the index with that of collapsed clips as 0, ``"skip"`` by that of the others.
 
     Raises:
         SetupError: One is not a run, has no clips, or two have a model of one name; no run has that column.
     """
     groups = comparable_models(read_run(*split_source(run)) for run in runs)
-    return [make_board(prompt_scores(models), by, notes) for models, notes in groups]
+    return [make_board(prompt_scores(models), by, notes, collapsed) for models, notes in groups]
 
 
-def make_board(of_models: PromptScores, by: str | None = None, remarks: Sequence[str] = ()) -> Board:
+def make_board(
+    of_models: PromptScores, by: str | None = None, remarks: Sequence[str] = (), collapsed: Collapsed = "zero"
+) -> Board:
     """Make the table of comparable models.
 
     Args:
         of_models: Their scores.
         by: As of :func:`make_boards`.
         remarks: Notes to put first.
+        collapsed: As of :func:`make_boards`.
 
     Raises:
         SetupError: There is no such column.
     """
     models, keys, scores, own = of_models.models, of_models.keys, of_models.scores, of_models.own
-    columns = (*(INDEX for key in keys if key == INDEX), AVERAGE, *(key for key in keys if key != INDEX))
-    by = columns[0] if by is None else by
+    preferred = (INDEX_OR_ZERO, INDEX) if collapsed == "zero" else (INDEX, INDEX_OR_ZERO)
+    indexes = [key for key in preferred if key in keys]
+    columns = (*indexes, AVERAGE, *(key for key in keys if key not in (*indexes, AVERAGE)))
+    by = columns[0] if by is None or (by == INDEX and indexes) else by
     if by not in columns:
         raise SetupError(f"No column {by!r} to rank by; there are {', '.join(columns)}")
-    means = resampled_means(scores)
-    ranked = slice(0, len(METRICS)) if by == AVERAGE else slice(keys.index(by), keys.index(by) + 1)
+    ranked = keys.index(by)
     sign = -1.0 if own.get(by, {}).get("lower_is_better", False) else 1.0
-    cells = [_cells(model.records, scores[m], means[:, m], keys) for m, model in enumerate(models)]
+    many = [drawn_below(len(model.run.records)) for model in models]
+    cells = [{key: _cell(model.records, key, few) for key in columns} for model, few in zip(models, many, strict=True)]
     values = {m: sign * mean for m in range(len(models)) if (mean := cells[m][by].mean) is not None}
     order = sorted(values, key=lambda m: -values[m])
-    shares = rank_shares(sign * means[:, order, ranked].mean(axis=2)) if order else np.zeros((0, 0))
+    only = slice(ranked, ranked + 1)
+    drawn = resampled_means(scores[order, :, only], of_models.clips[order, :, only])[:, :, 0] if order else None
+    shares = np.zeros((0, 0)) if drawn is None else rank_shares(sign * drawn)
     rows = []
     for m in [*order, *(m for m in range(len(models)) if m not in values)]:
         rank = None if m not in values else 1 + sum(values[o] > values[m] for o in order)
@@ -184,7 +202,7 @@ def make_board(of_models: PromptScores, by: str | None = None, remarks: Sequence
         columns=columns,
         by=by,
         rows=tuple(rows),
-        steps=_steps([models[index].name for index in order], scores[order][:, :, ranked]),
+        steps=_steps([models[index].name for index in order], scores[order][:, :, ranked, None]),
         prompts=len(of_models.prompts),
         notes=(
             *remarks,
@@ -192,39 +210,32 @@ def make_board(of_models: PromptScores, by: str | None = None, remarks: Sequence
             *dict.fromkeys(f"{model.run.title}: {text}" for model in models for text in model.run.warnings),
             of_models.note,
             *_rank_notes(rows, by),
-            *_missing_notes(rows, keys),
+            *(note for model in models for note in _collapse_notes(model)),
+            *_missing_notes(rows, columns),
         ),
     )
 
 
-def _cells(records: Sequence[Record], scores: FloatArray, means: FloatArray, keys: Sequence[str]) -> dict[str, Cell]:
-    """Return the average and the metrics of one model, from (P, K) scores and (R, K) means of samples."""
-    cells: dict[str, Cell] = {}
-    for column, metric in enumerate(keys):
-        present = scores[~np.isnan(scores[:, column]), column]
-        low, high = percentile_interval(means[:, column]) if present.size > 1 else (None, None)
-        mean = float(present.mean()) if present.size else None
-        cells[metric] = Cell(mean, low, high, int(present.size), _reasons(records, metric))
-    averaged = [cells[metric].mean for metric in METRICS]
-    absent = [label(metric) for metric in METRICS if cells[metric].mean is None]
-    mean = None if absent else float(np.mean([value for value in averaged if value is not None]))
-    several = all(cells[metric].prompts > 1 for metric in METRICS)
-    ours = slice(0, len(METRICS))
-    low, high = percentile_interval(means[:, ours].mean(axis=1)) if mean is not None and several else (None, None)
-    any_score = int((~np.isnan(scores[:, ours])).any(axis=1).sum())
-    without = {f"no score for {', '.join(absent)}": len(records)} if absent else {}
-    return {AVERAGE: Cell(mean, low, high, any_score, without), **cells}
+def _cell(records: Sequence[Record], column: str, many: int | None) -> Cell:
+    """Return one number of a model: the same mean and interval as :meth:`Table.mean` has of these clips."""
+    scored = [(score, prompt_of(record)) for record in records if (score := score_of(record, column)) is not None]
+    prompts = [prompt for _, prompt in scored]
+    mean = mean_with_interval([score for score, _ in scored], many, prompts)
+    value, low, high = (None, None, None) if mean is None else mean[:3]
+    return Cell(value, low, high, len(set(prompts)), len(scored), _reasons(records, column))
 
 
 def _reasons(records: Sequence[Record], metric: str) -> dict[str, int]:
     """Count the reasons why clips have no score, most frequent first."""
     reasons: Counter[str] = Counter()
+    needs = {INDEX: _INDEX_NEEDS, INDEX_OR_ZERO: _INDEX_NEEDS, AVERAGE: METRICS}
     for record in records:
         if record.error is not None or metric in record.errors:
             reasons["failed"] += 1
-        elif metric == INDEX:
-            without = [label(need) for need in _INDEX_NEEDS if need not in record.scores]
-            reasons.update([f"no {' and no '.join(without)}"] if without else [])
+        elif metric in needs:
+            without = [label(need) for need in needs[metric] if need not in record.scores]
+            absent = score_of(record, metric) is None
+            reasons.update([record.collapsed or f"no {' and no '.join(without)}"] if absent else [])
         elif metric not in record.scores:
             reason = record.missing.get(metric, "not scored")
             reasons[f"does not apply ({reason})" if metric in record.not_applicable else reason] += 1
@@ -266,13 +277,21 @@ def _configuration_notes(models: Sequence[Model]) -> list[str]:
     return notes
 
 
+def _collapse_notes(model: Model) -> list[str]:
+    kinds = Counter(record.collapsed for record in model.records if record.collapsed and record.index_or_zero == 0)
+    names = [record.clip for record in model.records if record.collapsed and record.index_or_zero == 0]
+    counts = ", ".join(f"{clips} {kind}" for kind, clips in kinds.most_common())
+    what = f"{len(names)} of {len(model.records)} clips collapsed ({counts}), INDEX counted as 0"
+    return [f"{model.name}: {what}: {listed(names, _NAMED)}"] if names else []
+
+
 def _missing_notes(rows: Sequence[Row], keys: Sequence[str]) -> list[str]:
     notes = []
     for row in rows:
         alike: dict[str, list[str]] = {}
         for metric in keys:
             without = row.cells[metric].without
-            if without and metric != INDEX:  # CAS and MSS say why
+            if without and metric not in (INDEX, INDEX_OR_ZERO, AVERAGE):  # the five say why
                 reasons = ", ".join(f"{reason} ({clips})" for reason, clips in list(without.items())[:2])
                 text = f"for {sum(without.values())} of {row.clips} clips: {reasons}"
                 alike.setdefault(text, []).append(label(metric))
@@ -282,13 +301,16 @@ def _missing_notes(rows: Sequence[Row], keys: Sequence[str]) -> list[str]:
 
 def head(column: str) -> str:
     """Return a column's name as tables show it."""
-    return "INDEX" if column == INDEX else label(column)
+    return _HEADS.get(column) or label(column)
+
+
+_HEADS = {INDEX: "INDEX", INDEX_OR_ZERO: "INDEX, collapsed as 0"}
 
 
 def _rank_notes(rows: Sequence[Row], by: str) -> list[str]:
     """Return a note for every model without a rank: the metrics it has no score in."""
     unranked, notes = [row for row in rows if row.rank is None], []
-    needed = {INDEX: _INDEX_NEEDS, AVERAGE: METRICS}.get(by, (by,))
+    needed = {INDEX: _INDEX_NEEDS, INDEX_OR_ZERO: _INDEX_NEEDS, AVERAGE: METRICS}.get(by, (by,))
     for row in unranked:
         empty = [metric for metric in needed if row.cells[metric].mean is None]
         reasons = ", ".join(f"{label(metric)} ({_first_reason(row.cells[metric])})" for metric in empty)

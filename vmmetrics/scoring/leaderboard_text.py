@@ -9,16 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vmmetrics.metrics.registry import in_order, registered
-from vmmetrics.scoring.leaderboard import AVERAGE, Board, Cell, Row, Step, head
+from vmmetrics.scoring.leaderboard import Board, Cell, Row, Step, head
+from vmmetrics.scoring.prompt_scores import AVERAGE
+from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO
 from vmmetrics.utils.display import tables
 from vmmetrics.utils.display.markup import csv_text
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Lines, Part, bounds, p_value
 
-# The table that VMBench's authors published (arXiv 2503.10076 and the README of AMAP-ML/VMBench), times 100.
+# VMBench's published table (arXiv 2503.10076 and the README of AMAP-ML/VMBench); its file has it times 100.
 
 PROMPTS = 1050
 """Prompts behind each row."""
-_ROUNDING = 0.1  # five columns and their average, each printed to one digit, can be apart by so much at most
+_DIGITS = 3
+_ROUNDING = 0.001  # five columns and their average, each printed to 0.001, can be apart by so much at most
 _FILE = Path(__file__).with_name("published_vmbench.csv")
 
 
@@ -28,8 +31,8 @@ class PublishedRow:
 
     Attributes:
         model: Its name.
-        scores: By metric, times 100.
-        average: The average as printed, times 100.
+        scores: By metric, as printed divided by 100.
+        average: The average as printed, divided by 100.
     """
 
     model: str
@@ -53,10 +56,14 @@ def published_rows() -> list[PublishedRow]:
     order = in_order(columns)
     with _FILE.open(encoding="utf-8", newline="") as file:
         rows = [
-            PublishedRow(row["model"], {key: float(row[columns[key]]) for key in order}, float(row[AVERAGE]))
+            PublishedRow(row["model"], {key: _divided(row[columns[key]]) for key in order}, _divided(row[AVERAGE]))
             for row in csv.DictReader(file)
         ]
     return sorted(rows, key=lambda row: -row.mean)
+
+
+def _divided(printed: str) -> float:
+    return round(float(printed) / 100, 6)  # 0.784, not 0.7840000000000001
 
 
 SOURCES = ("scored", "published")
@@ -66,17 +73,20 @@ _ENDS = ("low", "high", "prompts", "clips_without")  # of columns beside that of
 
 def board_parts(board: Board, published: Sequence[PublishedRow]) -> list[Part]:
     """Return a board as a table, published rows below a rule, and remarks on significance."""
-    caption = f"× 100 [95 % interval over {board.prompts} prompts], ranked by {board.by}."
+    twice = INDEX_OR_ZERO in board.columns
+    ranked = "the index with collapsed clips as 0" if board.by == INDEX_OR_ZERO else board.by
+    caption = f"Means over clips, 0 to 1 [95 % interval over {board.prompts} prompts], ranked by {ranked}."
     if published:
         caption += f" Below the rule, {_published_title(board)}."
-    table = DisplayTable("leaderboard", board.label, caption, tables.heads("model", *map(head, board.columns)))
+    heads = ("INDEX, judged" if twice and column == INDEX else head(column) for column in board.columns)
+    table = DisplayTable("leaderboard", board.label, caption, tables.heads("model", *heads))
     for row in board.rows:
-        cells = [_cell(row.cells[column], row.prompts) for column in board.columns]
+        cells = [_cell(row.cells[column], row.clips) for column in board.columns]
         table.add(f"{row.rank}. {row.model}" if row.rank else row.model, *cells)
     for printed in published:
-        footnote = None if printed.adds_up else f"As printed: not the mean of its columns, which is {printed.mean:.1f}."
-        numbers = {key: DisplayCell(f"{score:.1f}") for key, score in printed.scores.items()}
-        numbers[AVERAGE] = DisplayCell(f"{printed.average:.1f}", mark=table.mark(footnote))
+        footnote = None if printed.adds_up else f"As printed: not the mean of its columns, which is {printed.mean:.3f}."
+        numbers = {key: DisplayCell(f"{score:.3f}") for key, score in printed.scores.items()}
+        numbers[AVERAGE] = DisplayCell(f"{printed.average:.3f}", mark=table.mark(footnote))
         table.add(printed.model, *(numbers.get(key, "") for key in board.columns), reference=True)
     shares = [
         f"{row.model}: rank shares (bootstrap over prompts): {_share_text(row)}" for row in board.rows if row.shares
@@ -84,26 +94,29 @@ def board_parts(board: Board, published: Sequence[PublishedRow]) -> list[Part]:
     return [table, Lines("remarks", "Significance", (*map(_step_text, board.steps), *shares, *board.notes))]
 
 
-def _cell(cell: Cell, prompts: int) -> DisplayCell:
-    """Return the cell of a mean, with its interval and, if prompts are missing, their number."""
-    few = f"n={cell.prompts}" if cell.mean is not None and cell.prompts < prompts else ""
-    return DisplayCell(tables.number(cell.mean, 1), "\n".join(filter(None, (bounds(cell.low, cell.high, 1), few))))
+def _cell(cell: Cell, clips: int) -> DisplayCell:
+    """Return the cell of a mean, with its interval and, if clips are missing, how many it is of."""
+    few = f"n={cell.clips}" if cell.mean is not None and cell.clips < clips else ""
+    ends = bounds(cell.low, cell.high, _DIGITS)
+    return DisplayCell(tables.number(cell.mean, _DIGITS), "\n".join(filter(None, (ends, few))))
 
 
 def _published_title(board: Board) -> str:
     """Return the title of the published rows, which states if they compare with the table above."""
     if not board.comparable:
-        return "published by VMBench: not comparable with the above (other networks or another definition)"
+        return (
+            "published by VMBench, divided by 100: not comparable with the above (other networks or another definition)"
+        )
     few = "" if board.prompts == PROMPTS else f" over {PROMPTS:,} prompts (above: {board.prompts:,})"
-    return f"published by VMBench{few}"
+    return f"published by VMBench, divided by 100{few}"
 
 
 def _step_text(step: Step) -> str:
     """Return the difference of two neighbours in rank, with interval and p values."""
     if step.p is None:
         return f"{step.above} and {step.below}: no prompt in common"
-    ends = bounds(step.low, step.high, 1)
-    difference = f"{step.difference:+.2f}{' ' + ends if ends else ''}".replace("-", tables.MINUS)
+    ends = bounds(step.low, step.high, _DIGITS)
+    difference = f"{step.difference:+.3f}{' ' + ends if ends else ''}".replace("-", tables.MINUS)
     tests = f"p {p_value(step.p)}, Holm {p_value(step.p_holm)}"
     return f"{step.above} over {step.below}: {difference} on {step.prompts} common prompts, {tests}"
 
@@ -114,7 +127,7 @@ def _share_text(row: Row) -> str:
 
 
 def board_records(boards: Sequence[Board], published: Sequence[PublishedRow]) -> list[dict[str, object]]:
-    """Return a row per model and table: numbers in full, times 100; None where there is none.
+    """Return a row per model and table: numbers in full, published ones divided by 100; None where there is none.
 
     Published rows have neither preset nor protocol.
     """

@@ -15,6 +15,7 @@ from typing import Any
 from vmmetrics.engines.connection import Cluster
 from vmmetrics.engines.pool import checked_timeout, usable_cores
 from vmmetrics.errors import VMMetricsError
+from vmmetrics.scoring.anchors import Scale
 from vmmetrics.scoring.directory import GROUP_SECONDS, RunDirectory
 from vmmetrics.scoring.engine import Engine, InProcess, cluster_workers, local_workers
 from vmmetrics.scoring.export import export
@@ -118,7 +119,7 @@ def run(
     if out is None:
         with _engine(setup, start, None, addresses, say) as engine:
             records = Session(tasks, engine, MemoryStore(), listener).run()
-            return Table(records, setup.label, metrics=setup.settings.metrics)
+            return Table(records, setup.label, metrics=setup.settings.metrics, scale=Scale(setup.configuration))
     delay = GROUP_SECONDS if start.jobs else 0.0  # in this process nothing could be written while a clip is scored
     session = _session(setup.settings, start, len(tasks))
     with RunDirectory(out, setup.configuration, session, setup.parts, delay) as directory:
@@ -139,11 +140,12 @@ def run(
     if isinstance(records, RunRecords) and isinstance(table.records, RunRecords):  # many
         other_records = table.records.without(records)
         return Table(
-            records, setup.label, out, other_records, None if other_records else table.summary, setup.settings.metrics
-        )
+            records, setup.label, out, other_records, None if other_records else table.summary, setup.settings.metrics,
+            table.scale,
+        )  # fmt: skip
     keys = {record.key for record in records}
     other_records = [record for record in table if record.key not in keys]
-    return Table(records, setup.label, out, other_records, metrics=setup.settings.metrics)
+    return Table(records, setup.label, out, other_records, metrics=setup.settings.metrics, scale=table.scale)
 
 
 def default_directory(setup: Setup, paths: Sequence[str | os.PathLike[str]]) -> Path:

@@ -17,14 +17,14 @@ from vmmetrics.metrics.registry import METRICS, in_order
 from vmmetrics.scoring.header import read_run_json
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.records import read_records
-from vmmetrics.scoring.summary import INDEX
+from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO
 from vmmetrics.scoring.versions import Versions, differing, of_one_meaning, versions_of
 from vmmetrics.types import FloatArray
 
 DECISIVE = ("preset", "protocol", "models", "weights")
 """Fields of a configuration that must agree for scores to be comparable."""
-SCALE = 100
-"""Factor of scores from 0 to 1 on a leaderboard, as VMBench prints its own."""
+AVERAGE = "average"
+"""The mean of a clip's five scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +95,15 @@ def name_in_model(record: Record) -> str:
 
 
 def score_of(record: Record, column: str) -> float | None:
-    """Return a clip's score or index; None where there is none."""
+    """Return a clip's score, average or index; None where there is none."""
     if record.error is not None:
         return None
-    return record.motion_index if column == INDEX else record.scores.get(column)
+    attribute = _OF_CLIPS.get(column)
+    score: float | None = record.scores.get(column) if attribute is None else getattr(record, attribute)
+    return score
 
 
-def scale_of(metric: str, own: Mapping[str, Mapping[str, Any]]) -> int:
-    """Return the factor of a metric on a leaderboard: :data:`SCALE` for scores from 0 to 1, else 1."""
-    ours = metric == INDEX or metric in METRICS
-    return SCALE if ours or own.get(metric, {}).get("range") == [0, 1] else 1
+_OF_CLIPS = {INDEX: "motion_index", INDEX_OR_ZERO: "index_or_zero", AVERAGE: "average"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +156,10 @@ class PromptScores:
     Attributes:
         models: (M,) models, in order of name.
         prompts: (P,) prompts, in order.
-        keys: (K,) metrics, and the index last where there can be one.
-        scores: (M, P, K) means over the clips of a prompt, on the scale of a leaderboard; NaN where missing.
+        keys: (K,) metrics, the average, and last the index where there can be one: of the clips judged, and where any
+            collapsed with these as 0.
+        scores: (M, P, K) means over the clips of a prompt; NaN where missing.
+        clips: (M, P, K) how many clips they are of.
         counts: (M,) number of prompts of each model.
         own: Metrics of one's own and baselines, as the runs describe them, by key.
         note: How clips were paired.
@@ -168,6 +169,7 @@ class PromptScores:
     prompts: tuple[str, ...]
     keys: tuple[str, ...]
     scores: FloatArray
+    clips: FloatArray
     counts: tuple[int, ...]
     own: Mapping[str, Mapping[str, Any]]
     note: str
@@ -189,14 +191,15 @@ def prompt_scores(models: Iterable[Model]) -> PromptScores:
                 "NAME=DIRECTORY, or join the parts of one run with 'vmmetrics merge'"
             )
     own = {key: part for model in models for key, part in model.run.own.items()}
-    keys = in_order([*METRICS, *own])
+    keys = (*in_order([*METRICS, *own]), AVERAGE)
     if models[0].run.configuration["protocol"] == "vmmetrics":
-        keys = (*keys, INDEX)
+        collapsed = any(record.collapsed and record.index_or_zero == 0 for m in models for record in m.records)
+        keys = (*keys, INDEX, *([INDEX_OR_ZERO] if collapsed else []))
     keyed, note = _by_prompt(models)
     prompts = sorted({prompt for by_prompt in keyed for prompt in by_prompt})
-    scale = {key: scale_of(key, own) for key in keys}
-    scores = np.stack([_matrix(by_prompt, prompts, scale) for by_prompt in keyed])
-    return PromptScores(models, tuple(prompts), keys, scores, tuple(map(len, keyed)), own, note)
+    matrices = [_matrices(by_prompt, prompts, keys) for by_prompt in keyed]
+    scores, clips = (np.stack(side) for side in zip(*matrices, strict=True))
+    return PromptScores(models, tuple(prompts), keys, scores, clips, tuple(map(len, keyed)), own, note)
 
 
 def _by_prompt(models: Sequence[Model]) -> tuple[list[dict[str, list[Record]]], str]:
@@ -217,13 +220,15 @@ def _by_prompt(models: Sequence[Model]) -> tuple[list[dict[str, list[Record]]], 
     return keyed, pairing
 
 
-def _matrix(by_prompt: Mapping[str, list[Record]], prompts: list[str], scale: Mapping[str, float]) -> FloatArray:
-    """Return (P, K) scores by column of ``scale``, averaged over the clips of a prompt; NaN where missing."""
-    matrix = np.full((len(prompts), len(scale)), np.nan)
+def _matrices(
+    by_prompt: Mapping[str, list[Record]], prompts: list[str], keys: Sequence[str]
+) -> tuple[FloatArray, FloatArray]:
+    """Return (P, K) scores averaged over the clips of a prompt, NaN where missing, and the number of these clips."""
+    scores, clips = np.full((len(prompts), len(keys)), np.nan), np.zeros((len(prompts), len(keys)))
     for row, prompt in enumerate(prompts):
-        for column, metric in enumerate(scale):
-            scores = (score_of(record, metric) for record in by_prompt.get(prompt, ()))
-            values = [score for score in scores if score is not None]
+        for column, metric in enumerate(keys):
+            of_clips = (score_of(record, metric) for record in by_prompt.get(prompt, ()))
+            values = [score for score in of_clips if score is not None]
             if values:
-                matrix[row, column] = scale[metric] * math.fsum(values) / len(values)
-    return matrix
+                scores[row, column], clips[row, column] = math.fsum(values) / len(values), len(values)
+    return scores, clips

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,12 +12,14 @@ from typing import Any
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, SetupError, os_reason
 from vmmetrics.perception.presets import preset_names
+from vmmetrics.scoring.anchors import Place, Scale
 from vmmetrics.scoring.header import read_run_json
 from vmmetrics.scoring.record import Record, result_from_json
 from vmmetrics.scoring.records import read_events, read_records
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.show.findings import Perceived, explain, perceive
 from vmmetrics.scoring.show.overlay import read_overlay
+from vmmetrics.scoring.table import with_index
 from vmmetrics.types import MetricResult, Protocol
 from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.schema import check
@@ -42,6 +44,8 @@ class Recalled:
         perceived: Perception results stored with the scores, or computed now.
         label: Preset, protocol, and comparability of the scores.
         warnings: Texts on differences between the run and this machine.
+        places: Places of the scores among real footage and uncertainties, by metric.
+        no_anchor: Reasons why scores have none, or "".
     """
 
     record: Record
@@ -50,6 +54,8 @@ class Recalled:
     perceived: Perceived
     label: str
     warnings: tuple[str, ...]
+    places: Mapping[str, Place]
+    no_anchor: str
 
 
 def recall(run: Path, name: str) -> Recalled:
@@ -94,7 +100,11 @@ def recall(run: Path, name: str) -> Recalled:
         if not warnings:  # these are the models that scored it
             results = explain(scene, results)
         perceived = perceive(scene, results)
-    return Recalled(record, results, clip, perceived, stored.label, tuple(warnings))
+    scale, scores = Scale(configuration), with_index(record)
+    return Recalled(
+        record, results, clip, perceived, stored.label, tuple(warnings), scale.places(scores, record.score_version),
+        scale.text(scores, record.score_version),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

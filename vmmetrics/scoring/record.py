@@ -5,15 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from vmmetrics.metrics import registry
-from vmmetrics.types import Event, FloatArray, MetricResult, PlausibilityResult, SaliencyMap, Tags
+from vmmetrics.types import (
+    Collapse,
+    Event,
+    FloatArray,
+    MetricResult,
+    PlausibilityResult,
+    SaliencyMap,
+    Tags,
+    collapse_of,
+)
 from vmmetrics.utils.schema import convert, convert_json, plain
 
 State = Mapping[str, int | str]
+Collapsed = Literal["zero", "skip"]
+"""Whether the INDEX of collapsed clips (:attr:`Record.collapsed`) counts as 0, or is left out."""
 FIRST_VERSION = 1
 """Version of scores without one: that of vmmetrics 0.1.0, which wrote format 1 of the run directory."""
 EVEN_SECONDS = 0.001
@@ -39,6 +50,8 @@ class Record:
         errors: Reason of the failure, by metric.
         error: Reason why the clip as a whole failed, or None.
         amplitude: Mean subject displacement found by PAS, or None.
+        own_change: Share of the frame that changes as no picture moved as a whole would
+            (:func:`vmmetrics.perception.own_change.own_change`), or None where it was not measured.
         frames: Number of frames scored, or None where the clip could not be read.
         fps: Frames per second, or None.
         size: (width, height) in pixels as stored, or None.
@@ -90,6 +103,7 @@ class Record:
     state: State | None = None
     timestamps: tuple[float, ...] | None = None
     codec: str | None = None
+    own_change: float | None = None
 
     @classmethod
     def from_line(cls, line: bytes) -> Record:
@@ -124,7 +138,40 @@ class Record:
 
         if self.protocol != "vmmetrics":
             return None  # the released scores leave 0..1
-        return motion_index({metric: score for metric, score in self.scores.items() if metric in PARTS}).score
+        scores = {metric: score for metric, score in self.scores.items() if metric in PARTS}
+        return motion_index(scores, self.own_change).score
+
+    @property
+    def index_remark(self) -> str | None:
+        """Factor of the index below 1 and its reason, or None."""
+        from vmmetrics.functional.motion_index import still_remark
+
+        return None if self.motion_index is None else still_remark(self.own_change)
+
+    @property
+    def average(self) -> float | None:
+        """Mean of the five scores; None where one is missing."""
+        from vmmetrics.functional.motion_index import PARTS, average
+
+        return average({metric: self.scores[metric] for metric in PARTS if metric in self.scores}).score
+
+    @property
+    def collapsed(self) -> Collapse | None:
+        """Kind of content without motion to judge that the clip shows; None where there is motion, or it failed."""
+        return next(filter(None, map(collapse_of, self.missing.values())), None)
+
+    @property
+    def index_or_zero(self) -> float | None:
+        """The index, 0 for a collapsed clip of a run that computes CAS and MSS; None for other clips without one."""
+        if self.collapsed is not None and {"cas", "mss"} <= self.missing.keys():
+            return 0.0
+        return self.motion_index
+
+    @property
+    def unjudged(self) -> bool:
+        """True if the clip failed, or has no index where CAS and MSS were asked for; False if it collapsed."""
+        scored = {"cas", "mss"} <= {*self.scores, *self.missing} and self.protocol == "vmmetrics"
+        return self.failed or (scored and self.index_or_zero is None)
 
     def settled(self) -> set[str]:
         """Return the metrics that need no more work: scored or missing."""
@@ -149,6 +196,7 @@ class Record:
             not_applicable=(*(m for m in older.not_applicable if m not in own), *self.not_applicable),
             errors={**_without(older.errors, own), **self.errors},
             amplitude=self.amplitude if "amplitude" in anew else older.amplitude,
+            own_change=older.own_change if self.own_change is None else self.own_change,
             notes=tuple(dict.fromkeys((*older.notes, *self.notes))),
             seconds=round(self.seconds + older.seconds, 3),
             score_version={**_without(older.score_version, own), **self.score_version},

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -16,11 +16,14 @@ from typing import Any, get_args
 
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.functional.motion_index import PARTS, motion_index
 from vmmetrics.functional.motion_index import VERSION as INDEX_VERSION
 from vmmetrics.metrics import METRICS
-from vmmetrics.metrics.registry import Metric, in_order, load_plugins, registered
+from vmmetrics.metrics.registry import Metric, in_order, label, load_plugins, registered, version_of
+from vmmetrics.perception.own_change import own_change
 from vmmetrics.perception.presets import PresetOptions, load_preset, with_cas_model
 from vmmetrics.perception.scene import Scene
+from vmmetrics.scoring.anchors import INDEX, Place, Scale, rounded
 from vmmetrics.types import MetricResult, Protocol, Tags
 from vmmetrics.video import read_clip
 
@@ -52,7 +55,7 @@ def _too_short(clip: Clip) -> list[str]:
     return [f"the clip lasts {lasts:.1f} s, and its prompt's motion is expected to take {needed:g} s"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ClipScores:
     """The scores of one clip.
 
@@ -62,6 +65,10 @@ class ClipScores:
         errors: Error message of each failed metric, which has no result.
         seconds: Wall time, decoding included.
         notes: Notes on assumptions of the reader and on the models' use of this machine.
+        own_change: Share of the frame that changes as no picture moved as a whole would; None where CAS or protocol
+            ``vmmetrics`` was not asked for, or there is no motion to judge.
+        protocol: Definition of the metrics.
+        scale: The table of real footage that the scores have their places in.
     """
 
     name: str
@@ -69,6 +76,9 @@ class ClipScores:
     errors: dict[str, str]
     seconds: float
     notes: tuple[str, ...] = ()
+    own_change: float | None = None
+    protocol: Protocol = "vmmetrics"
+    scale: Scale = field(default_factory=Scale, compare=False)
 
     @property
     def scores(self) -> dict[str, float]:
@@ -84,6 +94,36 @@ class ClipScores:
     def amplitude(self) -> float | None:
         """Amplitude of PAS before its threshold, or None where PAS has no score."""
         return next((r.numbers["amplitude"] for r in self.results.values() if "amplitude" in r.numbers), None)
+
+    @property
+    def index(self) -> float | None:
+        """Overall index (:func:`vmmetrics.functional.motion_index`), or None, as :attr:`index_missing` says."""
+        return self._index().score
+
+    @property
+    def index_missing(self) -> str | None:
+        """Reason why there is no index, or None."""
+        return self._index().missing
+
+    @property
+    def places(self) -> dict[str, Place]:
+        """Place among real footage and uncertainty, by metric, of the index as ``"motion_index"``; PAS has none."""
+        return self.scale.places({**self.scores, INDEX: self.index}, {key: version_of(key) for key in self.scores})
+
+    def _index(self) -> MetricResult:
+        if self.protocol != "vmmetrics":
+            return MetricResult(None, f"protocol {self.protocol} has none")  # the released scores leave 0..1
+        parts = {key: score for key, score in self.scores.items() if key in PARTS}
+        return motion_index(parts, self.own_change)
+
+    def __repr__(self) -> str:
+        index = self.index
+        scores = self.scores if index is None else {**self.scores, INDEX: index}
+        widths = {key: place.half_width for key, place in self.places.items()}
+        heads = {INDEX: "INDEX"}
+        shown = [f"{heads.get(key) or label(key)} {rounded(score, widths.get(key))}" for key, score in scores.items()]
+        shown += [f"{label(key)} missing" for key in self.missing] + [f"{label(key)} failed" for key in self.errors]
+        return f"ClipScores({self.name!r}: {', '.join(shown) or 'no score'})"
 
 
 class Suite:
@@ -144,6 +184,7 @@ class Suite:
             self._preset = with_cas_model(self._preset, Path(cas_model))
         self.unused = self._preset.unused({need for metric in self._computed for need in metric.needs})
         """Models and weights of :meth:`describe` that these metrics do not use."""
+        self._scale = Scale(self.describe())
 
     def describe(self) -> dict[str, Any]:
         """Return the provenance of the scores as JSON types: models, weights, settings, comparability."""
@@ -210,6 +251,12 @@ class Suite:
         scores = self.score_scene(self.scene(clip))
         return replace(scores, seconds=time.perf_counter() - start)
 
+    def _own_change(self, scene: Scene) -> float | None:
+        """Return the own change where the index needs it: it has none without CAS."""
+        if self.protocol != "vmmetrics" or "cas" not in self.metrics or len(scene.clip) < 2 or scene.unjudgeable:
+            return None
+        return scene.once("own change", lambda: own_change(scene.clip))
+
     def score_scene(self, scene: Scene) -> ClipScores:
         """Score a clip with the abilities already computed in ``scene``; missing ones are computed."""
         start = time.perf_counter()
@@ -250,5 +297,8 @@ class Suite:
             results={k: results[k] for k in self.metrics if k in results},
             errors={k: errors[k] for k in self.metrics if k in errors},
             seconds=time.perf_counter() - start,
+            own_change=self._own_change(scene),
             notes=(*scene.clip.notes, *scene.models.notes, *_too_short(scene.clip)),
+            protocol=self.protocol,
+            scale=self._scale,
         )

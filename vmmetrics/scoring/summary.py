@@ -16,8 +16,12 @@ from vmmetrics.types import IntArray
 from vmmetrics.utils.statistics.paired import MANY, Mean, mean_with_interval
 
 INDEX = "motion_index"
+"""The motion index; means are of the clips judged."""
+INDEX_OR_ZERO = "motion_index_or_0"
+"""The motion index with that of collapsed clips (:attr:`Record.collapsed`) as 0."""
 _SOME = 100  # scores of a group of a large run from which on nothing is drawn
-_NAMED = 3  # failures that are named
+_NAMED = 3  # clips of a kind that are named
+_MOST_REASONS = 1000  # reasons whose clips are counted; a metric of one's own may write a number into each
 MOST_VALUES = 1000
 """Values of a tag from which on it has no breakdown; such a tag, for instance a seed, identifies clips."""
 
@@ -32,14 +36,22 @@ class Summary:
         clips: Number of records.
         failed: How many of them failed, as a whole or in one metric.
         failures: The first that failed: name and reason.
-        reasons: By metric, how many records have no score for which reason, and whether it does not apply to them.
+        reasons: Clips without a score by reason, the metrics concerned, and whether these do not apply to the clips:
+            their number, and the names of the first.
+        collapsed: Number of collapsed clips.
+        remarked: How many have an index that a factor lowers.
+        remarks: The first of those: name, factor and reason.
         telling: Name of the clip on disk with the lowest score of a metric whose low scores are faults, or None.
     """
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
-        self.clips = self.failed = 0
+        self.clips = self.failed = self.remarked = 0
+        self.remarks: list[tuple[str, str]] = []
         self.failures: list[tuple[str, str]] = []
-        self.reasons: dict[str, Counter[tuple[bool, str]]] = {}
+        self.reasons: dict[tuple[str, tuple[str, ...], bool], tuple[int, list[str]]] = {}
+        self.collapsed = 0
+        self._prompts = array("q")
+        self._unjudged = bytearray()
         self.telling: str | None = None
         self._lowest = math.inf
         self._metrics: set[str] = set()
@@ -63,8 +75,11 @@ class Summary:
                 self.telling, self._lowest = record.clip, lowest
         stated = record.score_version
         self._versions.update((metric, stated.get(metric, FIRST_VERSION)) for metric in record.scores)
-        if index is not None:
-            scores[INDEX] = index
+        or_zero = record.index_or_zero if index is None else index
+        scores |= {name: value for name, value in ((INDEX, index), (INDEX_OR_ZERO, or_zero)) if value is not None}
+        self.collapsed += index is None and or_zero is not None
+        self._unjudged.append(record.unjudged)
+        self._prompts.append(hash(prompt_of(record)))
         for metric, score in scores.items():
             column = self._scores.get(metric)
             if column is None or len(column) < self.clips:
@@ -75,18 +90,31 @@ class Summary:
             flags = self._foreign.setdefault(metric, bytearray())
             _pad(flags, self.clips, 0)
             flags.append(1)
-        for metric, reason in record.missing.items():
-            self.reasons.setdefault(metric, Counter())[metric in record.not_applicable, reason] += 1
+        self._count_reasons(record)
         for name, value in record.tags.items():
             self._group(f"tag {name}", value)
         if record.model is not None:
             self._group("model", record.model)
+        if record.index_remark:
+            self.remarked += 1
+            if len(self.remarks) < _NAMED:
+                self.remarks.append((record.clip, record.index_remark))
         if record.failed:
             self.failed += 1
             if len(self.failures) < _NAMED:
                 why = next(filter(None, [record.error, *record.errors.values()]))
                 self.failures.append((record.clip, why))
         self.clips += 1
+
+    def _count_reasons(self, record: Record) -> None:
+        alike: dict[tuple[str, bool], list[str]] = {}
+        for metric, reason in record.missing.items():
+            alike.setdefault((reason, metric in record.not_applicable), []).append(metric)
+        for (reason, foreign), metrics in alike.items():
+            key = (reason, in_order(metrics), foreign)
+            if key in self.reasons or len(self.reasons) < _MOST_REASONS:
+                clips, names = self.reasons.get(key, (0, []))
+                self.reasons[key] = (clips + 1, [*names, record.clip] if clips < _NAMED else names)
 
     def _group(self, name: str, value: str | float) -> None:
         codes, column = self._groups.setdefault(name, ({}, array("l")))
@@ -142,23 +170,29 @@ class Summary:
         return {value: rows[codes[value]] for value in values}
 
     def mean(self, rows: IntArray | None = None, many: int | None = None) -> dict[str, Mean]:
-        """Return mean and 95 % interval by metric, of the index too, where there is a score.
+        """Return mean and 95 % interval over prompts by metric, where there is a score, and of the index twice.
+
+        The index is that of the clips judged (:data:`INDEX`), and with collapsed ones as 0 (:data:`INDEX_OR_ZERO`).
 
         Args:
             rows: Numbers of the records; None for all.
             many: As of :func:`mean_with_interval`; None for 100 in a large run.
         """
-        if many is None and self.clips >= MANY:  # or the groups together would take as long as the whole
-            many = _SOME
-        means = {name: mean_with_interval(self._values(name, rows), many) for name in (*self.metrics, INDEX)}
+        many = drawn_below(self.clips) if many is None else many
+        chosen = slice(None) if rows is None else rows
+        prompts = np.frombuffer(self._prompts, np.int64)[chosen] if self.clips else np.zeros(0, np.int64)
+        means = {}
+        for name in (*self.metrics, INDEX, INDEX_OR_ZERO):
+            column = self._scores.get(name, array("d"))
+            _pad(column, self.clips, math.nan)
+            scores = np.frombuffer(column, np.float64)[chosen]
+            scored = ~np.isnan(scores)
+            means[name] = mean_with_interval(scores[scored], many, prompts[scored])
         return {name: mean for name, mean in means.items() if mean is not None}
 
-    def _values(self, name: str, rows: IntArray | None) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        column = self._scores.get(name, array("d"))
-        _pad(column, self.clips, math.nan)
-        scores = np.frombuffer(column, np.float64)
-        chosen = scores if rows is None else scores[rows]
-        return chosen[~np.isnan(chosen)]
+    def unjudged(self, rows: IntArray) -> int:
+        """Return how many of some records failed or have no index, and did not collapse (:attr:`Record.unjudged`)."""
+        return int(np.frombuffer(self._unjudged, np.uint8)[rows].sum())
 
     def foreign(self, metric: str, rows: IntArray | None = None) -> int:
         """Return how many of some records a metric does not apply to."""
@@ -166,6 +200,16 @@ class Summary:
         _pad(flags, self.clips, 0)
         flagged = np.frombuffer(flags, np.uint8)
         return int(flagged.sum() if rows is None else flagged[rows].sum())
+
+
+def drawn_below(clips: int) -> int | None:
+    """Return ``many`` of :func:`mean_with_interval` for any part of a run of so many clips."""
+    return _SOME if clips >= MANY else None  # or the parts together would take as long as the whole
+
+
+def prompt_of(record: Record) -> str:
+    """Return what a clip is drawn by in bootstrap samples: its prompt, or its name where it has none."""
+    return " ".join(record.prompt.split()) if record.prompt else f"\0{record.clip}"
 
 
 def _pad(column: array[float] | array[int] | bytearray, length: int, value: float) -> None:

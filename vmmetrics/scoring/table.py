@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -13,10 +12,12 @@ import numpy as np
 
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics.registry import METRICS, in_order
+from vmmetrics.scoring import anchors
+from vmmetrics.scoring.anchors import INDEX, Place, Scale, rounded
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.records import RunRecords
 from vmmetrics.scoring.summary import Summary
-from vmmetrics.types import IntArray
+from vmmetrics.types import IntArray, collapse_of
 from vmmetrics.utils.display.markup import csv_text
 from vmmetrics.utils.statistics.paired import Mean
 
@@ -25,18 +26,21 @@ if TYPE_CHECKING:
 
 
 COLUMNS = (
-    "clip", "model", *METRICS, "motion_index", "average", "amplitude", "missing", "error", "frames", "fps", "width",
-    "height", "seconds", "preset", "protocol", "prompt", "subject", "notes", "path", "sha256",
+    "clip", "model", *METRICS, "motion_index", "average", "amplitude", "own_change", *anchors.COLUMNS, "missing",
+    "error", "frames", "fps", "width", "height", "seconds", "preset", "protocol", "prompt", "subject", "notes", "path",
+    "sha256",
 )  # fmt: skip
 """Columns of ``scores.csv``."""
 TAG = "tag_"
 """What columns of tags begin with in ``scores.csv``; the pattern has a column of its own. Only where there are any."""
-NUMBERS = (*METRICS, "motion_index", "average", "amplitude", "fps", "seconds")
+NUMBERS = (*METRICS, "motion_index", "average", "amplitude", "own_change", *anchors.COLUMNS[:-1], "fps", "seconds")
 """Columns of numbers among them."""
 COUNTS = ("frames", "width", "height")
 """Columns of whole numbers among them."""
 IN_MEMORY = 10_000
 """Records up to which a table holds them in memory, some 2 kB each."""
+_BRACKETS = "(54/57): below 54 of 57 real sources; rounded to what harmless changes of a clip leave in 90 %"
+_SHOWN_REASONS = 10  # of missing scores
 _SHOWN_ROWS = 30  # clips in a repr; beyond them it says how many more there are
 
 
@@ -49,6 +53,7 @@ class Table(Sequence[Record]):
         path: Run directory, or None.
         besides: Other records of the run directory, which ``scores.csv`` holds as well: of clips that an earlier
             command named, or that are gone.
+        scale: The table of real footage that the scores have their places in.
     """
 
     def __init__(
@@ -59,6 +64,7 @@ class Table(Sequence[Record]):
         besides: Sequence[Record] = (),
         summary: Summary | None = None,
         metrics: Sequence[str] = (),
+        scale: Scale | None = None,
     ) -> None:
         self.records = _in_memory(records)
         self.label = label
@@ -66,6 +72,7 @@ class Table(Sequence[Record]):
         self.besides = _in_memory(besides)
         self._summary = summary
         self._requested = tuple(metrics)
+        self.scale = scale or Scale()
 
     def __getitem__(self, index: Any) -> Any:
         return self.records[index]
@@ -101,7 +108,9 @@ class Table(Sequence[Record]):
         return [record for record in self.records if record.failed]
 
     def mean(self, model: str | None = None) -> dict[str, Mean]:
-        """Return the mean and 95 % bootstrap interval by metric, and of the index as ``"motion_index"``.
+        """Return mean and 95 % bootstrap interval over prompts by metric, and of the index twice.
+
+        ``"motion_index"`` is over the clips judged; ``"motion_index_or_0"`` counts stills, slide shows and noise as 0.
 
         Args:
             model: Only clips of this model; None takes all.
@@ -121,7 +130,7 @@ class Table(Sequence[Record]):
             model: Only clips of this model; None takes all.
 
         Returns:
-            The mean over clips with a score of each metric that has any, ``"motion_index"`` among them; and
+            The mean over clips with a score of each metric that has any, and both of the index (:meth:`mean`); and
             ``"clips"`` and ``"clips_failed"``, how many there are and how many failed.
         """
         failed = [r.failed for r in self.records if model is None or r.model == model]
@@ -139,7 +148,7 @@ class Table(Sequence[Record]):
             if name in record.tags:
                 groups.setdefault(record.tags[name], []).append(record)
         values = sorted(groups, key=lambda value: (isinstance(value, str), value))
-        return {value: Table(groups[value], self.label) for value in values}
+        return {value: Table(groups[value], self.label, scale=self.scale) for value in values}
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat row per clip, as in ``scores.csv``; None where there is no value."""
@@ -148,7 +157,7 @@ class Table(Sequence[Record]):
     def iterate_rows(self) -> Iterator[dict[str, Any]]:
         """Return :meth:`rows`, one at a time."""
         columns = self.columns
-        return (row_of(record, columns) for record in self.records)
+        return (row_of(record, columns, self.scale) for record in self.records)
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """Return the rows as CSV (UTF-8); also written to ``path`` where one is given."""
@@ -169,37 +178,62 @@ class Table(Sequence[Record]):
             raise SetupError('pandas is not installed: pip install "vmmetrics[parquet]"') from error
         return pd.DataFrame(self.rows(), columns=list(self.columns))
 
+    def places(self, record: Record) -> dict[str, Place]:
+        """Return places among real footage and uncertainties by metric, of the index as ``"motion_index"``."""
+        return self.scale.places(with_index(record), record.score_version)
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The metrics, and ``"motion_index"`` where any record has one."""
+        return (*self.metrics, *([INDEX] if self.summary.indexed else []))
+
+    def cells(self, record: Record) -> dict[str, str]:
+        """Return the scores of a record as shown to people, by metric of :attr:`shown`; an index with its factor."""
+        places = self.places(record)
+        cells = {metric: cell(record, metric, places.get(metric)) for metric in self.shown}
+        if record.index_remark:
+            cells[INDEX] += f" {record.index_remark.partition(':')[0]}"
+        return cells
+
     def __repr__(self) -> str:
         names = [r.clip for r in self.records[:_SHOWN_ROWS]]
-        width = max([len(n) for n in names] + [4])
-        lines = [" ".join(["clip".ljust(width), *(m.upper().rjust(7) for m in self.metrics)])]
-        for name, record in zip(names, self.records, strict=False):
-            lines.append(" ".join([name.ljust(width), *(cell(record, m).rjust(7) for m in self.metrics)]))
-        if len(self.records) > _SHOWN_ROWS:
-            lines.append(f"... {len(self.records) - _SHOWN_ROWS} more clips")
+        rows = [list(self.cells(record).values()) for record in self.records[:_SHOWN_ROWS]]
         means = self.mean()
-        shown = [f"{means[m].mean:.4f}" if m in means else "-" for m in self.metrics]
-        lines.append(" ".join(["mean".ljust(width), *(s.rjust(7) for s in shown)]))
+        last = [f"{means[m].mean:.4f}" if m in means else "-" for m in self.shown]
+        width = max([len(n) for n in names] + [4])
+        widths = [max(7, *map(len, column)) for column in zip(last, *rows, strict=True)]
+        lines = []
+        for name, texts in (("clip", map(head, self.shown)), *zip(names, rows, strict=True), ("mean", last)):
+            cells = (text.rjust(room) for text, room in zip(texts, widths, strict=True))
+            lines.append(" ".join([name.ljust(width), *cells]))
+        if len(self.records) > _SHOWN_ROWS:
+            lines.insert(-1, f"... {len(self.records) - _SHOWN_ROWS} more clips")
         return "\n".join([*lines, *_remarks(self), *filter(None, [self.label])])
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{m.upper()}</th>" for m in self.metrics)
+        top = "".join(f"<th>{head(m)}</th>" for m in self.shown)
         body = ""
         for record in self.records[:_SHOWN_ROWS]:
             cells = "".join(
-                f'<td title="{html.escape(missing_reason(record, m))}">{cell(record, m)}</td>' for m in self.metrics
+                f'<td title="{html.escape(missing_reason(record, m))}">{text}</td>'
+                for m, text in self.cells(record).items()
             )
             body += f"<tr><td>{html.escape(record.clip)}</td>{cells}</tr>"
         more = len(self.records) - _SHOWN_ROWS
         if more > 0:
-            body += f'<tr><td colspan="{len(self.metrics) + 1}">{more} more clips</td></tr>'
+            body += f'<tr><td colspan="{len(self.shown) + 1}">{more} more clips</td></tr>'
         means = self.mean()
-        foot = "".join(f"<th>{_interval(means.get(m))}</th>" for m in self.metrics)
+        foot = "".join(f"<th>{_interval(means.get(m))}</th>" for m in self.shown)
         return (
-            f"<table><thead><tr><th>clip</th>{head}</tr></thead><tbody>{body}</tbody>"
+            f"<table><thead><tr><th>clip</th>{top}</tr></thead><tbody>{body}</tbody>"
             f"<tfoot><tr><th>mean</th>{foot}</tr></tfoot></table>"
             + "".join(f"<p>{html.escape(text)}</p>" for text in (*_remarks(self), self.label) if text)
         )
+
+
+def head(metric: str) -> str:
+    """Return the head of a score's column."""
+    return metric.upper().removeprefix("MOTION_")
 
 
 def _in_memory(records: Sequence[Record]) -> Sequence[Record]:
@@ -222,28 +256,65 @@ def other_scores(metrics: Iterable[str], tags: Iterable[str]) -> tuple[str, ...]
     return tuple(metric for metric in metrics if metric not in taken)
 
 
-def cell(record: Record, metric: str) -> str:
-    """Return a score as shown to people; ``-`` where missing, ``n/a``, ``failed``, or empty where not asked."""
+def cell(record: Record, metric: str, place: Place | None = None) -> str:
+    """Return a score as shown to people; ``-`` where missing, ``n/a``, ``failed``, or empty where not asked.
+
+    Args:
+        record: The clip.
+        metric: A metric, or ``"motion_index"``.
+        place: Place of the score among real footage: shown behind it, which is rounded to its uncertainty.
+    """
     if record.error is not None or metric in record.errors:
         return "failed"
+    if place is not None:
+        return f"{place.rounded} ({place.above}/{place.sources})"
+    if metric == INDEX:
+        return "-" if record.motion_index is None else rounded(record.motion_index, None)
     if metric in record.scores:
         score = record.scores[metric]
-        return f"{score:.4f}" if abs(score) <= 1 else f"{score:.5g}"
+        return rounded(score, None) if abs(score) <= 1 else f"{score:.5g}"
     if metric in record.not_applicable:
         return "n/a"
     return "-" if metric in record.missing else ""
 
 
+def anchor_lines(table: Table) -> list[str]:
+    """Return what the numbers in brackets are, or why there are none; of the first clips, as tables show them."""
+    lines: dict[str, None] = {}
+    for record in table.records[:_SHOWN_ROWS]:
+        if table.places(record):
+            lines[_BRACKETS] = None
+        if reason := table.scale.text(with_index(record), record.score_version):
+            lines[f"no place among real footage: {reason}"] = None
+    return list(lines)
+
+
+def with_index(record: Record) -> dict[str, float | None]:
+    """Return the scores of a record, its index among them; none of a clip that failed."""
+    return {**record.scores, INDEX: record.motion_index} if record.error is None else {}
+
+
 def missing_lines(table: Table) -> list[str]:
-    """Return lines with the number of clips without a score and the reason, three per metric."""
+    """Return lines with the clips without a score by reason, most frequent first, and those whose index is lowered."""
     lines: list[str] = []
-    for metric in table.metrics:
-        for (foreign, reason), clips in table.summary.reasons.get(metric, Counter()).most_common(3):
-            share = (
-                f"{clips} of {len(table)} clips" if clips < len(table) else "every clip" if clips > 1 else "the clip"
-            )
-            lines.append(f"- {metric.upper()} {'does not apply to' if foreign else 'missing in'} {share}: {reason}")
-    return lines
+    counted = sorted(table.summary.reasons.items(), key=lambda item: -item[1][0])
+    for (reason, metrics, foreign), (clips, names) in counted[:_SHOWN_REASONS]:
+        share = f"{clips} of {len(table)} clips" if clips < len(table) else "every clip" if clips > 1 else "the clip"
+        more = f" and {clips - len(names)} more" if clips > len(names) else ""
+        which = f" ({', '.join(names)}{more})" if clips < len(table) else ""
+        label = ", ".join(metric.upper() for metric in metrics)
+        verb = ("do not apply to" if len(metrics) > 1 else "does not apply to") if foreign else "missing in"
+        collapse = ", INDEX counted as 0" if collapse_of(reason) and {"cas", "mss"} <= set(metrics) else ""
+        lines.append(f"- {label} {verb} {share}: {reason}{collapse}{which}")
+    rest = len(counted) - _SHOWN_REASONS
+    if remarks := table.summary.remarks:
+        named = "; ".join(f"{clip} {remark}" for clip, remark in remarks)
+        unnamed = table.summary.remarked - len(remarks)
+        lines.append(
+            f"- INDEX lowered in {table.summary.remarked} of {len(table)} clips: {named}"
+            + (f"; and {unnamed} more" if unnamed else "")
+        )
+    return [*lines, *([f"- {rest} more reasons of missing scores: column missing of scores.csv"] if rest > 0 else [])]
 
 
 def _remarks(table: Table) -> list[str]:
@@ -251,7 +322,18 @@ def _remarks(table: Table) -> list[str]:
     failed, number = table.summary.failures, table.summary.failed
     more = [f"- {number - len(failed)} more clips failed"] if number > len(failed) else []
     notes = (f"- {text}" for text in table.summary.notes)
-    return [*notes, *missing_lines(table), *(f"- {clip} failed: {why}" for clip, why in failed), *more]
+    return [
+        *anchor_lines(table),
+        *notes,
+        *missing_lines(table),
+        *(f"- {clip} failed: {why}" for clip, why in failed),
+        *more,
+    ]
+
+
+def notes_of(record: Record) -> tuple[str, ...]:
+    """Return the notes on a clip, the factor of its index first where that is below 1."""
+    return (f"INDEX {record.index_remark}", *record.notes) if record.index_remark else record.notes
 
 
 def missing_reason(record: Record, metric: str) -> str:
@@ -270,21 +352,18 @@ def _tag_column(name: str) -> str:
 
 
 _AS_THEY_ARE = (
-    "clip", "model", "motion_index", "amplitude", "frames", "fps", "seconds", "preset", "protocol", "prompt", "path",
-    "sha256",
+    "clip", "model", "motion_index", "average", "amplitude", "own_change", "frames", "fps", "seconds", "preset",
+    "protocol", "prompt", "path", "sha256",
 )  # fmt: skip
 
 
-def row_of(record: Record, columns: Iterable[str]) -> dict[str, Any]:
+def row_of(record: Record, columns: Iterable[str], scale: Scale) -> dict[str, Any]:
     """Return a record as a row of ``scores.csv``: the columns in order, None where there is no value."""
-    row = _row(record)
+    row = _row(record) | scale.columns(with_index(record), record.score_version)
     return {name: row.get(name) for name in columns}
 
 
 def _row(record: Record) -> dict[str, Any]:
-    from vmmetrics.functional.motion_index import PARTS, average
-
-    parts = {metric: record.scores[metric] for metric in PARTS if metric in record.scores}
     errors = [record.error] if record.error else [f"{m}: {text}" for m, text in record.errors.items()]
     foreign = dict.fromkeys(record.not_applicable, "not applicable, ")
     missing = [f"{metric}: {foreign.get(metric, '')}{reason}" for metric, reason in record.missing.items()]
@@ -292,12 +371,11 @@ def _row(record: Record) -> dict[str, Any]:
     return {
         **record.scores,
         **{name: getattr(record, name) for name in _AS_THEY_ARE},
-        "average": average(parts).score if len(parts) == len(PARTS) else None,
         "missing": "; ".join(missing) or None,
         "error": "; ".join(errors) or None,
         "width": width,
         "height": height,
         "subject": record.subject.get("phrase") if record.subject else None,
         **{_tag_column(name): value for name, value in record.tags.items()},
-        "notes": "; ".join(record.notes) or None,
+        "notes": "; ".join(notes_of(record)) or None,
     }

@@ -1,4 +1,4 @@
-"""Lowest means that a run has to reach, and whether it does."""
+"""Lowest means that a run has to reach, the share of clips that it may leave unjudged, and whether it does."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from vmmetrics.metrics.registry import find
-from vmmetrics.scoring.leaderboard import INDEX, head
+from vmmetrics.scoring.leaderboard import head
+from vmmetrics.scoring.record import Collapsed
+from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO
 from vmmetrics.scoring.table import Table
 from vmmetrics.types import IntArray
 from vmmetrics.utils.statistics.paired import Mean
+
+MOST_MISSING = 0.1
+"""Share of clips that failed, or have no INDEX without having collapsed, up to which a gate passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +40,18 @@ class ThresholdCheck:
     Attributes:
         threshold: What was asked for.
         model: The model; None for all clips.
-        mean: Over the clips with a score; None where none has one.
+        mean: Over the clips with a score, and with collapsed ones as 0 where they count; None where there is none.
         clips: All of its clips.
+        collapsed: How many count as 0.
+        judged: The mean without these.
     """
 
     threshold: Threshold
     model: str | None
     mean: Mean | None
     clips: int
+    collapsed: int = 0
+    judged: Mean | None = None
 
     @property
     def passed(self) -> bool:
@@ -57,9 +66,39 @@ class ThresholdCheck:
             return f"failed: {of}: {none}; required: at least {self.threshold.least:g}"
         interval = "" if self.mean.low is None else f" [{self.mean.low:.4f}, {self.mean.high:.4f}]"
         over = f"over {self.mean.clips} of {self.clips} clips"
+        if self.collapsed:
+            others = f"{self.judged.mean:.4f} of the {self.judged.clips} judged" if self.judged else "none judged"
+            over += f", with {self.collapsed} collapsed as 0 ({others})"
         gap = self.mean.mean - self.threshold.least
         margin = f"{abs(gap):.4f} {'under' if gap < 0 else 'above'} {self.threshold.least:g}"
         return f"{'passed' if self.passed else 'failed'}: {of} {self.mean.mean:.4f}{interval} {over}, {margin}"
+
+
+@dataclass(frozen=True, slots=True)
+class MissingCheck:
+    """Clips of one model, or of all, that failed or have no INDEX without having collapsed.
+
+    Attributes:
+        most: Largest share that passes.
+        model: The model; None for all clips.
+        missing: How many they are.
+        clips: All of its clips.
+    """
+
+    most: float
+    model: str | None
+    missing: int
+    clips: int
+
+    @property
+    def passed(self) -> bool:
+        """True if their share is not above the largest that passes."""
+        return self.missing <= self.most * self.clips
+
+    def __str__(self) -> str:
+        of = f" of {self.model}" if self.model is not None else ""
+        what = f"{self.missing} of {self.clips} clips{of} failed or have no INDEX without having collapsed"
+        return f"{'passed' if self.passed else 'failed'}: {what}; allowed: {self.most:.0%} (--fail-missing)"
 
 
 def read_threshold(text: str, metrics: Sequence[str], protocol: str = "vmmetrics") -> Threshold:
@@ -93,11 +132,32 @@ def read_threshold(text: str, metrics: Sequence[str], protocol: str = "vmmetrics
     registered = find(metric)
     if registered is not None and not registered.higher_is_better:
         raise ValueError(f"less of {metric} is better, so it has no lower threshold")
+    low, high = (0.0, 1.0) if registered is None else registered.range
+    if protocol == "vmmetrics" and (metric == INDEX or registered is not None) and not low <= least <= high:
+        hint = f"; {least:g} of 100 is {least / 100:g}" if high == 1 and 1 < least <= 100 else ""
+        raise ValueError(f"{head(metric)} lies between {low:g} and {high:g}, so {least:g} says nothing{hint}")
     return Threshold(metric, least)
 
 
-def judge(table: Table, thresholds: Sequence[Threshold]) -> list[ThresholdCheck]:
-    """Compare the mean of each model, or of all clips where there are not several models, with each threshold."""
+def judge(
+    table: Table,
+    thresholds: Sequence[Threshold],
+    *,
+    collapsed: Collapsed = "zero",
+    most_missing: float | None = None,
+) -> list[ThresholdCheck | MissingCheck]:
+    """Compare each model, or all clips where there are not several models, with thresholds.
+
+    Args:
+        table: The records.
+        thresholds: Lowest means.
+        collapsed: ``"zero"`` counts the INDEX of collapsed clips as 0; ``"skip"`` leaves them out.
+        most_missing: Largest share of unjudged clips; None for :data:`MOST_MISSING` where there is a threshold, and no
+            check where there is none.
+
+    Returns:
+        The checks of means, and of unjudged clips where there are any.
+    """
     summary = table.summary
     parts: list[tuple[str | None, IntArray]] = [(None, np.arange(len(table)))]
     if len(summary.models) > 1:
@@ -105,4 +165,16 @@ def judge(table: Table, thresholds: Sequence[Threshold]) -> list[ThresholdCheck]
         alone = np.setdiff1d(np.arange(len(table)), np.concatenate([*summary.models.values()]))
         parts += [("clips without a model", alone)] if len(alone) else []
     means = [(model, summary.mean(rows), len(rows)) for model, rows in parts]
-    return [ThresholdCheck(t, model, mean.get(t.metric), clips) for t in thresholds for model, mean, clips in means]
+    checks: list[ThresholdCheck | MissingCheck] = []
+    for t in thresholds:
+        for model, mean, clips in means:
+            judged, chosen = mean.get(t.metric), mean.get(t.metric)
+            if t.metric == INDEX and collapsed == "zero":
+                chosen = mean.get(INDEX_OR_ZERO)
+            zeros = (chosen.clips if chosen else 0) - (judged.clips if judged else 0)
+            checks.append(ThresholdCheck(t, model, chosen, clips, zeros, judged))
+    if thresholds or most_missing is not None:
+        most = MOST_MISSING if most_missing is None else most_missing
+        missing = [MissingCheck(most, model, summary.unjudged(rows), len(rows)) for model, rows in parts]
+        checks += [check for check in missing if check.missing]
+    return checks

@@ -11,6 +11,7 @@ from vmmetrics.metrics.cas import explained
 from vmmetrics.metrics.registry import find
 from vmmetrics.perception.points import object_tracks
 from vmmetrics.perception.scene import Camera, Objects, PointTracks, Poses, Scene
+from vmmetrics.scoring.anchors import Place
 from vmmetrics.types import Event, MetricResult, PlausibilityResult
 
 LEAST_CHARGE = 0.01
@@ -27,6 +28,8 @@ class Findings:
         results: Result by metric.
         errors: Why a metric failed.
         prompt: Text the clip was generated from, or None.
+        places: Places of the scores among real footage and uncertainties, by metric.
+        no_anchor: Reasons why scores have none, or "".
     """
 
     title: str
@@ -34,6 +37,8 @@ class Findings:
     results: Mapping[str, MetricResult]
     errors: Mapping[str, str] = field(default_factory=dict)
     prompt: str | None = None
+    places: Mapping[str, Place] = field(default_factory=dict)
+    no_anchor: str = ""
 
     @property
     def events(self) -> list[Event]:

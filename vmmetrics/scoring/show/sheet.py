@@ -12,6 +12,7 @@ from PIL import Image, ImageDraw
 from vmmetrics.clip import Clip
 from vmmetrics.metrics.registry import colour_of
 from vmmetrics.perception.scene import Objects, PointTracks, Poses
+from vmmetrics.scoring.anchors import INDEX, rounded
 from vmmetrics.scoring.show.findings import Findings, Perceived
 from vmmetrics.scoring.show.plot import draw_plot, strips_of
 from vmmetrics.types import Event
@@ -179,7 +180,7 @@ LEGEND = (
     "Coloured areas: moving objects, with their tracked points and their trails. Skeletons: blue left, orange "
     "right. Red: cost points; grey: excused. Triangles: the frames above."
 )
-_HEADER = 160
+_HEADER = 178
 _CAPTION = 30
 _LINE = 22
 
@@ -245,28 +246,35 @@ def _gravity(event: Event) -> float:
 def draw_header(draw: ImageDraw.ImageDraw, findings: Findings, left: int, width: int) -> None:
     """Write the clip's name, prompt and scores, and the comparability of the scores."""
     write(draw, (left, BORDER), findings.title, 26, INK, width=width)
-    write(draw, (left, BORDER + 36), findings.label, 15, MUTED, width=width)
+    unplaced = f"; no place among real footage: {findings.no_anchor}" if findings.no_anchor else ""
+    write(draw, (left, BORDER + 36), findings.label + unplaced, 15, MUTED, width=width)
     if findings.prompt is not None:
         write(draw, (left, BORDER + 57), f'"{findings.prompt}"', 15, MUTED, width=width)
-    chips = len(findings.results) + len(findings.errors)
-    chip = (width - (max(1, chips) - 1) * 12) / max(1, chips)
-    for index, (metric, value, reason) in enumerate(_chips(findings)):
+    chips = _chips(findings)
+    chip = (width - (max(1, len(chips)) - 1) * 12) / max(1, len(chips))
+    for index, (metric, value, small) in enumerate(chips):
         x, y = left + index * (chip + 12), BORDER + 84
-        draw.rounded_rectangle((x, y, x + chip, y + 58), 6, outline=RULE, width=2)
-        draw.rectangle((x + 2, y + 8, x + 6, y + 50), fill=colour_of(metric))
-        write(draw, (x + 16, y + 8), metric.upper(), 14, MUTED)
-        if value is not None:
+        draw.rounded_rectangle((x, y, x + chip, y + 76), 6, outline=RULE, width=2)
+        draw.rectangle((x + 2, y + 8, x + 6, y + 68), fill=colour_of(metric))
+        write(draw, (x + 16, y + 8), metric.upper().removeprefix("MOTION_"), 14, MUTED)
+        if value:
             write(draw, (x + 16, y + 27), value, 20, INK)
-        for row, line in enumerate(style.wrapped(reason, 12, chip - 24, 2) if value is None else []):
-            write(draw, (x + 16, y + 24 + 15 * row), line, 12, MUTED)
+        for row, line in enumerate(style.wrapped(small, 12, chip - 24, 1 if value else 3)):
+            write(draw, (x + 16, y + (54 if value else 24 + 15 * row)), line, 12, MUTED)
 
 
-def _chips(findings: Findings) -> list[tuple[str, str | None, str]]:
-    chips: list[tuple[str, str | None, str]] = [
-        (metric, None if result.score is None else f"{result.score:.4f}", f"missing: {result.missing}")
-        for metric, result in findings.results.items()
-    ]
-    return chips + [(metric, None, f"failed: {reason}") for metric, reason in findings.errors.items()]
+def _chips(findings: Findings) -> list[tuple[str, str, str]]:
+    """Return name, score and small text of every score: its place among real footage, or why it is missing."""
+    chips = []
+    for metric, result in findings.results.items():
+        place = findings.places.get(metric)
+        if result.score is None:
+            chips.append((metric, "", f"missing: {result.missing}"))
+        else:
+            chips.append((metric, place.interval if place else rounded(result.score, None), str(place or "")))
+    chips += [(metric, "", f"failed: {reason}") for metric, reason in findings.errors.items()]
+    index = findings.places.get(INDEX)
+    return chips + ([(INDEX, index.interval, str(index))] if index else [])
 
 
 def describe(event: Event) -> str:

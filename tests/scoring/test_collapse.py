@@ -1,0 +1,192 @@
+"""Stills, slide shows and noise: no score of a clip, an INDEX of 0 in what is said of a set."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vmmetrics
+from tests.scoring.stored_runs import clip, five, write
+from vmmetrics.metrics import METRICS
+from vmmetrics.perception.content import find_unjudgeable
+from vmmetrics.scoring.diff_text import diff_parts, verdict
+from vmmetrics.scoring.leaderboard import make_boards
+from vmmetrics.scoring.leaderboard_text import board_parts, to_csv
+from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.table import Table, missing_lines
+from vmmetrics.scoring.thresholds import MissingCheck, Threshold, judge
+from vmmetrics.types import collapse_of
+from vmmetrics.utils.display.tables import to_markdown
+from vmmetrics.video import read_clip
+
+NOISE = "the clip is noise: it contains no shape to follow"
+STILL = "nothing moves: all 33 frames show the same image"
+SLIDES = "nothing moves: 3 still images, with only cuts and fades between them"
+GOOD = {"cas": 0.512, "mss": 1.0}  # INDEX 0.512^(2/3) = 0.64
+
+
+def collapsed(name: str, reason: str, prompt: str | None = None) -> Record:
+    return clip(name, {"pas": 0.0} if reason == STILL else {}, prompt, missing=dict.fromkeys(METRICS, reason))
+
+
+def checkpoint(good: int, frozen: int, noise: int, **other: Any) -> list[Record]:
+    kinds = [None] * good + [STILL] * frozen + [NOISE] * noise
+    names = [f"{number}.mp4" for number in range(len(kinds))]
+    return [
+        clip(name, GOOD, f"prompt {name}", **other) if kind is None else collapsed(name, kind, f"prompt {name}")
+        for name, kind in zip(names, kinds, strict=True)
+    ]
+
+
+def test_the_reasons_that_are_recorded_state_their_kind() -> None:
+    rng = np.random.default_rng(0)
+    picture = np.repeat(np.repeat(rng.integers(0, 256, (6, 8, 3), np.uint8), 16, axis=0), 16, axis=1)
+    other = np.roll(picture[::-1], 40, axis=1)
+    clips = {
+        "still": np.repeat(picture[None], 16, axis=0),
+        "slides": np.concatenate([np.repeat(p[None], 12, axis=0) for p in (picture, other, 255 - picture)]),
+        "noise": rng.integers(0, 256, (16, 96, 128, 3), np.uint8),
+    }
+    for kind, frames in clips.items():
+        unjudgeable = find_unjudgeable(read_clip(frames, fps=24, name=kind))
+        assert unjudgeable is not None
+        assert (unjudgeable.kind, collapse_of(unjudgeable.reason)) == (kind, kind)
+    assert [collapse_of(reason) for reason in ("one frame", "no person is seen", "")] == [None] * 3
+
+
+def test_a_record_counts_as_zero_only_where_an_index_was_asked_for() -> None:
+    assert [collapsed("x.mp4", r).index_or_zero for r in (NOISE, STILL, SLIDES)] == [0.0] * 3
+    assert [collapsed("x.mp4", r).motion_index for r in (NOISE, STILL, SLIDES)] == [None] * 3
+    assert clip("x.mp4", GOOD).index_or_zero == pytest.approx(0.64)
+    alone = clip("x.mp4", {}, missing={"mss": NOISE})
+    assert (alone.collapsed, alone.index_or_zero, alone.unjudged) == ("noise", None, False)
+    short = clip("x.mp4", {}, missing=dict.fromkeys(METRICS, "one frame"))
+    failed = clip("x.mp4", {}, error="The file is empty")
+    late = clip("x.mp4", {"mss": 1.0}, errors={"cas": "timed out"})
+    assert [(r.collapsed, r.index_or_zero, r.unjudged) for r in (short, failed, late)] == [(None, None, True)] * 3
+
+
+def test_a_collapsed_checkpoint_fails_the_gate() -> None:
+    """Two of eight clips with 0.64: 0.64 of those judged, 0.16 of all."""
+    table = Table(checkpoint(2, 3, 3))
+    means = table.mean()
+    assert (means["motion_index"].mean, means["motion_index"].clips) == (pytest.approx(0.64), 2)
+    assert (means["motion_index_or_0"].mean, means["motion_index_or_0"].clips) == (pytest.approx(0.16), 8)
+    (check,) = judge(table, [Threshold("motion_index", 0.5)])
+    assert not check.passed
+    assert "with 6 collapsed as 0 (0.6400 of the 2 judged), 0.3400 under 0.5" in str(check)
+    (skipped,) = judge(table, [Threshold("motion_index", 0.5)], collapsed="skip")
+    assert skipped.passed
+    (none,) = judge(Table(checkpoint(0, 2, 1)), [Threshold("motion_index", 0.1)])
+    assert (none.passed, none.mean.mean) == (False, 0.0)
+
+
+def test_failures_are_never_zero_but_too_many_fail_the_gate() -> None:
+    """One of eight is 12.5 %: above 10 %, and exactly the share of 0.125 passes."""
+    whole = checkpoint(7, 0, 0)
+    broken = [*whole, clip("8.mp4", {}, error="The file is empty")]
+    mean, missing = judge(Table(broken), [Threshold("motion_index", 0.5)])
+    assert mean.passed and mean.mean.mean == pytest.approx(0.64)
+    assert missing == MissingCheck(0.1, None, 1, 8) and not missing.passed
+    assert all(check.passed for check in judge(Table(broken), [Threshold("motion_index", 0.5)], most_missing=0.125))
+    assert not judge(Table(broken), [])  # no gate was asked for
+    assert [check.passed for check in judge(Table(broken), [], most_missing=0.1)] == [False]
+    assert judge(Table([*whole, collapsed("8.mp4", STILL)]), [], most_missing=0.0) == []
+
+
+def test_the_lines_name_clips_once_for_all_metrics() -> None:
+    lines = missing_lines(Table(checkpoint(2, 1, 5)))
+    assert lines[0].startswith("- CAS, MSS, OIS, PAS, TCS missing in 5 of 8 clips: the clip is noise")
+    assert lines[0].endswith(", INDEX counted as 0 (3.mp4, 4.mp4, 5.mp4 and 2 more)")
+    assert len(lines) == 2 and lines[1].endswith("(2.mp4)")
+
+
+def test_a_collapsed_checkpoint_is_worse(tmp_path: Path) -> None:
+    """Six of eight fall by 0.64: by 0.48 on average, p = 2 / 2^6 of a sign-flip test."""
+    before = write(tmp_path / "before", checkpoint(8, 0, 0))
+    after = write(tmp_path / "after", checkpoint(2, 3, 3))
+    found = vmmetrics.diff(before, after)
+    zero, judged = found.differences[:2]
+    assert (zero.metric, zero.clips, zero.difference) == ("motion_index_or_0", 8, pytest.approx(-0.48))
+    assert zero.p == pytest.approx(2 / 2**6)
+    assert (judged.metric, judged.clips, judged.difference) == ("motion_index", 2, 0)
+    assert not verdict(found, "any")[0]
+    passed, text = verdict(found, "motion_index")
+    assert not passed and "worse in INDEX, collapsed as 0 −0.480" in text
+    said = "\n".join(map(to_markdown, diff_parts(found)))
+    assert "6 clips collapsed now: 2.mp4 (still), 3.mp4 (still), 4.mp4 (still), 5.mp4 (noise)" in said
+    assert "INDEX, judged in both" in said
+    assert verdict(vmmetrics.diff(before, after, collapsed="skip"), "motion_index")[0]
+
+
+def test_a_few_that_collapse_fail_too_although_chance_could_do_it(tmp_path: Path) -> None:
+    before = write(tmp_path / "before", checkpoint(8, 0, 0))
+    found = vmmetrics.diff(before, write(tmp_path / "after", checkpoint(7, 0, 1)))
+    assert found.worse("motion_index") == []
+    for metric in ("motion_index", "mss", "any"):
+        passed, text = verdict(found, metric)
+        assert not passed and "lost by collapse in 1 clip with a score in the first run: 7.mp4 (noise)" in text
+    again = vmmetrics.diff(write(tmp_path / "again", checkpoint(7, 0, 1)), write(tmp_path / "b", checkpoint(7, 0, 1)))
+    assert verdict(again, "motion_index")[0]  # it had none before
+
+
+def test_all_collapsed_on_both_sides_or_one(tmp_path: Path) -> None:
+    good, bad = (write(tmp_path / name, checkpoint(*counts)) for name, counts in (("g", (8, 0, 0)), ("b", (0, 4, 4))))
+    assert not verdict(vmmetrics.diff(good, bad), "motion_index")[0]
+    assert not verdict(vmmetrics.diff(good, bad, collapsed="skip"), "motion_index")[0]  # nothing is left to compare
+    assert verdict(vmmetrics.diff(bad, good), "motion_index")[0]
+
+
+def test_a_leaderboard_ranks_with_the_collapsed_as_zero(tmp_path: Path) -> None:
+    fair = {"cas": 0.343, "mss": 1.0}  # 0.49
+    records = [clip(f"steady/{n}.mp4", fair, f"p{n}") for n in range(4)]
+    records += [clip(f"bright/{n}.mp4", GOOD, f"p{n}") for n in range(2)]
+    records += [collapsed("bright/2.mp4", NOISE, "p2"), collapsed("bright/3.mp4", STILL, "p3")]
+    run = write(tmp_path / "run", records)
+    (board,) = make_boards([run])
+    assert board.columns[:2] == ("motion_index_or_0", "motion_index")
+    assert [(row.model, row.cells[board.by].mean) for row in board.rows] == [
+        ("steady", pytest.approx(0.49)), ("bright", pytest.approx(0.32)),
+    ]  # fmt: skip
+    assert board.steps[0].difference == pytest.approx((2 * (0.49 - 0.64) + 2 * 0.49) / 4)
+    assert board.rows[1].cells["motion_index"].without == {"noise": 1, "still": 1}
+    assert (
+        "bright: 2 of 4 clips collapsed (1 noise, 1 still), INDEX counted as 0: bright/2.mp4, bright/3.mp4"
+        in board.notes
+    )
+    text = "\n".join(map(to_markdown, board_parts(board, [])))
+    assert "INDEX, collapsed as 0 | INDEX, judged |" in text and "n=2" in text
+    assert make_boards([run], "motion_index")[0].by == "motion_index_or_0"
+    (skipped,) = make_boards([run], collapsed="skip")
+    assert (skipped.by, skipped.rows[0].model, skipped.rows[0].cells["motion_index_or_0"].mean) == (
+        "motion_index", "bright", pytest.approx(0.32),
+    )  # fmt: skip
+
+
+def test_one_run_has_one_mean_and_one_interval_everywhere(tmp_path: Path) -> None:
+    """Several clips a prompt, in uneven numbers, some scores missing, another model's prompts beside them."""
+    rng = np.random.default_rng(4)
+    records = [
+        clip(f"a/{n:02}.mp4", dict(zip(METRICS, rng.random(5).tolist(), strict=True)), f"prompt {n % 7 % 5}")
+        for n in range(20)
+    ]
+    records[3] = clip("a/03.mp4", {"mss": 0.4}, "prompt 3", missing={"cas": "one frame"})
+    records[5] = collapsed("a/05.mp4", SLIDES, "prompt 0")
+    others = [clip(f"b/{n}.mp4", five(0.3), f"other {n}") for n in range(3)]
+    table = Table([*records[::-1], *others])
+    (board,) = make_boards([write(tmp_path / "run", [*records, *others])])
+    (cells,) = (row.cells for row in board.rows if row.model == "a")
+    means = table.mean("a")
+    assert means.keys() >= {"motion_index", "motion_index_or_0", *METRICS}
+    for metric, mean in means.items():
+        assert (cells[metric].mean, cells[metric].low, cells[metric].high, cells[metric].clips) == mean
+    rows = [row["average"] for row in csv.DictReader(io.StringIO(table.to_csv())) if row["model"] == "a"]
+    averages = [float(value) for value in rows if value]
+    assert (len(averages), cells["average"].mean) == (18, pytest.approx(np.mean(averages)))
+    (line,) = (row for row in csv.DictReader(io.StringIO(to_csv([board], []))) if row["model"] == "a")
+    assert float(line["motion_index_or_0_low"]) == means["motion_index_or_0"].low
