@@ -26,15 +26,23 @@ def metric(key: str, **more: Any) -> dict[str, Any]:
 
 
 def cell(mean: float | None, without: dict[str, int] | None = None, prompts: int = 3) -> dict[str, Any]:
-    """Return a cell of a leaderboard, its interval 3.1 points below to 4.2 above the mean."""
-    ends = (None, None) if mean is None or prompts < 2 else (round(mean - 3.1, 2), round(mean + 4.2, 2))
-    return {"mean": mean, "low": ends[0], "high": ends[1], "prompts": prompts, "without": without or {}}
+    """Return a cell of a leaderboard, its interval 0.031 below to 0.042 above the mean."""
+    ends = (None, None) if mean is None or prompts < 2 else (round(mean - 0.031, 4), round(mean + 0.042, 4))
+    return {
+        "mean": mean,
+        "low": ends[0],
+        "high": ends[1],
+        "prompts": prompts,
+        "clips": prompts,
+        "without": without or {},
+    }
 
 
 def difference(value: float, p: float, **more: Any) -> dict[str, Any]:
-    """Return a paired difference with an interval of 2 points to both sides."""
+    """Return a paired difference with an interval of 0.02 to both sides."""
     return {
-        "difference": value, "low": value - 2, "high": value + 2, "p": p / 2, "p_holm": p, "prompts": 3, **more,
+        "difference": value, "low": round(value - 0.02, 4), "high": round(value + 0.02, 4), "p": p / 2, "p_holm": p,
+        "prompts": 3, **more,
     }  # fmt: skip
 
 
@@ -43,9 +51,9 @@ def board(models: Sequence[str] = MODELS) -> dict[str, Any]:
     columns = ["motion_index", "average", *KEYS[1:]]
     rows = []
     for rank, model in enumerate(sorted(models, key=lambda model: -BASE[model])):
-        cells = {key: cell(100 * BASE[model] + k + 0.34) for k, key in enumerate(columns)}
+        cells = {key: cell(round(BASE[model] + (k + 0.34) / 100, 4)) for k, key in enumerate(columns)}
         if model == "bee":
-            cells["ois"] = cell(71.2, {"no person; nothing else moved": 2, "failed": 1}, prompts=2)
+            cells["ois"] = cell(0.712, {"no person; nothing else moved": 2, "failed": 1}, prompts=2)
         if model == "cat":
             cells["tcs"] = cell(None, {"no object moved": 3}, prompts=0)
         shares = [(0.7, 0.29, 0.01), (0.28, 0.7, 0.02), (0.01, 0.01, 0.98)][rank][: len(models)]
@@ -53,8 +61,8 @@ def board(models: Sequence[str] = MODELS) -> dict[str, Any]:
             {"model": model, "rank": rank + 1, "prompts": 3, "clips": 3, "shares": list(shares), "cells": cells}
         )
     steps = [
-        {"above": "bee", "below": "cat", **difference(10.25, 0.02)},
-        {"above": "cat", "below": "ant", **difference(9.75, 0.2)},
+        {"above": "bee", "below": "cat", **difference(0.1025, 0.02)},
+        {"above": "cat", "below": "ant", **difference(0.0975, 0.2)},
     ]
     label = "preset embedded, protocol vmmetrics: not comparable with published VMBench numbers"
     return {
@@ -104,9 +112,9 @@ def made_index() -> dict[str, Any]:
     missing["ois"]["9"] = {"reason": 2, "kind": "failed"}
     n = len(names)
     rows = [
-        {**difference(-20.0, 0.01), "metric": "tcs", "model": None, "before": 70.31, "after": 50.31, "lost": 0,
+        {**difference(-0.2, 0.01), "metric": "tcs", "model": None, "before": 0.7031, "after": 0.5031, "lost": 0,
          "gained": 0, "clips": 6, "lower_is_better": False},
-        {**difference(5.0, 0.3), "metric": "cas", "model": None, "before": 60.12, "after": 65.12, "lost": 0,
+        {**difference(0.05, 0.3), "metric": "cas", "model": None, "before": 0.6012, "after": 0.6512, "lost": 0,
          "gained": 0, "clips": 9, "lower_is_better": False},
     ]  # fmt: skip
     change = {
@@ -116,7 +124,7 @@ def made_index() -> dict[str, Any]:
     refused = {**change, "refused": "the presets differ: embedded, openmmlab", "rows": [], "pairs": [], "notes": []}
     pairs = [
         {"a": f"0/{a}", "b": f"0/{b}", "board": 0, "metrics": {key: difference(value, p) for key in KEYS}}
-        for a, b, value, p in (("bee", "cat", 10.25, 0.02), ("bee", "ant", 20.5, 0.004), ("cat", "ant", 9.75, 0.2))
+        for a, b, value, p in (("bee", "cat", 0.1025, 0.02), ("bee", "ant", 0.205, 0.004), ("cat", "ant", 0.0975, 0.2))
     ]
     groups = [
         {"tag": "pattern", "value": value, "model": model, "run": 0, "clips": 6, "means": means}
@@ -152,7 +160,7 @@ def made_index() -> dict[str, Any]:
         "boards": [board()], "pairs": pairs, "changes": [change, refused], "groups": groups, "shard": 256,
         "agreement": [
             {"metric": "tcs", "dimension": "motion", "rho": 0.42, "low": 0.11, "high": 0.63, "clips": 12,
-             "within_model": None},
+             "within_model": None, "amplitude_constant": None},
         ],
     }  # fmt: skip
 

@@ -11,7 +11,7 @@ from scipy import stats
 from tests.scoring.stored_runs import clip, five, random_clips, rows_of, write
 from vmmetrics.metrics import METRICS
 from vmmetrics.scoring.leaderboard import make_boards
-from vmmetrics.viewer.comparisons import MOST_MODELS, comparisons_of, rounded
+from vmmetrics.viewer.comparisons import MOST_MODELS, comparisons_of
 from vmmetrics.viewer.sources import distinct_titles, read_runs
 
 
@@ -27,15 +27,17 @@ def test_means_by_hand(tmp_path: Path) -> None:
         ("b", 1, 1, 1),
         ("a", 2, 2, 2),
     ]
-    assert board["rows"][1]["cells"]["tcs"] == {"mean": 60, "low": 50, "high": 70, "prompts": 2, "without": {}}
-    assert board["steps"][0]["difference"] == rounded(board["rows"][0]["cells"]["motion_index"]["mean"] - index(0.5))
+    assert board["rows"][1]["cells"]["tcs"] == {
+        "mean": 0.6, "low": 0.5, "high": 0.7, "prompts": 2, "clips": 2, "without": {},
+    }  # fmt: skip
+    assert board["steps"][0]["difference"] == pytest.approx(index(0.9) - index(0.5), abs=1e-6)
     assert (board["prompts"], board["by"], board["comparable"]) == (2, "motion_index", False)
 
 
 def index(score: float) -> float:
     value = clip("a.mp4", five(score)).motion_index
     assert value is not None
-    return 100 * value
+    return value
 
 
 def test_boards_are_those_of_the_leaderboard(tmp_path: Path) -> None:
@@ -106,11 +108,11 @@ def test_a_pair_is_tested_on_common_prompts_as_by_scipy(tmp_path: Path) -> None:
     sign = 1 if pair["a"] == "0/a" else -1
     tcs = pair["metrics"]["tcs"]
     assert (pair["board"], tcs["prompts"], pair["metrics"]["cas"]["difference"]) == (0, 12, 0)
-    assert tcs["difference"] == pytest.approx(sign * 100 * np.mean(first - second), abs=1e-4)
+    assert tcs["difference"] == pytest.approx(sign * np.mean(first - second), abs=1e-4)
     known = stats.permutation_test((first - second,), np.mean, permutation_type="samples", n_resamples=np.inf)
     assert tcs["p"] == tcs["p_holm"] == pytest.approx(known.pvalue, rel=1e-3)
-    boot = stats.bootstrap((sign * 100 * (first - second),), np.mean, method="percentile", rng=0)
-    assert (tcs["low"], tcs["high"]) == pytest.approx(tuple(boot.confidence_interval), abs=0.5)
+    boot = stats.bootstrap((sign * (first - second),), np.mean, method="percentile", rng=0)
+    assert (tcs["low"], tcs["high"]) == pytest.approx(tuple(boot.confidence_interval), abs=0.005)
 
 
 def test_every_two_models_are_compared_and_p_is_corrected_over_them_by_hand(tmp_path: Path) -> None:
@@ -123,7 +125,7 @@ def test_every_two_models_are_compared_and_p_is_corrected_over_them_by_hand(tmp_
     scores = {(r.model, r.prompt): r.scores.get("ois") for r in records}
     for (a, b), pair in zip(names, result["pairs"], strict=True):
         both = [(scores[a, p], scores[b, p]) for m, p in scores if m == a]
-        differences = [100 * (x - y) for x, y in both if x is not None and y is not None]
+        differences = [x - y for x, y in both if x is not None and y is not None]
         assert pair["metrics"]["ois"]["prompts"] == len(differences)
         assert pair["metrics"]["ois"]["difference"] == pytest.approx(np.mean(differences), abs=1e-4)
     for metric in (*METRICS, "motion_index"):

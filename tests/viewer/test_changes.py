@@ -15,7 +15,7 @@ def changes(*sources: str) -> list[dict]:
     return changes_of(runs, rows_of(runs))
 
 
-def test_rows_are_those_of_diff_times_100(tmp_path: Path) -> None:
+def test_rows_are_those_of_diff(tmp_path: Path) -> None:
     sources = [write(tmp_path / name, random_clips("ab", 20, seed, 0.1)) for seed, name in enumerate(("old", "new"))]
     (change,) = changes(*sources)
     known = vmmetrics.diff(*sources)
@@ -25,7 +25,7 @@ def test_rows_are_those_of_diff_times_100(tmp_path: Path) -> None:
     assert {row["model"] for row in change["rows"]} == {None, "a", "b"}
     for row, d in zip(change["rows"], known.differences, strict=True):
         for name in ("before", "after", "difference", "low", "high"):
-            assert row[name] == pytest.approx(100 * getattr(d, name), abs=1e-4)
+            assert row[name] == pytest.approx(getattr(d, name), abs=1e-4)
         assert (row["p"], row["p_holm"]) == pytest.approx((d.p, d.p_holm), rel=1e-3)
         assert [row[name] for name in ("clips", "prompts", "lost", "gained", "lower_is_better")] == [
             d.clips, d.prompts, d.lost, d.gained, d.lower_is_better
@@ -48,7 +48,7 @@ def test_every_later_run_is_compared_with_the_first(tmp_path: Path) -> None:
     values = {"one": 0.5, "two": 0.6, "three": 0.4}
     sources = [write(tmp_path / name, [clip("a.mp4", {"tcs": value})]) for name, value in values.items()]
     differences = [(c["before"], c["after"], c["rows"][0]["difference"]) for c in changes(*sources)]
-    assert differences == [(0, 1, 10), (0, 2, -10)]
+    assert differences == [(0, 1, 0.1), (0, 2, -0.1)]
     assert changes(sources[0]) == []
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.scoring.stored_runs import clip, five
+from vmmetrics.scoring.anchors import Place
 from vmmetrics.scoring.record import Record
 from vmmetrics.viewer.columns import Columns, metric_info
 from vmmetrics.viewer.selection import Row
@@ -22,11 +23,16 @@ def row(record: Record, number: int = 0) -> Row:
     return Row(number, record, record.clip, 0, record.model or "run", Texts((), None))
 
 
-def columns_of(*records: Record, metrics: Any = None, tags: tuple[str, ...] = ()) -> dict[str, Any]:
+def columns_of(*records: Record, metrics: Any = None, tags: tuple[str, ...] = (), places: Any = None) -> dict[str, Any]:
     columns = Columns([metric_info(key) for key in METRICS] if metrics is None else metrics, tags)
     for number, record in enumerate(records):
-        columns.add(row(record, number), faults=[], media=0, poster=True, overlay=False)
+        columns.add(row(record, number), faults=[], media=0, poster=True, overlay=False, places=places or {})
     return columns.to_json()
+
+
+def test_places_are_by_metric_and_row() -> None:
+    index = columns_of(clip("a", five(0.5)), clip("b", five(0.5)), places={"cas": Place(0.5, 54, 57, 0.05)})
+    assert index["clips"]["places"] == {"cas": {"0": (54, 57, 0.05), "1": (54, 57, 0.05)}}
 
 
 def test_texts_that_repeat_are_stored_once() -> None:
@@ -68,9 +74,16 @@ def test_a_metric_that_was_not_asked_for_has_neither() -> None:
 def test_events_are_named_once_a_clip() -> None:
     columns = Columns([metric_info("tcs")], ())
     columns.add(
-        row(clip("a", {})), faults=[("tcs", "x"), ("tcs", "y"), ("tcs", "x")], media=0, poster=False, overlay=False
+        row(clip("a", {})),
+        faults=[("tcs", "x"), ("tcs", "y"), ("tcs", "x")],
+        media=0,
+        poster=False,
+        overlay=False,
+        places={},
     )
-    columns.add(row(clip("b", {})), faults=[("tcs", "y"), ("mss", "y")], media="u", poster=False, overlay=True)
+    columns.add(
+        row(clip("b", {})), faults=[("tcs", "y"), ("mss", "y")], media="u", poster=False, overlay=True, places={}
+    )
     index = columns.to_json()
     assert index["events"] == [{"metric": m, "reason": r} for m, r in (("tcs", "x"), ("tcs", "y"), ("mss", "y"))]
     assert index["clips"]["events"] == [[0, 1], [1, 2]]

@@ -82,7 +82,7 @@ def test_several_clips_of_a_prompt_are_paired_in_order_of_name(
     ]
     assert "3 pairs, 2 clips of one side alone" in page.locator(".pair-tools").inner_text()
     # the clips of a prompt count once: the mean of -0.175 and -0.3, with the report's test and without it
-    assert "−23.75 [−30.00, −17.50] points" in page.locator(".verdict").inner_text()
+    assert "−0.237 [−0.300, −0.175], paired test" in page.locator(".verdict").inner_text()
     page.evaluate("vm.data.index.pairs = []; vm.go({ order: '', q: ' ' })")
     assert re.search(r"−0\.23[78], mean over 2 prompts, no test", page.locator(".verdict").inner_text())
 
@@ -122,12 +122,12 @@ def test_the_paired_test_is_that_of_the_report(open_report: OpenReport, sides: s
     page = open_report("view=compare")
     page.evaluate(
         """() => { vm.data.index.pairs = [{ a: "0/first/beta", b: "0/first/alpha", board: 0, metrics: {
-             mss: { difference: 10, low: 7.5, high: 12, p: 0.25, p_holm: 0.5, prompts: 3 } } }]; }"""
+             mss: { difference: 0.1, low: 0.075, high: 0.12, p: 0.25, p_holm: 0.5, prompts: 3 } } }]; }"""
     )
     page.evaluate("hash => { location.hash = hash; }", f"view=compare&{sides}&metric=mss")
-    low, high = ("+7.50", "+12.00") if sign > 0 else ("−12.00", "−7.50")
-    mean = "+10.00" if sign > 0 else "−10.00"
-    text = f"{mean} [{low}, {high}] points, paired test p = 0.250 (0.500 after Holm's correction), 3 prompts"
+    low, high = ("+0.075", "+0.120") if sign > 0 else ("−0.120", "−0.075")
+    mean = "+0.100" if sign > 0 else "−0.100"
+    text = f"{mean} [{low}, {high}], paired test p = 0.250 (0.500 after Holm's correction), 3 prompts"
     page.wait_for_function("text => document.querySelector('.verdict').innerText.includes(text)", arg=text)
 
 
@@ -135,15 +135,15 @@ def test_a_change_between_runs_is_after_less_before(open_report: OpenReport) -> 
     page = open_report("view=compare")
     page.evaluate(
         """() => {
-          const test = { difference: 10, low: 9, high: 11, p: 0.125, p_holm: null, prompts: 4 };
+          const test = { difference: 0.1, low: 0.09, high: 0.11, p: 0.125, p_holm: null, prompts: 4 };
           const rows = [{ metric: "mss", model: null, difference: 1 }, { metric: "mss", model: "alpha", ...test }];
           vm.data.index.changes = [{ before: 0, after: 1, refused: null, rows }];
         }"""
     )
     page.evaluate("vm.go({ a: '0/first/alpha', b: '1/second/alpha', metric: 'mss' })")
-    assert "+10.00 [+9.00, +11.00] points, paired test p = 0.125, 4 prompts" in page.locator(".verdict").inner_text()
+    assert "+0.100 [+0.090, +0.110], paired test p = 0.125, 4 prompts" in page.locator(".verdict").inner_text()
     page.evaluate("vm.go({ a: '1/second/alpha', b: '0/first/alpha' })")
-    assert "−10.00 [−11.00, −9.00] points" in page.locator(".verdict").inner_text()
+    assert "−0.100 [−0.110, −0.090]" in page.locator(".verdict").inner_text()
     page.evaluate("vm.data.index.changes[0].refused = 'the weights differ'; vm.go({ metric: 'cas' })")
     assert "the weights differ" in page.locator(".compare-head .note").inner_text()
 

@@ -68,4 +68,4 @@ def test_means_of_a_small_score_of_ones_own_have_decimals(open_report: OpenRepor
     report = write_report(write_run(tmp_path / "run", clips), tmp_path / "out")
     page = open_report("view=groups", folder=report.path.parent)
     means = page.locator("tbody tr:first-child .mean").all_inner_texts()
-    assert sorted(means) == ["0.251", "25.0", "250.0"]  # of both models; TCS in points
+    assert sorted(means) == ["0.250", "0.251", "250.0"]  # of both models

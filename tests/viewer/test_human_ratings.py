@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from tests.scoring.stored_runs import clip, random_clips, rows_of, write
+from vmmetrics.alignment.pair_alignments import LESS_MOTION
 from vmmetrics.alignment.readers.read import read_study
 from vmmetrics.alignment.study_report import align
 from vmmetrics.errors import SetupError
@@ -126,11 +127,20 @@ def test_agreement_is_that_of_align_and_of_scipy(tmp_path: Path) -> None:
     ratings = read_human_ratings([file], runs, rows_of(runs))
     metrics = ("motion_index", *METRICS)
     rows = {row["metric"]: row for row in agreement_of(ratings, metrics, (), runs, rows_of(runs))}
-    assert tuple(rows) == metrics
+    assert tuple(rows) == (*metrics, LESS_MOTION)
     study = read_study(source, file, pairing=dict.fromkeys(metrics, "smoothness"))
-    known = {a.metric: a for a in align(study).alignments if a.dimension == "smoothness"}
+    report = align(study)
+    known = {a.metric: a for a in (*report.alignments, *report.less_motion) if a.dimension == "smoothness"}
+    assert rows["pas"]["amplitude_constant"] is rows[LESS_MOTION]["amplitude_constant"] is None
     for metric, row in rows.items():
-        for name, estimate in ((None, known[metric].spearman), ("within_model", known[metric].within_model.mean)):
+        here = known[metric]
+        for name, estimate in (
+            (None, here.spearman),
+            ("within_model", here.within_model.mean),
+            ("amplitude_constant", here.amplitude_constant),
+        ):
+            if estimate.value is None:
+                continue
             figures = row if name is None else row[name]
             assert [figures[k] for k in ("rho", "low", "high")] == pytest.approx(
                 [estimate.value, estimate.low, estimate.high], abs=1e-4

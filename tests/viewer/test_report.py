@@ -107,7 +107,10 @@ def test_no_path_host_or_user_is_in_the_folder(tmp_path: Path, monkeypatch: pyte
         for word in (b"secret", str(tmp_path).encode()):
             assert word not in data, name
     index, details = index_of(secret / "out"), details_of(secret / "out")
-    assert index["runs"][0]["notes"] == ["vmmetrics score clips --out=x"]
+    assert index["runs"][0]["notes"] == [
+        "vmmetrics score clips --out=x",
+        "no place among real footage: the table is of another model of flow",
+    ]
     assert index["reasons"][index["clips"]["failed"][1]] == "clips/a/2.mp4 on (host) cannot be read"
     assert details[0]["notes"] == ["a/1.mp4 is odd", "read prompts.json", "by (host)", "in run"]
     assert details[0]["path"] is None

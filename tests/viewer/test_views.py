@@ -56,7 +56,7 @@ def test_the_table_of_models_shows_the_numbers_of_the_index(open_report: OpenRep
         shown = text_of(page, f"table.models tbody tr:has(th:has-text('{row['model']}'))")
         for column, cell in row["cells"].items():
             if cell["mean"] is not None:
-                assert f"{cell['mean']:.1f} [{cell['low']:.1f}, {cell['high']:.1f}]" in shown, column
+                assert f"{cell['mean']:.3f} [{cell['low']:.3f}, {cell['high']:.3f}]" in shown, column
     assert text_of(page, "tr:has(th:has-text('bee')) td").startswith("1 1 to 2")
     assert text_of(page, "tr:has(th:has-text('ant')) td").startswith("3 3")
 
@@ -68,7 +68,7 @@ def test_a_missing_mean_is_a_dash_with_its_reason(open_report: OpenReport, folde
     cell.locator("summary").press("Enter")
     assert "no object moved: 3 clips" in cell.inner_text()
     bee = text_of(page, "table.models tr:has(th:has-text('bee'))")
-    assert "2 of 3 prompts missing 2, failed 1" in bee
+    assert "2 of 3 clips missing 2, failed 1" in bee
 
 
 def test_human_ratings_stand_beside_the_scores(open_report: OpenReport, folder: Path) -> None:
@@ -81,8 +81,8 @@ def test_human_ratings_stand_beside_the_scores(open_report: OpenReport, folder: 
 def test_steps_are_sentences(open_report: OpenReport, folder: Path) -> None:
     steps = open_report("view=leaderboard", folder=folder).locator(".steps li").all_inner_texts()
     assert [" ".join(step.split()) for step in steps] == [
-        "bee is above cat by 10.3 [8.3, 12.3] points, p = 0.020 (Holm), 3 prompts",
-        "cat is above ant by 9.8 [7.8, 11.8] points, not significant, p = 0.200 (Holm), 3 prompts",
+        "bee is above cat by 0.102 [0.083, 0.122], p = 0.020 (Holm), 3 prompts",
+        "cat is above ant by 0.098 [0.077, 0.117], not significant, p = 0.200 (Holm), 3 prompts",
     ]
 
 
@@ -91,8 +91,8 @@ def test_every_two_models_have_a_difference_and_its_negative(open_report: OpenRe
     assert page.locator("main select").first.input_value() == "tcs"
     rows = {text.split()[0]: text for text in page.locator("table.model-pairs tbody tr").all_inner_texts()}
     cells = {name: text.replace("\N{MINUS SIGN}", "-").split()[1:] for name, text in rows.items()}
-    assert cells["bee"] == ["+10.3", "p", "0.020", "+20.5", "p", "0.004"]
-    assert cells["ant"] == ["-20.5", "p", "0.004", "-9.8", "p", "0.200"]
+    assert cells["bee"] == ["+0.102", "p", "0.020", "+0.205", "p", "0.004"]
+    assert cells["ant"] == ["-0.205", "p", "0.004", "-0.098", "p", "0.200"]
     page.locator("main select").first.select_option("cas")
     assert page.evaluate("vm.state.metric") == "cas"
 
@@ -118,8 +118,8 @@ def test_means_with_a_filter_are_those_of_its_clips(open_report: OpenReport, fol
     assert page.locator("table.filtered").count() == 0
     page.evaluate("() => { vm.rows = () => Int32Array.of(3, 4, 12, 14); vm.go({ q: 'x' }); }")
     assert "the filter shows 4 clips" in text_of(page)
-    # bee: first prompt 0.6 and 0.65, second 0.7, third 0.85
-    assert text_of(page, "table.filtered tr:has(th:has-text('bee'))").split()[1:3] == ["4", "72.5"]
+    # bee: 0.6, 0.65, 0.7 and 0.85
+    assert text_of(page, "table.filtered tr:has(th:has-text('bee'))").split()[1:3] == ["4", "0.700"]
     assert text_of(page, "table.filtered tr:has(th:has-text('ant'))").split()[1:] == ["0", *["–"] * (len(KEYS) + 1)]
 
 
@@ -199,11 +199,11 @@ def test_what_got_worse_stands_first(open_report: OpenReport, folder: Path) -> N
     page = open_report("view=changes", folder=folder)
     means = page.locator("table.means tbody tr").all_inner_texts()
     rows = [" ".join(row.split()).replace("\N{MINUS SIGN}", "-") for row in means]
-    assert rows[0] == "TCS 70.3 50.3 -20.0 [-22.0, -18.0] worse 0.010 6 3 0 0"
-    assert rows[1] == "CAS 60.1 65.1 +5.0 [+3.0, +7.0] better, not significant 0.300 9 3 0 0"
+    assert rows[0] == "TCS 0.703 0.503 -0.200 [-0.220, -0.180] worse 0.010 6 3 0 0"
+    assert rows[1] == "CAS 0.601 0.651 +0.050 [+0.030, +0.070] better, not significant 0.300 9 3 0 0"
     items = [" ".join(item.split()) for item in page.locator(".pair-item").all_inner_texts()]
     assert [item.split("mp4")[0].split()[-1] for item in items[:3]] == ["bee/0.", "bee/2.", "bee/1."]
-    assert "TCS 0.600 → 0.300, −30.0 points New events: TCS vanished without cause" in items[0]
+    assert "TCS 0.600 → 0.300, −0.300 New events: TCS vanished without cause" in items[0]
     assert "New events" not in items[3]
     assert any("Scores lost: OIS: ValueError: broken" in item for item in items)
     link = page.locator(".pair-item").first.locator("a").last.get_attribute("href")
@@ -222,7 +222,7 @@ def test_a_refused_comparison_says_why(open_report: OpenReport, folder: Path) ->
 def test_means_by_tag(open_report: OpenReport, folder: Path) -> None:
     page = open_report("view=groups", folder=folder)
     rows = [" ".join(row.split()) for row in page.locator("table.groups tbody tr").all_inner_texts()]
-    assert rows == ["one way 6 43.2 [40.0, 50.0] –", "to and fro 6 65.4 [60.0, 70.0] 20.0 1 clip"]
+    assert rows == ["one way 6 0.432 [0.400, 0.500] –", "to and fro 6 0.654 [0.600, 0.700] 0.200 1 clip"]
     for _ in range(2):
         page.get_by_role("button", name="TCS").click()
         assert page.locator("table.groups tbody th").all_inner_texts() == ["to and fro", "one way"]

@@ -6,8 +6,9 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from vmmetrics.metrics.registry import METRICS, find, label
-from vmmetrics.scoring.leaderboard import INDEX
+from vmmetrics.scoring.anchors import Place
 from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.summary import INDEX
 from vmmetrics.viewer.selection import Row
 from vmmetrics.viewer.texts import legible
 
@@ -48,14 +49,16 @@ class Columns:
         self._clips: dict[str, list[Any]] = {name: [] for name in _PLAIN}
         self._scores: dict[str, list[float | None]] = {metric: [] for metric in self._metrics}
         self._missing: dict[str, dict[str, dict[str, Any]]] = {metric: {} for metric in self._metrics}
+        self._places: dict[str, dict[str, tuple[int, int, float]]] = {}
         self._of_tags: dict[str, list[str | float | None]] = {tag: [] for tag in tags}
 
     def __len__(self) -> int:
         return len(self._clips["name"])
 
     def add(
-        self, row: Row, *, faults: Iterable[tuple[str, str]], media: int | str, poster: bool, overlay: bool
-    ) -> None:
+        self, row: Row, *, faults: Iterable[tuple[str, str]], media: int | str, poster: bool, overlay: bool,
+        places: Mapping[str, Place],
+    ) -> None:  # fmt: skip
         """Append a clip.
 
         Args:
@@ -64,6 +67,7 @@ class Columns:
             media: Place of its video, as ``clips.media``.
             poster: True if it has a poster.
             overlay: True if it has an overlay.
+            places: Places of its scores among real footage.
         """
         record = row.record
         values = {
@@ -83,6 +87,8 @@ class Columns:
         for name, value in values.items():
             self._clips[name].append(value)
         scores = {**record.scores, INDEX: record.motion_index} if record.error is None else {}
+        for metric, place in places.items():
+            self._places.setdefault(metric, {})[number] = (place.above, place.sources, place.half_width)
         for metric in self._metrics:
             score = scores.get(metric)
             self._scores[metric].append(None if score is None else self._rounded(metric, score))
@@ -113,6 +119,7 @@ class Columns:
                 columns[tag] = list(values)
                 tags.append({"name": legible(tag), "values": None})
         clips = {**self._clips, "scores": self._scores, "missing": self._missing, "tags": columns}
+        clips["places"] = self._places
         return {
             "models": self.models.values(),
             "prompts": self.prompts.values(),

@@ -13,14 +13,14 @@ import numpy as np
 from vmmetrics.errors import SetupError
 from vmmetrics.scoring.diff import MeanDifference, RunDifference, difference_of
 from vmmetrics.scoring.leaderboard import Board, Cell, Row, Step, make_board
-from vmmetrics.scoring.prompt_scores import PromptScores, Run, comparable_models, prompt_scores, scale_of
+from vmmetrics.scoring.prompt_scores import PromptScores, Run, comparable_models, prompt_scores
 from vmmetrics.scoring.summary import Summary
 from vmmetrics.types import FloatArray, IntArray
 from vmmetrics.utils.statistics.bootstrap import percentile_interval
 from vmmetrics.utils.statistics.paired import Mean, holm, resampled_means, sign_flip_ps
 
-DIGITS = 4
-"""Decimals of statistics; their scale is that of the leaderboard."""
+DIGITS = 6
+"""Decimals of statistics; pages show three."""
 
 
 def rounded(value: float | None) -> float | None:
@@ -60,7 +60,7 @@ def _row(row: Row) -> dict[str, Any]:
 
 def _cell(cell: Cell) -> dict[str, Any]:
     ends = {name: rounded(getattr(cell, name)) for name in ("mean", "low", "high")}
-    return {**ends, "prompts": cell.prompts, "without": dict(cell.without)}
+    return {**ends, "prompts": cell.prompts, "clips": cell.clips, "without": dict(cell.without)}
 
 
 def _step(step: Step) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def _change(runs: Sequence[Run], rows: Sequence[Mapping[str, int]], after: int) 
     return change | {
         "notes": list(difference.notes),
         "paired_by": dict(difference.paired_by),
-        "rows": [_mean_difference(row, scale_of(row.metric, runs[after].own)) for row in difference.differences],
+        "rows": [_mean_difference(row) for row in difference.differences],
         "pairs": _clip_pairs(difference, rows[0], rows[after]),
         "gone": list(difference.gone),
         "new": list(difference.new),
@@ -172,12 +172,11 @@ def _as_sentence(error: SetupError) -> str:
     return f"{first.removesuffix(':').partition(';')[0]}: {'; '.join(lines)}"
 
 
-def _mean_difference(row: MeanDifference, scale: float) -> dict[str, Any]:
-    fields = ("before", "after", "difference", "low", "high")
-    scaled = {name: rounded(None if (v := getattr(row, name)) is None else v * scale) for name in fields}
+def _mean_difference(row: MeanDifference) -> dict[str, Any]:
+    ends = {name: rounded(getattr(row, name)) for name in ("before", "after", "difference", "low", "high")}
     counts = {name: getattr(row, name) for name in ("prompts", "clips", "lost", "gained")}
     ps = {name: p_value(getattr(row, name)) for name in ("p", "p_holm")}
-    return {"metric": row.metric, "model": row.model, **scaled, **ps, **counts, "lower_is_better": row.lower_is_better}
+    return {"metric": row.metric, "model": row.model, **ends, **ps, **counts, "lower_is_better": row.lower_is_better}
 
 
 def _clip_pairs(
@@ -196,7 +195,7 @@ _ANY = 2
 
 
 def tag_groups(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """Return mean and 95 % interval of every metric by tag, value, run and model, on the metric's own scale.
+    """Return mean and 95 % interval of every metric by tag, value, run and model.
 
     A run with several models has a group of all of them beside those of each. Tags with
     :data:`~vmmetrics.scoring.summary.MOST_VALUES` values in a run identify clips and have no groups there.

@@ -9,6 +9,7 @@ from typing import Any, cast, get_args
 
 from vmmetrics.functional.event_costs import EventCosts, event_costs
 from vmmetrics.scoring.record import Record, result_from_json
+from vmmetrics.scoring.table import notes_of
 from vmmetrics.types import Event, MetricResult, Protocol
 from vmmetrics.utils.schema import plain
 from vmmetrics.viewer.columns import frames_of
@@ -59,7 +60,7 @@ def detail_of(row: Row, results: Mapping[str, MetricResult], ratings: Mapping[st
         "path": row.text(record.path) if row.texts.show_paths and record.path else None,
         "prompt_source": None if record.prompt_source is None else row.text(record.prompt_source),
         "subject": None if record.subject is None else record.subject.get("phrase"),
-        "notes": [row.text(note) for note in record.notes],
+        "notes": [row.text(note) for note in notes_of(record)],
         "events": [
             _event(event, cost, row, frames)
             for metric, result in results.items()

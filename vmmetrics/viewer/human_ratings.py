@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from vmmetrics.alignment.levels import overall_spearman, within_model
+from vmmetrics.alignment.levels import amplitude_constant, overall_spearman, within_model
+from vmmetrics.alignment.pair_alignments import LESS_MOTION
 from vmmetrics.alignment.readers.judgements import Judgements
 from vmmetrics.alignment.readers.matching import matched
 from vmmetrics.alignment.readers.read import read_judgements
@@ -229,7 +230,8 @@ def agreement_of(
         rows: For every run, positions in the index by :attr:`~vmmetrics.scoring.record.Record.key`.
 
     Returns:
-        ``agreement`` of the index, without correlations that are not defined.
+        ``agreement`` of the index, without correlations that are not defined; last the baseline that prefers less
+        motion.
     """
     by_row = {
         of_run[record.key]: (record, run.model_name(record.model))
@@ -250,7 +252,12 @@ def agreement_of(
         models=tuple(by_row[row][1] for row in rated),
         scores=scores,
         ratings={dimension: values[rated] for dimension, values in ratings.values.items()},
+        amplitude=np.array([np.nan if record.amplitude is None else record.amplitude for record in records], float),
     )
+    amplitude = study.amount_of_motion()
+    if amplitude is not None:
+        study = replace(study, scores={**scores, LESS_MOTION: -amplitude}, amplitude=amplitude)
+        metrics = (*metrics, LESS_MOTION)
     resamples = RESAMPLES if len(rated) < MANY_CLIPS else _FEWER
     return [row for dimension in ratings.values for row in _agreement(study, dimension, metrics, resamples)]
 
@@ -261,10 +268,13 @@ def _agreement(study: Study, dimension: str, metrics: Sequence[str], resamples: 
         overall = overall_spearman(sample, resamples, SEED)
         several = len(set(sample.with_named_models().models)) > 1
         within = [of.mean for of in within_model(sample, resamples, SEED)] if several else [None for _ in overall]
-        for metric, of_all, of_models in zip(sample.metrics, overall, within, strict=True):
+        at_amplitude = amplitude_constant(sample, resamples, SEED)
+        for metric, of_all, of_models, at in zip(sample.metrics, overall, within, at_amplitude, strict=True):
             if (correlation := _correlation(of_all)) is not None:
-                counts = {"clips": of_all.n, "within_model": _correlation(of_models)}
-                rows[metric] = {"metric": metric, "dimension": dimension, **correlation, **counts}
+                inside = {"within_model": _correlation(of_models), "amplitude_constant": _correlation(at)}
+                rows[metric] = {
+                    "metric": metric, "dimension": dimension, **correlation, "clips": of_all.n, **inside,
+                }  # fmt: skip
     return [rows[metric] for metric in metrics if metric in rows]
 
 

@@ -11,9 +11,11 @@ from typing import Any, Literal, Protocol
 from urllib.parse import quote
 
 from vmmetrics.metrics.registry import in_order
+from vmmetrics.scoring.anchors import Scale
 from vmmetrics.scoring.prompt_scores import Run
 from vmmetrics.scoring.records import opened_events
 from vmmetrics.scoring.summary import INDEX
+from vmmetrics.scoring.table import with_index
 from vmmetrics.utils.version import __version__
 from vmmetrics.viewer.columns import Columns, metric_info
 from vmmetrics.viewer.comparisons import comparisons_of
@@ -203,6 +205,7 @@ class _Contents:
         self.listener.begin("clips", total)
         details: list[dict[str, Any]] = []
         for run, of_run in zip(runs, rows, strict=True):
+            scale = Scale(run.configuration)
             with opened_events(run.path, self.warnings) as events_of:
                 for row in of_run:
                     results = results_of(row, events_of(row.record), self.warnings)
@@ -212,6 +215,7 @@ class _Contents:
                         media=self._video(row, columns),
                         poster=row.number in posters,
                         overlay=row.number in drawn,
+                        places=scale.places(with_index(row.record), row.record.score_version),
                     )
                     details.append(detail_of(row, results, rated.of_clip(row.number) if rated else {}))
                     if len(details) == CLIPS_PER_SHARD or len(columns) == total:

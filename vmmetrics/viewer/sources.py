@@ -14,8 +14,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from vmmetrics.errors import SetupError
+from vmmetrics.scoring.anchors import Scale
 from vmmetrics.scoring.prompt_scores import DECISIVE, Run, read_run, split_source
 from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.table import with_index
 from vmmetrics.scoring.versions import Versions, of_one_meaning, versions_of
 from vmmetrics.utils.storage.addresses import address_of
 from vmmetrics.viewer.texts import Texts, legible
@@ -160,7 +162,10 @@ def describe_run(source: Source, group: int, texts: Texts) -> dict[str, Any]:
     configuration, sessions = source.run.configuration, source.run.header["sessions"]
     releases = [configuration.get("versions"), *(session.get("versions") for session in sessions)]
     stated = {str(part["vmmetrics"]) for part in releases if isinstance(part, Mapping) and "vmmetrics" in part}
+    scale = Scale(configuration)
+    unanchored = {scale.text(with_index(record), record.score_version) for record in source.records} - {""}
     notes = [*_limits(sessions), *source.run.warnings]
+    notes += [f"no place among real footage: {reason}" for reason in sorted(unanchored)]
     return {
         "name": source.name,
         "label": texts(str(configuration.get("label", ""))),

@@ -63,11 +63,10 @@
       vm.h("h2", {}, "Scores"),
       table("Scores", ["Score", "Name", "Meaning", "Range or unit", "Direction"], rows),
       vm.h("ul.prose", {},
-        vm.h("li", {}, "Points are hundredths of a score from 0 to 1. Tables of means are in points; single clips show the score itself."),
-        vm.h("li", {}, "Means are over prompts: the clips of one prompt are averaged first. Intervals in brackets are 95 % bootstrap intervals over prompts; by tag, over clips."),
-        vm.h("li", {}, "p is that of a two-sided sign-flip test on the prompts that both sides have, Holm-corrected over the comparisons of its table."),
-        vm.h("li", {}, "The cost of an event is in points of its score; an excused event costs none."),
-        vm.h("li", {}, "A missing score is a dash with its reason. It is never 0, and stands last in either order.")),
+        vm.h("li", {}, "Means are over clips. Intervals in brackets are 95 % bootstrap intervals over prompts: a prompt is drawn with all its clips."),
+        vm.h("li", {}, "Differences are over prompts: the clips of one prompt are averaged first. p is that of a two-sided sign-flip test on the prompts that both sides have, Holm-corrected over the comparisons of its table."),
+        vm.h("li", {}, "The cost of an event is in points, hundredths of its score; an excused event costs none."),
+        vm.h("li", {}, "A missing score is a dash with its reason, and stands last in either order. Stills, slide shows and noise have no score; where a mean of INDEX counts them as 0, it says so, and the mean of the others stands beside it.")),
     ];
   }
 

@@ -15,7 +15,7 @@
   /** @param {string} metric @returns {string} */
   const label = (metric) => vm.columnInfo(metric).label;
 
-  /** @param {RunChange["rows"][number]} row @returns {number} Amount by which it got worse, in points. */
+  /** @param {RunChange["rows"][number]} row @returns {number} Amount by which it got worse. */
   const loss = (row) => (row.difference === null ? NaN : row.lower_is_better ? row.difference : -row.difference);
 
   /** @param {RunChange} change @returns {string[]} Scores, the one that got worse most first. */
@@ -55,7 +55,7 @@
     const cells = (/** @type {RunChange["rows"][number]} */ row) => {
       const p = row.p_holm ?? row.p, significant = p !== null && p < LEVEL, result = resultOf(row), digits = vm.digitsOf(row.metric);
       return vm.h("tr", {},
-        vm.h("th.first", { scope: "row" }, vm.h("span.swatch", { "--colour": vm.colour(row.metric), "aria-hidden": "true" }), label(row.metric), models ? vm.h("div.small.muted", {}, row.model ?? "all clips") : null),
+        vm.h("th.first", { scope: "row" }, vm.h("span.swatch", { "--colour": vm.columnColour(row.metric), "aria-hidden": "true" }), label(row.metric), row.metric === "motion_index" && rows.some(({ metric }) => metric === vm.OR_ZERO) ? ", judged in both" : null, models ? vm.h("div.small.muted", {}, row.model ?? "all clips") : null),
         vm.h("td.n", {}, vm.fixed(row.before, digits)), vm.h("td.n", {}, vm.fixed(row.after, digits)),
         vm.h("td.n", {}, vm.h(significant ? "b" : "span", {}, vm.signed(row.difference, digits)), row.low === null ? null : vm.h("span.small.muted", {}, ` [${vm.signed(row.low, digits)}, ${vm.signed(row.high, digits)}]`)),
         vm.h("td", {}, significant ? vm.h("b", {}, result) : `${result}${p === null ? "" : ", not significant"}`),
@@ -84,16 +84,16 @@
 
   /** @param {Pair} pair @param {string} metric @param {RunChange} change */
   function item(pair, metric, change) {
-    const scores = vm.data.scores(metric), { before, after } = pair, scale = vm.scaleOf(metric);
+    const scores = vm.data.scores(metric), { before, after } = pair;
     const href = vm.link({ view: "compare", a: `${change.before}/${vm.data.model(before)}`, b: `${change.after}/${vm.data.model(after)}`, clip: vm.data.id(before), frame: 0, pair: "" });
     const why = (/** @type {string} */ key, /** @type {number} */ row) => `${label(key)}: ${vm.data.missing(key, row).reason}`;
-    const difference = scale * (scores[after] - scores[before]), unit = scale === 100 ? " points" : "";
+    const difference = scores[after] - scores[before];
     return vm.h("li.pair-item", {},
       vm.h("a.both", { href, "aria-hidden": "true", tabindex: -1 }, poster(before, "before"), poster(after, "after")),
       vm.h("div", {},
         vm.h("a", { href }, vm.data.name(after)), vm.data.name(before) === vm.data.name(after) ? null : vm.h("span.small.muted", {}, ` was ${vm.data.name(before)}`),
         vm.data.prompt(after) ? vm.h("div.small.muted", {}, vm.data.prompt(after)) : null,
-        vm.h("div", {}, `${label(metric)} ${vm.score(scores[before])} → ${vm.score(scores[after])}`, Number.isNaN(difference) ? null : vm.h("b", {}, `, ${vm.signed(difference, vm.digitsOf(metric))}${unit}`)),
+        vm.h("div", {}, `${label(metric)} ${vm.score(scores[before])} → ${vm.score(scores[after])}`, Number.isNaN(difference) ? null : vm.h("b", {}, `, ${vm.signed(difference, vm.digitsOf(metric))}`)),
         pair.events.length ? vm.h("div.small", {}, "New events: ", pair.events.map((event, place) => [place ? "; " : "", vm.h("span", {}, vm.h("span.swatch", { "--colour": vm.colour(event.metric), "aria-hidden": "true" }), `${label(event.metric)} ${event.reason}`)])) : null,
         pair.lost.length ? vm.h("div.small", {}, `Scores lost: ${pair.lost.map((key) => why(key, after)).join("; ")}`) : null,
         pair.gained.length ? vm.h("div.small", {}, `Scores gained: ${pair.gained.map((key) => `${label(key)} (was: ${vm.data.missing(key, before).reason})`).join("; ")}`) : null));
@@ -101,7 +101,7 @@
 
   /** @param {RunChange} change @param {number} number @param {number} page */
   function pairs(change, number, page) {
-    const metrics = metricsOf(change), metric = metrics.includes(vm.state.metric) ? vm.state.metric : metrics[0];
+    const metrics = metricsOf(change).filter((key) => vm.data.metric(key)), metric = metrics.includes(vm.state.metric) ? vm.state.metric : metrics[0];
     if (!change.pairs.length || !metric) return vm.h("p.empty", {}, "No clip of one run has its like in the other.");
     const all = pairsOf(change, metric), pages = Math.ceil(all.length / PAGE), at = Math.min(page, pages - 1);
     const turn = (/** @type {string} */ text, /** @type {number} */ to) => vm.h("button", { disabled: to < 0 || to >= pages, "data-key": text, onclick: () => vm.go({ pair: `${number}.${to}` }) }, text);
@@ -130,7 +130,7 @@
           vm.h("h2", {}, title(change)),
           changes.length > 1 ? vm.h("div.controls", {}, vm.h("label.choice", {}, "Runs ", vm.h("select", { onchange: choose, "data-key": "runs" }, changes.map((other, place) => vm.h("option", { value: place, selected: place === number }, title(other)))))) : null,
           change.refused !== null ? vm.h("p.note", {}, `These two runs cannot be compared: ${change.refused}.`) : [
-            vm.h("p.prose.muted", {}, `Baseline ${runs[change.before].name}, candidate ${runs[change.after].name}${paired ? `; paired: ${paired}` : ""}. Means over prompts in points (0 to 100), of clips with a score in both; the difference with its 95 % bootstrap interval over prompts; p of a sign-flip test, Holm-corrected. What got worse stands first.`),
+            vm.h("p.prose.muted", {}, `Baseline ${runs[change.before].name}, candidate ${runs[change.after].name}${paired ? `; paired: ${paired}` : ""}. Means over prompts of clips with a score in both; the difference with its 95 % bootstrap interval over prompts; p of a sign-flip test, Holm-corrected. What got worse stands first.`),
             allMeans(change), pairs(change, number, page), names(`Only in ${runs[change.before].name}`, change.gone), names(`Only in ${runs[change.after].name}`, change.new),
           ],
           change.notes.length ? vm.h("ul.prose.muted", {}, change.notes.map((note) => vm.h("li", {}, note))) : null);

@@ -198,14 +198,14 @@
     fillScores() {
       const { row, detail } = this, { metrics } = vm.data.index, lost = detail?.lost ?? {}, costs = Object.keys(lost).length > 0;
       const line = (/** @type {MetricInfo} */ { key, label, title, unit }) => {
-        const score = vm.data.scores(key)[row], missing = vm.data.missing(key, row), cost = lost[key];
+        const score = vm.data.scores(key)[row], missing = vm.data.missing(key, row), place = vm.data.place(key, row), cost = lost[key];
         const shared = detail?.events.some((event) => event.metric === key && event.cost === null && event.frames.length > 0);
         const rest = cost && cost.unexplained >= 0.05 ? `${vm.fixed(cost.unexplained, 1)} ${shared ? "by all events" : "in no event"}` : null;
         return vm.h("tr", {},
-          vm.h("th", { scope: "row", "--colour": vm.colour(key) }, vm.h("span.clip-metric", { text: label }), vm.h("div.small.muted", { text: title })),
+          vm.h("th", { scope: "row", "--colour": vm.colour(key) }, vm.h("span.clip-metric", { text: label }), vm.h("div.small.muted", { text: title }), place && vm.h("div.small.muted", { text: place })),
           Number.isNaN(score)
             ? vm.h("td.muted", { colspan: costs ? 2 : 1 }, "– ", vm.h("span.small", { text: `${missing.kind === "failed" ? "failed: " : ""}${missing.reason}` }))
-            : [vm.h("td.n", { text: vm.score(score), title: unit || null }),
+            : [vm.h("td.n", { title: unit || null }, vm.data.interval(key, row)),
               costs && vm.h("td.n", {}, cost ? vm.fixed(cost.points, 1) : "–", rest && vm.h("div.small.muted", { text: rest }))]);
       };
       this.scores.replaceChildren(vm.h("h3", { text: "Scores" }), vm.h("div.wide", { tabindex: 0, role: "region", "aria-label": "Scores" },

@@ -123,11 +123,10 @@
           refused ? `${refused.replace(/\.$/, "")}.` : `The runs were scored in different ways (${of(a)}; ${of(b)}), so a difference may come from the scoring.`));
       }
       const best = metric.lower_is_better ? "lower is better" : "higher is better";
-      const unit = metric.kind !== "rating" && metric.range?.[0] === 0 && metric.range[1] === 1 ? " points" : "";
       const digits = Math.max(2, vm.digitsOf(metric.key));
       const facts = test
         ? [vm.h("b", { text: vm.signed(test.difference, digits) }), test.low === null ? "" : ` [${vm.signed(test.low, digits)}, ${vm.signed(test.high, digits)}]`,
-          `${unit}, paired test p = ${vm.pValue(test.p)}${test.p_holm === null ? "" : ` (${vm.pValue(test.p_holm)} after Holm's correction)`}, ${vm.count(test.prompts, "prompt")}${test.p === null ? "" : (test.p_holm ?? test.p) < 0.05 ? ": significant" : ": not significant"}`]
+          `, paired test p = ${vm.pValue(test.p)}${test.p_holm === null ? "" : ` (${vm.pValue(test.p_holm)} after Holm's correction)`}, ${vm.count(test.prompts, "prompt")}${test.p === null ? "" : (test.p_holm ?? test.p) < 0.05 ? ": significant" : ": not significant"}`]
         : mean === null ? ["no pair has both scores"]
         : [vm.h("b", { text: vm.signed(mean, 3) }), `, mean over ${vm.count(prompts, "prompt")}, no test`];
       parts.push(vm.h("p.verdict", {}, `${metric.label}, ${b.label} less ${a.label}: `, facts, vm.h("span.muted", { text: ` (${best})` })));

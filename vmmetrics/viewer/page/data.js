@@ -66,6 +66,9 @@
     return JSON.parse(await new Blob(/** @type {BlobPart[]} */ (parts)).text());
   }
 
+  /** @param {number} half Half-width of an interval. @returns {number} Decimals up to its first digit, 1 to 4. */
+  const decimals = (half) => Math.min(4, Math.max(1, Math.ceil(-Math.log10(half) - 1e-9)));
+
   /** @implements {ReportData} */
   class Data {
     /** @param {ReportIndex} index */
@@ -101,6 +104,25 @@
       if (clips.failed[row] >= 0) return { reason: reasons[clips.failed[row]], kind: "failed" };
       const entry = clips.missing[metric]?.[row];
       return entry ? { reason: reasons[entry.reason], kind: entry.kind } : { reason: "not scored", kind: "not scored" };
+    }
+
+    /** @param {string} metric @param {number} row */
+    shown(metric, row) {
+      const place = this.index.clips.places?.[metric]?.[row], score = this.scores(metric)[row];
+      return place ? vm.fixed(score, decimals(place[2])) : vm.score(score);
+    }
+
+    /** @param {string} metric @param {number} row */
+    place(metric, row) {
+      const place = this.index.clips.places?.[metric]?.[row];
+      if (!place) return "";
+      return `below ${place[0]} of ${place[1]} real sources`;
+    }
+
+    /** @param {string} metric @param {number} row */
+    interval(metric, row) {
+      const half = this.index.clips.places?.[metric]?.[row]?.[2], shown = this.shown(metric, row);
+      return half ? `${shown} ± ${vm.fixed(half, decimals(half))}` : shown;
     }
 
     /** @param {number} row */

@@ -29,8 +29,8 @@
     if (!cell) return vm.h("td.n.muted", { title: "no clip has this score" }, "–");
     const tint = Math.round((STRONGEST * (cell.mean - domain[0])) / (domain[1] - domain[0] || 1));
     const sparse = cell.clips < group.clips || cell.clips < FEW;
-    const info = vm.columnInfo(metric), text = (/** @type {number | null} */ value) => vm.fixed(value === null ? null : value * vm.scaleOf(metric), vm.digitsOf(metric));
-    return vm.h("td.n.heat", { "--colour": vm.colour(metric), "--tint": `${tint}%` },
+    const info = vm.columnInfo(metric), text = (/** @type {number | null} */ value) => vm.fixed(value, vm.digitsOf(metric));
+    return vm.h("td.n.heat", { "--colour": vm.columnColour(metric), "--tint": `${tint}%` },
       vm.h("a.plain", { href: vm.link({ ...clipsOf(group), sort: metric, desc: info.lower_is_better }), title: `Clips of ${group.value}, worst ${info.label} first` },
         vm.h("span.mean", {}, text(cell.mean)), cell.low === null ? null : vm.h("div.small", {}, `[${text(cell.low)}, ${text(cell.high)}]`)),
       sparse ? vm.h("div.small", {}, vm.count(cell.clips, "clip")) : null);
@@ -38,7 +38,9 @@
 
   /** @param {string} tag @param {TagGroup[]} groups */
   function table(tag, groups) {
-    const metrics = vm.data.index.metrics.map(({ key }) => key).filter((key) => groups.some((group) => group.means[key]));
+    const collapsed = groups.some(({ means }) => (means[vm.OR_ZERO]?.clips ?? 0) > (means.motion_index?.clips ?? 0));
+    const keys = [...(collapsed ? [vm.OR_ZERO] : []), ...vm.data.index.metrics.map(({ key }) => key)];
+    const metrics = keys.filter((key) => groups.some((group) => group.means[key]));
     const domains = new Map(metrics.map((key) => {
       const means = groups.flatMap((group) => (group.means[key] ? [group.means[key].mean] : []));
       return [key, /** @type {[number, number]} */ ([Math.min(...means), Math.max(...means)])];
@@ -46,7 +48,7 @@
     const { sort, desc } = vm.state, order = metrics.includes(sort) ? vm.ordered(groups, (/** @type {TagGroup} */ group) => group.means[sort]?.mean, desc) : groups;
     const heads = metrics.map((key) => {
       const info = vm.columnInfo(key);
-      return vm.sortHeader(key, { text: info.label, title: `Sort by ${info.title}`, best: info.lower_is_better ? "low" : "high", classes: ".n", more: vm.h("div.small.muted", {}, vm.scaleOf(key) === 100 ? "points" : vm.scoreUnit(key)) });
+      return vm.sortHeader(key, { text: info.label, title: `Sort by ${info.title}`, best: info.lower_is_better ? "low" : "high", classes: ".n", more: vm.h("div.small.muted", {}, vm.scoreUnit(key)) });
     });
     return [vm.h("h3", {}, tag), vm.wide(`Means by ${tag}`, vm.h("table.numbers.groups", {},
       vm.h("thead", {}, vm.h("tr", {}, vm.sortHeader("", { text: tag, classes: ".first", title: "In the order of the data", best: "low" }), vm.h("th.n", { scope: "col" }, "Clips"), heads)),

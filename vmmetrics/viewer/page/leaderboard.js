@@ -53,7 +53,7 @@
         vm.h("span.mean", {}, vm.fixed(cell.mean, digits)),
         cell.low === null ? null : vm.h("span.span-ends", {}, ` [${vm.fixed(cell.low, digits)}, ${vm.fixed(cell.high, digits)}]`),
       ]),
-      cell.prompts < row.prompts ? vm.h("div.small.muted", {}, `${cell.prompts} of ${vm.count(row.prompts, "prompt")}`) : null,
+      cell.clips < row.clips ? vm.h("div.small.muted", {}, `${cell.clips} of ${vm.count(row.clips, "clip")}`) : null,
       reasons,
     ];
   }
@@ -61,8 +61,11 @@
   /** @param {Board} board @param {string} metric @returns {[number, number]} */
   function domainOf(board, metric) {
     const cells = board.rows.map((row) => row.cells[metric]).filter(Boolean);
-    return vm.domain(cells.flatMap((cell) => [cell.mean, cell.low, cell.high]), vm.scaleOf(metric) === 100 ? [0, 100] : vm.columnInfo(metric).range);
+    return vm.domain(cells.flatMap((cell) => [cell.mean, cell.low, cell.high]), vm.columnInfo(metric).range);
   }
+
+  /** @param {Board} board @param {string} metric @returns {string} */
+  const titleOf = (board, metric) => vm.columnInfo(metric).title + (metric === "motion_index" && board.columns.includes(vm.OR_ZERO) ? ", of the clips judged" : "");
 
   /** @param {BoardRow} row */
   function rankCell(row) {
@@ -106,8 +109,8 @@
     const heads = board.columns.map((metric) => {
       const info = vm.columnInfo(metric), [low, high] = /** @type {[number, number]} */ (domains.get(metric));
       const more = [
-        vm.h("div.small.muted.title", {}, info.title), info.lower_is_better ? vm.h("div.small", {}, "lower is better") : null,
-        vm.h("div.small.muted.scale-ends", {}, vm.h("span", {}, vm.fixed(low, 0)), vm.h("span", {}, vm.fixed(high, high - low < 5 ? 1 : 0))),
+        vm.h("div.small.muted.title", {}, titleOf(board, metric)), info.lower_is_better ? vm.h("div.small", {}, "lower is better") : null,
+        vm.h("div.small.muted.scale-ends", {}, [low, high].map((end) => vm.h("span", {}, vm.fixed(end, Math.max(0, -Math.floor(Math.log10(high - low))))))),
       ];
       return vm.sortHeader(metric, { text: [vm.h("span.swatch", { "--colour": vm.columnColour(metric), "aria-hidden": "true" }), info.label], more, title: `Sort by ${info.title}`, best: info.lower_is_better ? "low" : "high" });
     });
@@ -131,25 +134,23 @@
       vm.h("thead", {}, vm.h("tr", {}, vm.h("th.first", { scope: "col" }, "Score"), vm.h("th", { scope: "col" }, "Mean"), vm.h("th", { scope: "col" }, "Scale"))),
       vm.h("tbody", {}, [...board.columns, ...ratings()].map((metric) => {
         const info = vm.columnInfo(metric), human = info.kind === "rating";
-        const scale = vm.scaleOf(metric) === 100 ? [0, 100] : info.range;
-        const domain = scale ?? domainOf(board, metric);
-        const head = vm.h("th.first", { scope: "row" }, vm.h("span.swatch", { "--colour": vm.columnColour(metric), "aria-hidden": "true" }), info.label, vm.h("div.small.muted", {}, info.title));
+        const domain = info.range ?? domainOf(board, metric);
+        const head = vm.h("th.first", { scope: "row" }, vm.h("span.swatch", { "--colour": vm.columnColour(metric), "aria-hidden": "true" }), info.label, vm.h("div.small.muted", {}, titleOf(board, metric)));
         const mean = human ? vm.fixed(ratingOf(metric, row.model), 2) : cellParts(board, row, metric, domain, width);
-        return vm.h("tr", {}, head, vm.h("td", {}, mean), vm.h("td.small.muted", {}, human || !scale ? vm.scoreUnit(metric) : `${scale[0]} to ${scale[1]} points, ${info.lower_is_better ? "lower" : "higher"} is ${info.low_is_fault ? "better" : "more"}`));
+        return vm.h("tr", {}, head, vm.h("td", {}, mean), vm.h("td.small.muted", {}, human || !info.range ? vm.scoreUnit(metric) : `${vm.scoreUnit(metric)}, ${info.lower_is_better ? "lower" : "higher"} is ${info.low_is_fault ? "better" : "more"}`));
       }))));
   }
 
   /** @param {Board} board */
   function steps(board) {
     if (!board.steps.length) return null;
-    const unit = vm.scaleOf(board.by) === 100 ? " points" : "";
     const lower = vm.columnInfo(board.by).lower_is_better;
     /** @type {(step: any) => [number, number | null, number | null]} */
     const advantage = ({ difference, low, high }) => lower ? [-difference, minus(high), minus(low)] : [difference, low, high];
     const sentences = board.steps.map((step) => {
       if (step.difference === null) return vm.h("li", {}, `${step.above} and ${step.below} share no prompt with a score.`);
       const p = step.p_holm ?? step.p, significant = p !== null && p < LEVEL;
-      const amount = `${vm.withInterval(...advantage(step), vm.digitsOf(board.by))}${unit}`;
+      const amount = `${vm.withInterval(...advantage(step), vm.digitsOf(board.by))}`;
       const test = p === null ? "not tested" : `p\u00a0${p < 0.001 ? "" : "=\u00a0"}${vm.pValue(p)} (${step.p_holm === null ? "uncorrected" : "Holm"})`;
       return vm.h("li", {}, vm.h("b", {}, step.above), " is above ", vm.h("b", {}, step.below), ` by ${amount}, ${significant ? "" : "not significant, "}${test}, ${vm.count(step.prompts, "prompt")}`);
     });
@@ -171,7 +172,7 @@
       differences.set(JSON.stringify([modelOf(pair.b), modelOf(pair.a)]), { ...paired, difference: minus(paired.difference), low: minus(paired.high), high: minus(paired.low) });
     }
     const choice = vm.h("div.controls", {}, vm.metricSelect(metrics, metric, "Score"));
-    const basis = `${vm.meanUnit(metric)}, over the prompts that both have; p of a sign-flip test, Holm-corrected over the pairs of this score.`;
+    const basis = `${vm.scoreUnit(metric)}, over the prompts that both have; p of a sign-flip test, Holm-corrected over the pairs of this score.`;
     if (board.rows.length > MOST_MODELS) return [vm.h("h3", {}, "Neighbours"), choice, vm.h("p.prose.muted", {}, `Mean of the first model less that of the second, ${basis}`), pairList(board, pairs, metric)];
     const names = board.rows.map((row) => row.model), info = vm.columnInfo(metric), digits = vm.digitsOf(metric);
     const most = Math.max(...[...differences.values()].map((pair) => Math.abs(pair.difference ?? 0)), 1e-9);
@@ -237,19 +238,19 @@
     const dimensions = [...new Set(rows.map((row) => row.dimension))], metrics = [...new Set(rows.map((row) => row.metric))];
     const correlation = (/** @type {string} */ metric, /** @type {Correlation | null | undefined} */ of, more = null) => vm.h("td", {}, of
       ? [vm.intervalPlot({ mean: of.rho, low: of.low, high: of.high }, [-1, 1], metric), vm.h("span.mean", {}, vm.fixed(of.rho, 2)), of.low === null ? null : vm.h("span.span-ends", {}, ` [${vm.fixed(of.low, 2)}, ${vm.fixed(of.high, 2)}]`), more]
-      : vm.h("span.muted", { title: "too few models or rated clips" }, "–"));
+      : vm.h("span.muted", { title: "too few models or rated clips, or no amplitude" }, "–"));
     return vm.h("section", {},
       vm.h("h2", {}, "Agreement with human ratings"),
-      vm.h("p.prose.muted", {}, "Spearman correlation (−1 to 1) of scores with mean ratings over all rated clips, and its mean within models, with 95 % bootstrap intervals. Above 0, score and people agree."),
+      vm.h("p.prose.muted", {}, "Spearman correlation (−1 to 1) of scores with mean ratings over all rated clips, its mean within models, and that with the amplitude of motion held constant, with 95 % bootstrap intervals. Above 0, score and people agree. “less motion” prefers the clip that moves less: a score should reach more."),
       vm.wide("Agreement with human ratings", vm.h("table.numbers.models", {},
         vm.h("thead", {},
-          vm.h("tr", {}, vm.h("th.first", { scope: "col", rowspan: 2 }, "Score"), dimensions.map((dimension) => vm.h("th", { scope: "colgroup", colspan: 2 }, vm.columnInfo(`rating:${dimension}`).title))),
-          vm.h("tr", {}, dimensions.map(() => ["All clips", "Within models"].map((head) => vm.h("th", { scope: "col" }, head, vm.h("div.small.muted.scale-ends", {}, vm.h("span", {}, "−1"), vm.h("span", {}, "1"))))))),
+          vm.h("tr", {}, vm.h("th.first", { scope: "col", rowspan: 2 }, "Score"), dimensions.map((dimension) => vm.h("th", { scope: "colgroup", colspan: 3 }, vm.columnInfo(`rating:${dimension}`).title))),
+          vm.h("tr", {}, dimensions.map(() => ["All clips", "Within models", "Amplitude constant"].map((head) => vm.h("th", { scope: "col" }, head, vm.h("div.small.muted.scale-ends", {}, vm.h("span", {}, "−1"), vm.h("span", {}, "1"))))))),
         vm.h("tbody", {}, metrics.map((metric) => vm.h("tr", {},
-          vm.h("th.first", { scope: "row" }, vm.columnInfo(metric).label, vm.h("div.small.muted", {}, vm.columnInfo(metric).title)),
+          vm.h("th.first", { scope: "row" }, vm.columnInfo(metric).label, vm.columnInfo(metric).title === metric ? null : vm.h("div.small.muted", {}, vm.columnInfo(metric).title)),
           dimensions.map((dimension) => {
             const row = rows.find((other) => other.metric === metric && other.dimension === dimension);
-            return [correlation(metric, row, row && vm.h("div.small.muted", {}, vm.count(row.clips, "clip"))), correlation(metric, row?.within_model)];
+            return [correlation(metric, row, row && vm.h("div.small.muted", {}, vm.count(row.clips, "clip"))), correlation(metric, row?.within_model), correlation(metric, row?.amplitude_constant)];
           })))))));
   }
 
@@ -263,7 +264,7 @@
     return vm.h("section", {},
       vm.h("h2", {}, head[0].toUpperCase() + head.slice(1)),
       warnings.length ? vm.h("p.warning", {}, `${warnings.join("; ")}.`) : null,
-      vm.h("p.prose.muted", {}, `Means in points (0 to 100) over ${basis}.${single ? "" : ` Ranked by ${vm.columnInfo(board.by).title}. A model opens its clips; a number opens them worst first.`}`),
+      vm.h("p.prose.muted", {}, `Means over clips of ${basis}.${single ? "" : ` Ranked by ${vm.columnInfo(board.by).title}. A model opens its clips; a number opens them worst first.`}`),
       single ? profile(board) : table(board), filtered(board), steps(board), matrix(number, board),
       board.notes.length ? vm.h("details.prose", { "data-key": `notes ${board.label}` }, vm.h("summary", {}, vm.count(board.notes.length, "note")), vm.h("ul", {}, board.notes.map((note) => vm.h("li", {}, note)))) : null);
   }

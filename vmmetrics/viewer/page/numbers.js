@@ -2,44 +2,41 @@
 "use strict";
 
 (() => {
-  const SCALE = 100; // points of a score from 0 to 1, as leaderboards print them
   const PLOT = { width: 108, height: 14, edge: 6 };
 
   /**
-   * Describe a column of a leaderboard; "average" is one that clips do not have.
+   * Describe a column of a leaderboard; "average" and "motion_index_or_0" are ones that clips do not have.
    * @param {string} key
    * @returns {MetricInfo}
    */
-  vm.columnInfo = (key) => vm.data.metric(key) ?? {
+  vm.columnInfo = (key) => vm.data.metric(key) ?? (key === vm.OR_ZERO ? orZero : {
     key, label: key === "average" ? "Average" : key, title: key === "average" ? "mean of the five" : key, range: key === "average" ? [0, 1] : null,
     lower_is_better: false, low_is_fault: false, colour: key === "average" ? "index" : "own", kind: "own", unit: "",
+  });
+  /** Key of the index with that of collapsed clips as 0. */
+  vm.OR_ZERO = "motion_index_or_0";
+  /** @type {MetricInfo} */
+  const orZero = {
+    key: vm.OR_ZERO, label: "INDEX, collapsed as 0", title: "motion index with stills, slide shows and noise as 0", range: [0, 1],
+    lower_is_better: false, low_is_fault: true, colour: "index", kind: "own", unit: "",
   };
 
   /** @param {string} key @returns {string} CSS colour of a column. */
-  vm.columnColour = (key) => (vm.data.metric(key) ? vm.colour(key) : "var(--muted)");
-
-  /** @param {string} key @returns {number} What a clip's score is multiplied by in tables of means. */
-  vm.scaleOf = (key) => {
-    const { range, kind } = vm.columnInfo(key);
-    return kind !== "rating" && range?.[0] === 0 && range[1] === 1 ? SCALE : 1;
-  };
+  vm.columnColour = (key) => (vm.data.metric(key) ? vm.colour(key) : key === vm.OR_ZERO ? "var(--m-index)" : "var(--muted)");
 
   const LARGE = 100; // score of a clip from which on means have fewer decimals
   /** @type {Map<string, number>} */
   const digits = new Map();
 
-  /** @param {string} key @returns {number} Decimals of means of a column: 1 of points and large scores, else 3. */
+  /** @param {string} key @returns {number} Decimals of means of a column: 1 of large scores, else 3. */
   vm.digitsOf = (key) => {
     let decimals = digits.get(key);
     if (decimals === undefined) {
-      const large = vm.scaleOf(key) === SCALE || vm.data.scores(key).some((/** @type {number} */ score) => Math.abs(score) >= LARGE);
+      const large = vm.data.metric(key) && vm.data.scores(key).some((/** @type {number} */ score) => Math.abs(score) >= LARGE);
       digits.set(key, (decimals = large ? 1 : 3));
     }
     return decimals;
   };
-
-  /** @param {string} key @returns {string} Unit of means of a column. */
-  vm.meanUnit = (key) => (vm.scaleOf(key) === SCALE ? "points, 0 to 100" : scoreUnit(key));
 
   /** @param {string} key @returns {string} Unit or range of a clip's score. */
   const scoreUnit = (key) => {
@@ -48,8 +45,8 @@
   };
   vm.scoreUnit = scoreUnit;
 
-  /** @param {number | null} mean @param {number | null | undefined} low @param {number | null | undefined} high @returns {string} "45.2 [40.1, 50.3]" */
-  vm.withInterval = (mean, low, high, digits = 1) =>
+  /** @param {number | null} mean @param {number | null | undefined} low @param {number | null | undefined} high @returns {string} "0.452 [0.401, 0.503]" */
+  vm.withInterval = (mean, low, high, digits = 3) =>
     vm.fixed(mean, digits) + (low === null || low === undefined ? "" : ` [${vm.fixed(low, digits)}, ${vm.fixed(high, digits)}]`);
 
   /**
@@ -133,22 +130,20 @@
   };
 
   /**
-   * Average a metric as leaderboards do: the clips of a prompt first, then the prompts; clips without a prompt count singly.
+   * Average a metric as leaderboards do, over clips, and count their prompts; a clip without a prompt counts singly.
    * @param {string} metric
    * @param {Iterable<number>} rows
-   * @returns {{ mean: number | null, prompts: number }} In points where the metric has them.
+   * @returns {{ mean: number | null, prompts: number }}
    */
   vm.meanOf = (metric, rows) => {
-    const scores = vm.data.scores(metric), prompts = new Map();
+    const scores = vm.data.scores(metric), prompts = new Set();
+    let total = 0, clips = 0;
     for (const row of rows) {
       if (Number.isNaN(scores[row])) continue;
-      const key = vm.data.index.clips.prompt[row] < 0 ? `clip ${row}` : vm.data.index.clips.prompt[row];
-      const sum = prompts.get(key) ?? [0, 0];
-      prompts.set(key, [sum[0] + scores[row], sum[1] + 1]);
+      prompts.add(vm.data.index.clips.prompt[row] < 0 ? `clip ${row}` : vm.data.index.clips.prompt[row]);
+      [total, clips] = [total + scores[row], clips + 1];
     }
-    let total = 0;
-    for (const [sum, clips] of prompts.values()) total += sum / clips;
-    return { mean: prompts.size ? (vm.scaleOf(metric) * total) / prompts.size : null, prompts: prompts.size };
+    return { mean: clips ? total / clips : null, prompts: prompts.size };
   };
 
   /**

@@ -77,8 +77,8 @@
     scores() {
       const [a, b] = this.rows;
       const cell = (/** @type {string} */ metric, /** @type {number} */ row) => {
-        const score = vm.data.scores(metric)[row], { reason } = vm.data.missing(metric, row);
-        return vm.h("td.n", {}, vm.score(score), reason && vm.h("div.reason.small.muted", { text: reason }));
+        const { reason } = vm.data.missing(metric, row);
+        return vm.h("td.n", { title: vm.data.place(metric, row) || null }, vm.data.shown(metric, row), reason && vm.h("div.reason.small.muted", { text: reason }));
       };
       const rows = vm.data.index.metrics.map((metric) => vm.h("tr", {},
         vm.h("th", { scope: "row", title: metric.title, "--colour": vm.colour(metric.key) }, metric.label, metric.unit && vm.h("span.muted", { text: ` ${metric.unit}` })),

@@ -15,7 +15,7 @@
       cell: (row) => {
         const { reason } = vm.data.missing(metric.key, row);
         const share = high > low && !reason ? Math.max(0, Math.min(1, (values[row] - low) / (high - low))) : 0;
-        return vm.h("span.n.value", { text: vm.score(values[row]), title: reason || null, "--share": share, "--colour": vm.colour(metric.key) });
+        return vm.h("span.n.value", { text: vm.data.shown(metric.key, row), title: reason || vm.data.place(metric.key, row) || null, "--share": share, "--colour": vm.colour(metric.key) });
       },
     };
   }

@@ -96,8 +96,8 @@
   function mainScore(row, sort) {
     const metric = vm.data.metric(sort) ?? (sort ? undefined : vm.data.metric("motion_index"));
     if (metric) {
-      const value = vm.data.scores(metric.key)[row], { reason } = vm.data.missing(metric.key, row);
-      return vm.h("span.n.main", { title: reason || metric.title }, vm.h("span.muted", { text: metric.label }), ` ${vm.score(value)}`);
+      const { reason } = vm.data.missing(metric.key, row), title = reason || vm.data.place(metric.key, row) || metric.title;
+      return vm.h("span.n.main", { title }, vm.h("span.muted", { text: metric.label }), ` ${vm.data.shown(metric.key, row)}`);
     }
     const column = /** @type {Column | null} */ (vm.column(sort));
     if (column?.kind !== "number") return null;
@@ -108,9 +108,9 @@
   function bar(metric, row) {
     const value = vm.data.scores(metric.key)[row], [low, high] = metric.range ?? [0, 1], { reason } = vm.data.missing(metric.key, row);
     const share = Number.isNaN(value) ? 0 : Math.max(0, Math.min(1, (value - low) / (high - low)));
-    return vm.h("div.bar", { title: reason ? `${metric.label}: ${reason}` : metric.title },
+    return vm.h("div.bar", { title: reason ? `${metric.label}: ${reason}` : [metric.title, vm.data.place(metric.key, row)].filter(Boolean).join(": ") },
       vm.h("span.muted", { text: metric.label }),
-      vm.h("span.track", { "--share": share, "--colour": vm.colour(metric.key) }), vm.h("span.n", { text: vm.score(value) }));
+      vm.h("span.track", { "--share": share, "--colour": vm.colour(metric.key) }), vm.h("span.n", { text: vm.data.shown(metric.key, row) }));
   }
 
   /** @returns {MetricInfo[]} The metrics that tiles have bars of. */

@@ -30,6 +30,8 @@ interface ReportIndex {
     scores: Record<string, (number | null)[]>;
     /** By metric: row (as text) to position in `reasons`. "failed" and "not applicable" are told apart by `kind`. */
     missing: Record<string, Record<string, { reason: number; kind: "missing" | "not applicable" | "failed" | "not scored" }>>;
+    /** By metric: row (as text) to the number of real sources with a higher score, of how many, and the half-width of its 90 % interval. */
+    places: Record<string, Record<string, [number, number, number]>>;
     /** Positions in `events` of the reasons that cost a clip points, each once. */
     events: number[][];
     /** By tag: position in its values, the number itself for numeric tags, null for none. */
@@ -60,6 +62,8 @@ interface Agreement extends Correlation {
   clips: number;
   /** null for fewer than two models, or where no model has three clips that vary. */
   within_model: Correlation | null;
+  /** Partial correlation within models given the amplitude of motion; null where no amplitude is known. */
+  amplitude_constant: Correlation | null;
 }
 interface Correlation {
   rho: number;
@@ -118,7 +122,7 @@ interface TagInfo {
   values: string[] | null;
 }
 
-/** Scores of boards, pairs and changes are on the scale of the leaderboard (our metrics times 100). */
+/** Columns are scores of clips, their "average", and "motion_index_or_0": the index with that of collapsed clips as 0. */
 interface Board {
   label: string;
   comparable: boolean;
@@ -143,6 +147,7 @@ interface BoardCell {
   low: number | null;
   high: number | null;
   prompts: number;
+  clips: number;
   without: Record<string, number>;
 }
 interface BoardStep {
@@ -395,6 +400,12 @@ interface ReportData {
   scores(metric: string): Float64Array;
   /** Why a clip has no score; "" where it has one. */
   missing(metric: string, row: number): { reason: string; kind: string };
+  /** A score as shown: rounded to its uncertainty. */
+  shown(metric: string, row: number): string;
+  /** "below 54 of 57 real sources", or "". */
+  place(metric: string, row: number): string;
+  /** "0.71 ± 0.05", or the score where its uncertainty is not known. */
+  interval(metric: string, row: number): string;
   name(row: number): string;
   /** Stable identifier: run name, "/" and clip name. */
   id(row: number): string;
