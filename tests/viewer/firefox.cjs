@@ -18,6 +18,14 @@ const play = async (clip) => {
   return { frames, ended: video.currentTime };
 };
 
+// On a loaded machine Firefox may not get its decoder's process started in time and calls the video unsuitable.
+const played = (page, clip, tries) =>
+  page.evaluate(play, clip).catch((error) => {
+    if (tries === 1) throw error;
+    console.error(`playing again: ${error.message}`);
+    return played(page, clip, tries - 1);
+  });
+
 (async () => {
   const browser = await puppeteer.launch({ browser: "firefox", executablePath: program, headless: true });
   try {
@@ -29,7 +37,7 @@ const play = async (clip) => {
     await page.waitForSelector("html[data-ready]");
     const clips = await page.evaluate(() => vm.data.n);
     const filtered = await page.evaluate(() => { vm.go({ q: "a dog runs" }); return vm.rows().length; });
-    console.log(JSON.stringify({ clips, filtered, ...(await page.evaluate(play, clip)), faults }));
+    console.log(JSON.stringify({ clips, filtered, ...(await played(page, clip, 3)), faults }));
   } finally {
     await browser.close();
   }

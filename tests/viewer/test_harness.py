@@ -42,7 +42,11 @@ def test_the_burnt_in_number_is_that_of_the_frame(open_report: OpenReport, clip:
         page.evaluate(
             """frame => new Promise(done => {
               const video = document.getElementById("clip");
-              video.requestVideoFrameCallback(() => requestAnimationFrame(done));
+              const shown = (now, { mediaTime }) => {
+                if (Math.round(mediaTime * 8) === frame) requestAnimationFrame(done);
+                else video.requestVideoFrameCallback(shown); // a frame of before the seek
+              };
+              video.requestVideoFrameCallback(shown);
               video.currentTime = (frame + 0.5) / 8;
             })""",
             frame,
