@@ -19,7 +19,7 @@ import csv
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -30,8 +30,7 @@ import cv2
 import numpy as np
 
 from benchmarks.footage import FOOTAGE, Recording, recordings, window
-from vmmetrics.alignment.perturbations.frames import at_rate, mirrored, reencoded, scaled
-from vmmetrics.clip import Clip
+from benchmarks.footage_changes import HARMLESS, applies
 from vmmetrics.functional.motion_index import PARTS, motion_index
 from vmmetrics.functional.motion_index import VERSION as INDEX_VERSION
 from vmmetrics.metrics.registry import version_of
@@ -50,22 +49,6 @@ LEAST_WIDTH = 0.005
 """Least half-width: scores of 1 that no change of these clips moved are not certain to the fourth decimal."""
 
 
-def grey(clip: Clip) -> Clip:
-    """Return the clip without colour."""
-    frames = np.stack([cv2.cvtColor(cv2.cvtColor(f, cv2.COLOR_RGB2GRAY), cv2.COLOR_GRAY2RGB) for f in clip.frames])
-    return replace(clip, frames=frames)
-
-
-HARMLESS: Mapping[str, Callable[[Clip], Clip]] = {
-    "CRF 18": partial(reencoded, crf=18),
-    "half size": partial(scaled, factor=0.5),
-    "mirrored": mirrored,
-    "CRF 32": partial(reencoded, crf=32),
-    "half the rate": lambda clip: at_rate(clip, clip.fps / 2),
-    "grey": grey,
-}
-LEAST_HALVED, LEAST_FRAMES = 240, 16
-"""Short side in pixels from which a clip is halved, and frames from which every second is left out."""
 BASE = ""
 
 
@@ -121,8 +104,7 @@ def score(folder: Path, job: tuple[Recording, str]) -> Path:
         return path
     clip = window(item.read())
     if clip is not None and change:
-        fits = {"half size": min(clip.width, clip.height) >= LEAST_HALVED, "half the rate": len(clip) >= LEAST_FRAMES}
-        clip = HARMLESS[change](clip) if fits.get(change, True) else None
+        clip = HARMLESS[change](clip) if applies(change, clip) else None
     scores: dict[str, float] = {}
     if clip is not None:
         result = suite().score_clip(clip)

@@ -1,47 +1,89 @@
-"""Scores of clean windows of footage at several speeds, and of the same windows with defects at strengths 0.5 and 1.
+"""Scores of clean windows of footage, of the same windows damaged, of their first frames moved, and changed otherwise.
 
-    python -m benchmarks.clean_and_damaged --cache FOLDER [--splits validation] [--speeds 1 3] [--damaged]
+    python -m benchmarks.clean_and_damaged --cache FOLDER [--splits validation] [--parts speeds damage ...]
 
-Clean footage is right by definition: it should score near the top however fast it moves, and above its damaged copies.
-Printed: mean (repositories equal, 95 % bootstrap interval over them), median and 5 % quantile of each score by speed, ρ
-with the amplitude, change with speed, and with ``--damaged`` the AUC of clean against each defect. A scored clip is
-kept in ``--cache``; sealed footage needs ``--why``, which is logged.
+Clean footage is right by definition: it should score near the top however fast it moves, above its damaged copies and
+above its own first frame moved as a whole. Repositories count equally, with 95 % bootstrap intervals over them; UCF101
+counts as one and stands apart. A scored window is kept in ``--cache``; sealed footage needs ``--why``, which is logged.
+
+Parts: ``speeds`` 1, 2 and 3; ``damage`` by the 17 defects of CAS at strengths 0.5 and 1 in turn (``--both``: each);
+``stills``; ``objects``: events in clean windows, and recall of object and limb defects; ``harmless`` changes, controls.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
-from scipy.stats import mannwhitneyu, spearmanr
+from scipy.stats import spearmanr
 
-from benchmarks.cas_recipe.ladder import CLEAN, DEFECTS, inject
-from benchmarks.footage import Recording, by_repository, clip_of, recordings, window
+from benchmarks.cas_recipe.ladder import CLEAN
+from benchmarks.cas_recipe.ladder import DEFECTS as OF_MOTION
+from benchmarks.footage import Recording, by_repository, recordings, window
+from benchmarks.footage_changes import (
+    AS_FILMED,
+    CHANGES,
+    CONTROLS,
+    HARMLESS,
+    OF_OBJECTS,
+    STILLS,
+    applies,
+    damaged,
+    with_object_defect,
+)
+from benchmarks.known_groups import separation
+from vmmetrics.alignment.perturbations.objects import ClipObjects, NotApplicableError
+from vmmetrics.functional.motion_index import VERSION as INDEX_VERSION
 from vmmetrics.metrics.registry import METRICS, version_of
-from vmmetrics.scoring.suite import Suite
+from vmmetrics.scoring.suite import ClipScores, Suite
+from vmmetrics.utils.storage.atomic import write_text
 
 INDEX = "motion_index"
-STRENGTHS = {0.5: 2, 1.0: 4}
-"""Strength to severity level."""
-SEED = 5
+UCF = "Satyamwork43/Video_App"
+"""Repository of the UCF101 clips."""
+SPEEDS = (1, 2, 3)
+STRENGTHS = (0.5, 1.0)
+NEAR = 3
+"""Frames around a defect within which an event answers for it."""
+PARTS = ("speeds", "damage", "stills", "objects", "harmless")
 
 Row = dict[str, Any]
 
 
-def jobs(items: list[Recording], speeds: list[int], damaged: bool) -> Iterator[tuple[Recording, int, str, float]]:
-    """Yield (recording, speed, kind, strength): clean windows, and each defect at one of both strengths in turn."""
+class Job(NamedTuple):
+    """A window to score: how fast it is shown, what is done to it, and how much."""
+
+    item: Recording
+    kind: str = CLEAN
+    strength: float = 0.0
+    speed: int = 1
+
+
+def jobs(items: Sequence[Recording], parts: Sequence[str], both: bool) -> Iterator[Job]:
+    """Yield what is scored for the parts; clean windows always."""
     for item in items:
-        yield from ((item, speed, CLEAN, 0.0) for speed in speeds)
-    for place, item in enumerate(items if damaged else []):
-        for number, kind in enumerate(DEFECTS):
-            yield item, speeds[0], kind, 1.0 if (place + number) % 2 else 0.5
+        yield Job(item)
+    for place, item in enumerate(items):
+        if "speeds" in parts:
+            yield from (Job(item, speed=speed) for speed in SPEEDS[1:])
+        if "stills" in parts:
+            yield from (Job(item, kind, 1.0) for kind in STILLS)
+        if "objects" in parts:
+            yield from (Job(item, kind, 1.0) for kind in OF_OBJECTS)
+        if "harmless" in parts:
+            changes = AS_FILMED if item.generator else {**HARMLESS, **CONTROLS}
+            yield from (Job(item, kind) for kind in changes)
+        for number, kind in enumerate(OF_MOTION if "damage" in parts else ()):
+            strengths = STRENGTHS if both else STRENGTHS[(place + number) % 2 :][:1]
+            yield from (Job(item, kind, strength) for strength in strengths)
 
 
 @lru_cache(maxsize=1)
@@ -50,81 +92,217 @@ def _suite() -> Suite:
     return Suite(threads=1)
 
 
-def score(job: tuple[Recording, int, str, float], cache: Path) -> Row | None:
-    """Return the scores of one window, from the cache where it is there; None where the file is too short."""
-    item, speed, kind, strength = job
-    versions = "".join(str(version_of(metric)) for metric in METRICS)
-    file = cache / f"{item.name}-{speed}-{kind}-{strength}-{versions}.json"
-    if not file.is_file():
-        shown = window(item.read(), speed)
-        if shown is None:
+def score(job: Job, cache: Path) -> Row | None:
+    """Return the scores of one window, from the cache where it is there; None where it cannot be made."""
+    versions = "".join(str(version_of(metric)) for metric in METRICS) + INDEX_VERSION
+    name = f"{job.item.name}-{job.speed}-{job.kind}-{job.strength}-{versions}.json".replace(" ", "-")
+    if not (cache / name).is_file():
+        made = _make(job)
+        write_text(cache / name, json.dumps(made))
+    found: Row | None = json.loads((cache / name).read_text(encoding="utf-8"))
+    return None if found is None else {**found, **job._asdict()}
+
+
+def _make(job: Job) -> Row | None:
+    shown = window(job.item.read(), job.speed)
+    if shown is None or not applies(job.kind, shown):
+        return None
+    frames: tuple[int, ...] = ()
+    if job.kind in OF_MOTION:
+        shown = damaged(shown, job.kind, job.strength)
+    elif job.kind in OF_OBJECTS:
+        scene = _suite().scene(shown)
+        labels = [cv2.resize(m, (shown.width, shown.height), interpolation=cv2.INTER_NEAREST)
+                  for m in scene.objects.labels]  # fmt: skip
+        objects = ClipObjects(np.stack(labels).astype(np.uint8), scene.poses.keypoints)
+        try:
+            shown, frames = with_object_defect(shown, job.kind, objects)
+        except NotApplicableError:
             return None
-        frames = shown.frames
-        if kind != CLEAN:
-            rng = np.random.default_rng([SEED, DEFECTS.index(kind)])
-            frames = inject(kind, frames, STRENGTHS[strength], shown.fps, rng)
-        scores = _suite().score_clip(clip_of(frames, shown.fps, item.name))
-        row = {**scores.scores, INDEX: scores.index, "amplitude": scores.amplitude, "missing": scores.missing}
-        file.write_text(json.dumps(row), encoding="utf-8")
-    found: Row = json.loads(file.read_text(encoding="utf-8"))
-    return {**found, "speed": speed, "kind": kind, "strength": strength, "item": item}
+    else:
+        shown = CHANGES[job.kind](shown)
+    return {**row_of(_suite().score_clip(shown)), "frames": frames}
 
 
-def report_clean(rows: list[Row], speeds: list[int]) -> None:
+def row_of(scores: ClipScores) -> Row:
+    """Return what is kept of the scores of a window."""
+    events = [
+        (event.metric, event.frames, event.reason, event.target)
+        for result in scores.results.values()
+        for event in result.events
+        if event.excuse is None and event.metric in ("ois", "tcs")
+    ]
+    return {
+        **{metric: scores.scores.get(metric) for metric in METRICS},
+        INDEX: scores.index,
+        "amplitude": scores.amplitude,
+        "own_change": scores.own_change,
+        "missing": scores.missing,
+        "events": events,
+    }
+
+
+def chosen(rows: Sequence[Row], **wanted: object) -> list[Row]:
+    """Return the rows with an index whose fields are as wanted."""
+    return [row for row in rows if row[INDEX] is not None and all(row[k] == v for k, v in wanted.items())]
+
+
+def auc(high: Sequence[Row], low: Sequence[Row], metric: str = INDEX) -> str:
+    """Return the chance that one of ``high`` scores above one of ``low``, with its interval; repositories equal."""
+    repos = [[row["item"].repo for row in side] for side in (high, low)]
+    return str(separation([r[metric] for r in high], [r[metric] for r in low], (repos[0], repos[1])))
+
+
+def mean_of(rows: Sequence[Row], value: Callable[[Row], float]) -> str:
+    mean, low, high = by_repository([value(row) for row in rows], [row["item"] for row in rows])
+    return f"{mean:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def weighted_quantile(rows: Sequence[Row], values: Sequence[float], q: float) -> float:
+    """Return the quantile of ``values`` with equal weight per repository."""
+    count = Counter(row["item"].repo for row in rows)
+    order = np.argsort(values)
+    weights = np.cumsum([1 / count[rows[i]["item"].repo] for i in order])
+    return float(np.asarray(values)[order][np.searchsorted(weights, q * weights[-1])])
+
+
+def report_clean(rows: Sequence[Row]) -> None:
     for metric in (*METRICS, INDEX):
-        for speed in speeds:
-            scored = [row for row in rows if row["speed"] == speed and row.get(metric) is not None]
-            values = np.array([row[metric] for row in scored])
-            mean, low, high = by_repository(values.tolist(), [row["item"] for row in scored])
+        for speed in SPEEDS:
+            scored = [row for row in rows if row["kind"] == CLEAN and row["speed"] == speed and row[metric] is not None]
+            if not scored:
+                continue
+            values = [row[metric] for row in scored]
             rho = spearmanr(values, [row["amplitude"] for row in scored]).statistic
             print(
-                f"{metric:13s}x{speed}: n {len(values)}, mean {mean:.3f} [{low:.3f}, {high:.3f}], median "
-                f"{np.median(values):.3f}, 5 % {np.quantile(values, 0.05):.3f}, ρ with amplitude {rho:+.2f}"
+                f"{metric:13s}x{speed}: n {len(values)}, mean {mean_of(scored, lambda r, m=metric: r[m])}, median "
+                f"{weighted_quantile(scored, values, 0.5):.3f}, 5 % {weighted_quantile(scored, values, 0.05):.3f}, "
+                f"ρ with amplitude {rho:+.2f}"
             )
-    slow = {row["item"].name: row[INDEX] for row in rows if row["speed"] == speeds[0]}
-    for speed in speeds[1:]:
-        fast = {row["item"].name: row[INDEX] for row in rows if row["speed"] == speed}
-        pairs = [(slow[n], v) for n, v in fast.items() if v is not None and slow.get(n) is not None]
-        change = np.array([after - before for before, after in pairs])
-        print(f"INDEX x{speed} less x{speeds[0]}: mean {change.mean():+.3f}, 95 % of falls to "
-              f"{np.quantile(-change, 0.95):.3f} (n {len(change)})")  # fmt: skip
-    for metric in ("ois", "tcs"):
-        below = [f"{r['item'].name} x{r['speed']} {r[metric]:.2f}" for r in rows if (r.get(metric) or 1.0) < 1.0]
-        print(f"clean windows below 1 in {metric}: {', '.join(below) or 'none'}")
+    slow = {row["item"].file: row[INDEX] for row in chosen(rows, kind=CLEAN, speed=1)}
+    for speed in SPEEDS[1:]:
+        fast = [row for row in chosen(rows, kind=CLEAN, speed=speed) if row["item"].file in slow]
+        if fast:
+            change = [row[INDEX] - slow[row["item"].file] for row in fast]
+            mean, low, high = by_repository(change, [row["item"] for row in fast])
+            falls = weighted_quantile(fast, [-c for c in change], 0.95)
+            print(f"INDEX x{speed} less x1: mean {mean:+.3f} [{low:+.3f}, {high:+.3f}], 95 % of falls to {falls:.3f}")
+    unscored = [row for row in rows if row["kind"] == CLEAN and row[INDEX] is None]
+    print("clean windows without an index: " + ("; ".join(f"{_name(r)} {r['missing']}" for r in unscored) or "none"))
+    lost = [row for row in chosen(rows, kind=CLEAN, speed=1) if row["own_change"] is not None]
+    fell = [f"{_name(row)} {row['own_change']:.4f}" for row in lost if row["own_change"] < 0.012]
+    print(f"factor of the INDEX below 1: {len(fell)} of {len(lost)}: {', '.join(fell) or 'none'}")
 
 
-def report_damaged(rows: list[Row], speed: int) -> None:
-    for metric in ("cas", INDEX):
-        clean = [
-            row[metric] for row in rows if row["kind"] == CLEAN and row["speed"] == speed and row[metric] is not None
-        ]
-        areas = {}
-        for kind in DEFECTS:
-            bad = [row[metric] for row in rows if row["kind"] == kind and row[metric] is not None]
-            areas[kind] = float(mannwhitneyu(clean, bad).statistic / (len(clean) * len(bad)))
-        print(f"{metric}: AUC mean {np.mean(list(areas.values())):.3f}; " + ", ".join(
-            f"{kind} {area:.2f}" for kind, area in sorted(areas.items(), key=lambda item: item[1])))  # fmt: skip
-        for strength in STRENGTHS:
-            bad = [row[metric] for row in rows if row["strength"] == strength and row[metric] is not None]
-            print(f"  at {strength}: {np.mean(np.array(bad) > np.median(clean)):.2f} above the median of the clean")
+def _name(row: Row) -> str:
+    return f"{row['item'].name}×{row['speed']}"
+
+
+def report_damage(rows: Sequence[Row]) -> None:
+    clean = chosen(rows, kind=CLEAN, speed=1)
+    bad = [row for row in chosen(rows) if row["kind"] in OF_MOTION]
+    for metric in ("cas", "mss", INDEX):
+        areas = {kind: auc(clean, [r for r in bad if r["kind"] == kind], metric) for kind in OF_MOTION}
+        mean = np.mean([float(area.split()[0]) for area in areas.values()])
+        print(f"{metric}: mean AUC of the kinds {mean:.3f}, together {auc(clean, bad, metric)}")
+        print("  " + ", ".join(f"{k} {a}" for k, a in sorted(areas.items(), key=lambda item: item[1])))
+    top = weighted_quantile(clean, [row[INDEX] for row in clean], 0.5)
+    for strength in STRENGTHS:
+        some = [row for row in bad if row["strength"] == strength]
+        seen = mean_of(some, lambda r: float(r[INDEX] > top))
+        print(f"at {strength}: above the median of the clean {seen}")
+    print("speed crossed with defects")
+    amounts = {row["item"].file: row["amplitude"] or 0.0 for row in clean}
+    low, middle, high = np.quantile(list(amounts.values()), (1 / 3, 1 / 2, 2 / 3))
+
+    def part(some: Sequence[Row], least: float, most: float) -> list[Row]:
+        return [row for row in some if least <= amounts.get(row["item"].file, -1.0) < most]
+
+    print(f"  clean of the faster half above damaged of the slower {auc(part(clean, middle, 9), part(bad, 0, middle))}")
+    print(f"  clean of the slower half above damaged of the faster {auc(part(clean, 0, middle), part(bad, middle, 9))}")
+    for name, ends in {"slow": (0, low), "middle": (low, high), "fast": (high, 9)}.items():
+        print(f"  {name} third {auc(part(clean, *ends), part(bad, *ends))}")
+
+
+def report_stills(rows: Sequence[Row]) -> None:
+    own = {row["item"].file: row for row in chosen(rows, kind=CLEAN, speed=1)}
+    for kind in STILLS:
+        pairs = [(own[row["item"].file], row) for row in chosen(rows, kind=kind) if row["item"].file in own]
+        won = [float(real[INDEX] > still[INDEX]) for real, still in pairs]
+        mean, low, high = by_repository(won, [real["item"] for real, _ in pairs])
+        print(f"real above its own first frame, {kind}: {mean:.2f} [{low:.2f}, {high:.2f}], {sum(won):g} of {len(won)}")
+
+
+def report_objects(rows: Sequence[Row]) -> None:
+    for speed in SPEEDS:
+        clean = chosen(rows, kind=CLEAN, speed=speed)
+        if clean:
+            blamed = [f"{_name(row)} {[e[0] + ' ' + e[2] for e in row['events']]}" for row in clean if row["events"]]
+            share = mean_of(clean, lambda r: float(bool(r["events"])))
+            print(f"clean ×{speed} with an event of TCS or OIS: {share}, {len(blamed)} of {len(clean)}: {blamed}")
+    for kind in OF_OBJECTS:
+        owner = "ois" if kind.startswith("limb") else "tcs"
+        made = [row for row in rows if row["kind"] == kind]
+        hit = [row for row in made if any(e[0] == owner and _near(e[1], row["frames"]) for e in row["events"])]
+        print(f"recall of {kind} at 1: {len(hit)} of {len(made)}" +
+              (f", {mean_of(made, lambda r, h=hit: float(r in h))}" if made else ""))  # fmt: skip
+
+
+def _near(frames: Sequence[int], changed: Sequence[int]) -> bool:
+    """Return True if an event lies beside the defect: near the ends of what it changes, or within."""
+    return any(abs(f - at) <= NEAR for f in frames for at in changed)
+
+
+def report_harmless(rows: Sequence[Row]) -> None:
+    own = {row["item"].file: row for row in rows if row["kind"] == CLEAN and row["speed"] == 1}
+    for kind in (*HARMLESS, *CONTROLS, *AS_FILMED):
+        for metric in (INDEX, "pas"):
+            pairs = [(own[r["item"].file], r) for r in rows if r["kind"] == kind and r["item"].file in own]
+            pairs = [(a, b) for a, b in pairs if a[metric] is not None and b[metric] is not None]
+            if not pairs:
+                continue
+            change = np.array([after[metric] - before[metric] for before, after in pairs])
+            if metric == "pas":
+                change = np.array([c / max(before["pas"], 0.02) for c, (before, _) in zip(change, pairs, strict=True)])
+            ends = weighted_quantile([after for _, after in pairs], np.abs(change).tolist(), 0.95)
+            print(
+                f"{kind:14s}{metric:13s} n {len(pairs)}: mean |change| {np.abs(change).mean():.3f}, 95 % {ends:.3f}, "
+                f"mean {change.mean():+.3f}, median {np.median(change):+.3f}"
+            )
+
+
+REPORTS: dict[str, Callable[[Sequence[Row]], None]] = {
+    "speeds": report_clean,
+    "damage": report_damage,
+    "stills": report_stills,
+    "objects": report_objects,
+    "harmless": report_harmless,
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cache", type=Path, required=True)
     parser.add_argument("--splits", nargs="+", default=["validation"])
-    parser.add_argument("--speeds", nargs="+", type=int, default=[1, 3])
-    parser.add_argument("--damaged", action="store_true")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--both", action="store_true", help="each defect at both strengths")
     parser.add_argument("--why", help="why sealed footage is opened; goes into the log")
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
     options.cache.mkdir(parents=True, exist_ok=True)
-    todo = list(jobs(recordings(*options.splits, reason=options.why), options.speeds, options.damaged))
+    items = recordings(*options.splits, reason=options.why)
+    todo = list(jobs(items, options.parts, options.both))
     with ProcessPoolExecutor(options.processes) as pool:
-        rows = [row for row in pool.map(partial(score, cache=options.cache), todo) if row is not None]
-    report_clean([row for row in rows if row["kind"] == CLEAN], options.speeds)
-    if options.damaged:
-        report_damaged(rows, options.speeds[0])
+        rows = []
+        for number, row in enumerate(pool.map(partial(score, cache=options.cache), todo), 1):
+            rows += [] if row is None else [row]
+            print(f"\r{number} of {len(todo)}", end="", flush=True)
+    print()
+    for name in ("", "UCF101: "):
+        group = [row for row in rows if (row["item"].repo == UCF) == bool(name)]
+        for part in options.parts if group else ():
+            print(f"\n{name}{part}")
+            REPORTS[part](group)
 
 
 if __name__ == "__main__":

@@ -9,12 +9,13 @@ import argparse
 import zlib
 from collections import Counter
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.stats import spearmanr
 
-from benchmarks.footage import FOOTAGE, clean_windows
+from benchmarks.footage import FOOTAGE, recordings, window
 from vmmetrics.alignment.perturbations.library import DEFECTS
 from vmmetrics.alignment.perturbations.objects import NotApplicableError
 from vmmetrics.clip import Clip
@@ -61,8 +62,9 @@ def measure(speeds: Sequence[int], *, defects: bool) -> None:
     models = load_preset("embedded").models
     rows: list[tuple[str, int, float, float, float, float]] = []
     bad: dict[tuple[str, float], list[float]] = {(kind, s): [] for kind in KINDS for s in STRENGTHS}
-    for item, speed, clip in clean_windows(speeds):
-        if item.split == "train" and item.licence_class != "A":
+    for item, speed in product(recordings("train", "validation"), speeds):
+        clip = window(item.read(), speed)
+        if clip is None:
             continue
         scene = Scene(clip, models)
         amount = pas.measure(scene, "vmmetrics")
