@@ -70,6 +70,28 @@ def test_a_logo_a_border_a_drift_of_light_and_coding_leave_noise_noise(over: str
         assert found is not None and found.kind == "noise"
 
 
+@pytest.mark.parametrize("slope", [0.5, 1.0, 1.5])
+def test_noise_of_any_spectrum_is_refused(slope: float) -> None:
+    rng = np.random.default_rng(3)
+    waves = np.hypot(np.fft.fftfreq(120)[:, None], np.fft.fftfreq(160))
+    waves[0, 0] = 1
+    white = rng.normal(size=(16, 120, 160))
+    frames = np.fft.ifft2(np.fft.fft2(white) / waves**slope).real
+    frames = 128 + 45 * (frames - frames.mean()) / frames.std()
+    assert kind_of([np.repeat(frame[..., None], 3, 2) for frame in frames]) == "noise"
+
+
+@pytest.mark.parametrize("colour", ["grey", "soft", "pink", "binary"])
+def test_noise_of_coarse_grain_is_refused(colour: str) -> None:
+    assert kind_of(fresh_noise(12, size=(160, 120), frames=16, grain=12, colour=colour)) == "noise"
+
+
+def test_noise_in_a_wide_frame_and_between_black_frames_is_refused() -> None:
+    rng = np.random.default_rng(0)
+    assert kind_of([rng.normal(128, 50, (16, 200, 3)) for _ in range(12)]) == "noise"
+    assert kind_of([rng.normal(128, 50, (120, 160, 3)) * (t % 2) for t in range(16)]) == "noise"
+
+
 def test_noise_of_which_each_frame_is_shown_twice_is_refused() -> None:
     assert kind_of([frame for frame in fresh_noise(0, grain=2) for _ in range(2)]) == "noise"
 
@@ -81,6 +103,17 @@ def test_a_texture_that_moves_is_judged(texture: str, how: str) -> None:
         share = min(share, 0.1) if how == "zoom" else share
         frames = moving(texture, seed, scale=scale, share=share, how=how, size=(320, 240) if seed % 2 else (256, 256))
         assert kind_of(frames) is None, (scale, share)
+
+
+@pytest.mark.parametrize("texture", STILL)
+def test_a_texture_that_moves_farther_than_blocks_are_matched_is_judged(texture: str) -> None:
+    for share in (0.3, 0.5):
+        assert kind_of(moving(texture, 3, scale=10, share=share, how="pan", size=(320, 240))) is None, share
+    large = STILL[texture](np.random.default_rng(1), 480, 640, 10.0)
+    for angle, zoom in ((10, 1.0), (20, 1.0), (40, 1.0), (0, 1.3)):
+        views = [cv2.getRotationMatrix2D((320, 240), angle * t, zoom ** (t - 4)) for t in range(9)]
+        frames = [cv2.warpAffine(large, view, (640, 480), borderMode=cv2.BORDER_REFLECT) for view in views]
+        assert kind_of([frame[120:360, 160:480] for frame in frames]) is None, (angle, zoom)
 
 
 @pytest.mark.parametrize("texture", ALIVE)

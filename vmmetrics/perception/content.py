@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from vmmetrics.clip import Clip
 from vmmetrics.types import COLLAPSE_REASONS, Collapse, FloatArray, UInt8Array
@@ -24,15 +27,27 @@ HOLD_SECONDS = 0.5
 """Shortest still, seconds; a shorter one is a stutter, which MSS scores."""
 CHANGED_SHARE = 0.5
 """Least share of blocks that differ between two slides; where fewer do, something moved or vanished."""
-MOST_FALL = 6.5
-"""Largest spectral fall (:func:`spectral_fall`) of noise, factors of two. Hard grains of up to 12 working pixels and
-soft ones of up to 8: -0.5 to 6; rated clips at a sixth of their frames, which may lack correspondence: 7.6 and more."""
+UNRELATED = 0.13
+"""Largest mean :func:`layout_agreement`, either way, of consecutive frames that have nothing in common. Noise of every
+grain and spectrum, with a logo or a border: up to 0.08; footage and generated clips at a third of their frames 0.34 and
+more, waves -0.3; textures that pan or turn are near 0, too."""
 LEAST_CORRESPONDENCE = 0.17
 """Least mean :func:`correspondence` of consecutive frames, 0..1. Noise reaches 0.12, with a logo on it; textures that
 move have 0.24 and more, but for many small things that go their own ways (renders of tests/perception)."""
+COARSE_FALL, COARSE_CORRESPONDENCE = 7.3, 0.32
+"""Spectral fall (:func:`spectral_fall`), factors of two, from which noise is coarse, its grains as large as the blocks
+that are matched, and its correspondence then, grains of a tenth of the frame; a clip at a sixth of its frames has 0.36.
+The largest waves rendered have a fall of 7.1."""
+SHIFTED, COARSE_SHIFTED, TURNED = 0.22, 0.35, 0.3
+"""Mean response of phase correlation from which frames are one another shifted, coarse ones shifted, and turned or
+zoomed, farther than blocks are matched. Noise: up to 0.16, 0.29 and 0.26; textures panned by half a frame, turned by
+40° and zoomed by a third a frame: at least 0.28, 0.28 and 0.31."""
 _SPECTRUM = 128  # side, pixels, of the images whose spectrum is computed
-_PICTURES = 9  # number of frames whose spectrum is computed
-_PAIRS = 8  # number of frame pairs whose correspondence is computed
+_LAYOUT = (16, 12)  # columns and rows of a layout
+_TURNS = (*range(-44, -4, 4), *range(8, 45, 4))  # degrees that are tried; a logo shows no smaller ones
+_ZOOMS = (0.75, 0.87, 1.15, 1.33)  # factors that are tried
+_LEAST_TURNED = 32  # least side, pixels of images of half the working size, at which turns show
+_PAIRS = 8  # number of frame pairs that are compared
 _MATCH = 16  # side of the blocks that are matched, pixels of images of half the working size
 _REACH = 32  # largest displacement of a match, the same pixels: a quarter of the width
 _SLACK = 2  # difference in displacement within which neighbours agree, the same pixels
@@ -58,8 +73,9 @@ class Unjudgeable:
 def find_unjudgeable(clip: Clip) -> Unjudgeable | None:
     """Detect noise, stills and slide shows.
 
-    No frame of noise continues the one before: the best matches of neighbouring blocks point in unrelated directions. A
-    texture that moves or deforms is no noise. The blocks of a still have constant brightness; those of slides for at
+    No frame of noise continues the one before: its light and dark is elsewhere, the best matches of neighbouring blocks
+    point in unrelated directions, and it is not the one before shifted, turned or zoomed. A texture that moves or
+    deforms is no noise. The blocks of a still have constant brightness; those of slides for at
     least half a second, and they change by a cut or a fade of the whole frame. A camera that moves over a still, and a
     still that flickers, are judged.
 
@@ -114,8 +130,7 @@ def correspondence(first: UInt8Array, second: UInt8Array) -> float | None:
     """
     a, b = (cv2.resize(image.astype(np.float32), None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA)
             for image in (first, second))  # fmt: skip
-    # Plain borders are cut off: their edges stay in place whatever they surround.
-    inner = _within_border(a.std(axis=1)), _within_border(a.std(axis=0))
+    inner = _inner(a)
     a, b = np.ascontiguousarray(a[inner]), np.ascontiguousarray(b[inner])
     matches = {}
     for row, y in enumerate(range(0, len(a) - _MATCH + 1, _MATCH)):
@@ -142,22 +157,75 @@ def correspondence(first: UInt8Array, second: UInt8Array) -> float | None:
     return float(np.mean(agreement)) if len(agreement) >= _LEAST_BLOCKS else None
 
 
+def _inner(image: NDArray[Any]) -> tuple[slice, slice]:
+    """Return rows and columns of an image (h, w) within plain borders, whose edges stay in place whatever they hold."""
+    return _within_border(image.std(axis=1)), _within_border(image.std(axis=0))
+
+
 def _within_border(deviations: FloatArray) -> slice:
     """Return the rows or columns between plain borders, less one at either end."""
     textured = np.flatnonzero(deviations >= _BORDER * np.median(deviations))
-    return slice(textured[0] + 1, textured[-1])
+    return slice(textured[0] + 1, max(textured[-1], textured[0] + 2))
+
+
+def layout_agreement(first: UInt8Array, second: UInt8Array) -> float:
+    """Return how far two grey images are lighter and darker than usual in the same places, from 0 (chance) to 1.
+
+    Of 16 × 12 cells each says lighter or darker than the median, so that a logo is one vote in many.
+    """
+    inner = _inner(first)
+    cells = [cv2.resize(image[inner], _LAYOUT, interpolation=cv2.INTER_AREA).astype(float) for image in (first, second)]
+    a, b = (np.sign(image - np.median(image)) for image in cells)
+    return float((a * b).mean())
 
 
 def _is_noise(grey: UInt8Array) -> bool:
-    """Return True for flat spectra in frames that differ from the one before and do not continue it."""
-    pictures = grey[np.linspace(0, len(grey) - 1, min(_PICTURES, len(grey))).astype(int)]
-    falls = [fall for fall in map(spectral_fall, pictures) if fall is not None]
-    if not falls or np.median(falls) > MOST_FALL:
+    """Return True for frames that differ from the one before and do not continue it, in place or elsewhere.
+
+    Plain frames are left out.
+    """
+    textured = [k for k in range(len(grey)) if np.ptp(cv2.blur(grey[k], (3, 3))) >= SAME_LEVELS]
+    changes = [(i, k) for i, k in pairwise(textured) if cv2.absdiff(grey[i], grey[k]).mean() > _REPEATED]
+    chosen = [changes[int(k)] for k in np.linspace(0, len(changes) - 1, min(_PAIRS, len(changes)))]
+    pairs = [(grey[i], grey[k]) for i, k in chosen]
+    if not pairs:
         return False
-    changes = [k for k in range(len(grey) - 1) if cv2.absdiff(grey[k], grey[k + 1]).mean() > _REPEATED]
-    pairs = [changes[int(k)] for k in np.linspace(0, len(changes) - 1, min(_PAIRS, len(changes)))]
-    values = [value for k in pairs if (value := correspondence(grey[k], grey[k + 1])) is not None]
-    return bool(values) and float(np.mean(values)) < LEAST_CORRESPONDENCE
+    related = float(np.mean([layout_agreement(grey[i], grey[k]) for i, k in changes]))
+    if abs(related) >= UNRELATED:
+        return False
+    values = [value for pair in pairs if (value := correspondence(*pair)) is not None]
+    falls = [fall for first, _ in pairs if (fall := spectral_fall(first)) is not None]
+    coarse = bool(falls) and float(np.median(falls)) > COARSE_FALL
+    if values and np.mean(values) >= (COARSE_CORRESPONDENCE if coarse else LEAST_CORRESPONDENCE):
+        return False
+    deviations = grey.std(axis=0)
+    changing = deviations >= _BORDER * np.median(deviations)  # a logo stays whatever moves behind it
+    images = [(np.where(changing, a, np.uint8(a.mean())), np.where(changing, b, np.uint8(b.mean()))) for a, b in pairs]
+    return not _moves_as_a_whole(images, COARSE_SHIFTED if coarse else SHIFTED)
+
+
+def _moves_as_a_whole(pairs: list[tuple[UInt8Array, UInt8Array]], shifted: float) -> bool:
+    """Return True if the second image of each pair is the first one shifted, turned or zoomed."""
+    if np.mean([_response(*pair) for pair in pairs]) >= shifted:
+        return True
+    height, width = (side // 2 for side in pairs[0][0].shape)
+    if min(height, width) < _LEAST_TURNED:
+        return False
+    turned = []
+    for pair in pairs:
+        first, second = (np.asarray(cv2.resize(i, (width, height), interpolation=cv2.INTER_AREA)) for i in pair)
+        views = [(angle, 1.0) for angle in _TURNS] + [(0, zoom) for zoom in _ZOOMS]
+        matrices = (cv2.getRotationMatrix2D((width / 2, height / 2), angle, zoom) for angle, zoom in views)
+        turned.append(max(_response(first, second, np.asarray(matrix)) for matrix in matrices))
+    return bool(np.mean(turned) >= TURNED)
+
+
+def _response(first: NDArray[Any], second: NDArray[Any], matrix: FloatArray | None = None) -> float:
+    """Return the response, about 0..1, of the phase correlation of two images, the first one warped by ``matrix``."""
+    window = cv2.createHanningWindow(first.shape[::-1], cv2.CV_32F)
+    a, b = (np.asarray(image - image.mean(), np.float32) for image in (first, second))
+    warped = a if matrix is None else cv2.warpAffine(a, matrix, first.shape[::-1])
+    return float(cv2.phaseCorrelate(warped, b, window)[1])
 
 
 def _grey(frames: UInt8Array) -> UInt8Array:
