@@ -260,7 +260,7 @@ def main() -> None:
     parser.add_argument("--ratings", type=Path, default=RATINGS)
     parser.add_argument("--ablation", action="store_true")
     options = parser.parse_args()
-    files = sorted(options.kept.glob("group-????.npz"))
+    files = sorted(options.kept.glob("group-?????.npz"))
     table = read_groups(files) if files else None
     if table is not None:
         report_levels(table)

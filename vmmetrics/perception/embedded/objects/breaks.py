@@ -30,6 +30,12 @@ OUTSTANDING, LARGEST = 2.0, 1.2
 of any other step. 7 of the clean windows pass both, and 107 of the changed ones; 3 and 1.5: 3 and 95."""
 
 
+SAME_CONTENT = 0.6
+"""Least correlation of a region's brightness before and after from which only its light changes."""
+RECTANGULAR = 0.93
+"""Least share of its bounding box that a caption, a picture in the picture or a screen fills."""
+
+
 @dataclass(frozen=True)
 class Break:
     """A region whose content is replaced.
@@ -61,7 +67,8 @@ def find_breaks(evidence: Evidence) -> list[Break]:
         least = max(LEAST_SHARE, OUTSTANDING * float(np.quantile(shares, 0.9)), LARGEST * float(others.max()))
         if shares[t] < FILLED * least:
             continue
-        quiet = [mask for mask in _regions(lost[t], least) if _is_quiet(evidence, lost, mask, t)]
+        regions = [mask for mask in _regions(lost[t], least) if not relit_or_overlaid(evidence, mask, t, t + 1)]
+        quiet = [mask for mask in regions if _is_quiet(evidence, lost, mask, t)]
         breaks += [Break(t, mask, _is_new(evidence, mask, t)) for mask in quiet]
     return breaks
 
@@ -93,6 +100,22 @@ def _is_new(evidence: Evidence, mask: BoolArray, t: int) -> bool:
     """Return True if the new content has the steeper outline: an object has edges around it, its background none."""
     new = np.asarray(warp(evidence.colour[t + 1], evidence.positions(t, t + 1)), np.float32)
     return outlined(evidence.colour[t].astype(np.float32), mask) < outlined(new, mask)
+
+
+def relit_or_overlaid(evidence: Evidence, mask: BoolArray, t: int, other: int) -> bool:
+    """Return True if ``mask`` of frame ``t`` shows the same content in other light, or a rectangle that edits the clip.
+
+    Neither is an object that appears or vanishes.
+    """
+    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    box = mask[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    if box.mean() >= RECTANGULAR:
+        return True
+    old = evidence.colour[t][mask].astype(np.float64).mean(-1)
+    new = np.asarray(warp(evidence.colour[other], evidence.positions(t, other)))[mask].astype(np.float64).mean(-1)
+    if old.std() < 1 or new.std() < 1:
+        return False
+    return bool(np.corrcoef(old, new)[0, 1] >= SAME_CONTENT)
 
 
 def outlined(picture: FloatArray, mask: BoolArray) -> float:

@@ -6,7 +6,7 @@ Causes are decided forwards in time; an appearance is a disappearance on the rev
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from itertools import product
+from itertools import product, takewhile
 from typing import Literal
 
 import cv2
@@ -201,10 +201,8 @@ SPOILT_SHARE = 0.5
 MOVES_SHARE = 0.15
 """Largest area around it that may go on moving, in areas of the object; of 18 false events on clean windows at speeds 1
 and 3 most exceed it."""
-SETTLING = (2, 5)
-"""Further frames after which a fast and a slow fade are over."""
-GLANCE = 3
-"""Frames examined after the last sight."""
+SETTLING, GLANCE = (2, 5), 3
+"""Further frames after which a fast and a slow fade are over, and frames examined after the last sight."""
 
 
 def absences(
@@ -291,17 +289,19 @@ def disappearance_cause(
     stable = areas[-1] >= max(STABLE_SHARE * earlier, PART_SHARE * usual)
     if not stable and nearly_last < SUDDEN_SHARE * usual:
         return "hidden"
-    if _goes_on_moving(evidence, moving, mask, last):
+    if _goes_on_moving(evidence, labels, moving, identity, last):
         return "hidden"  # the object itself, in a pose that is not recognised, or what covers it
     return "vanished" if _is_replaced(evidence, labels, identity, last, velocity) else "hidden"
 
 
-def _goes_on_moving(evidence: Evidence, moving: BoolArray, mask: BoolArray, last: int) -> bool:
-    """Return True if something moves in or around ``mask`` of frame ``last`` once the object is gone."""
+def _goes_on_moving(evidence: Evidence, labels: Labels, moving: BoolArray, identity: int, last: int) -> bool:
+    """Return True if something else moves in or around an object's mask of frame ``last`` once it is gone."""
+    mask = labels[last] == identity
     size = np.count_nonzero(mask)
     near = cv2.dilate(mask.view(np.uint8), disc(2 * round(AROUND * np.sqrt(size)) + 1)) > 0
     frames = range(last + GLANCE, min(last + SEARCHED[-1] + 1, len(evidence)))
-    moves = [np.count_nonzero(warp_mask(moving[t], evidence.positions(last, t)) & near) for t in frames]
+    absent = takewhile(lambda t: not (labels[t] == identity).any(), frames)
+    moves = [np.count_nonzero(warp_mask(moving[t], evidence.positions(last, t)) & near) for t in absent]
     return bool(moves and np.median(moves) > MOVES_SHARE * size)
 
 

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 
 from vmmetrics.perception.embedded.objects import pruning
-from vmmetrics.perception.embedded.objects.breaks import Break, find_breaks, outlined
+from vmmetrics.perception.embedded.objects.breaks import Break, find_breaks, outlined, relit_or_overlaid
 from vmmetrics.perception.embedded.objects.evidence import Evidence, Labels, disc, gather_evidence, warp, warp_mask
 from vmmetrics.perception.embedded.objects.matching import absences, aligned, changed_pixels
 from vmmetrics.perception.embedded.objects.tracking import NEW_SHARE, Mask, MaskTracker, filled, moving_map
@@ -72,7 +72,8 @@ def pop_ins(evidence: Evidence, labels: Labels, moving: BoolArray) -> list[PopIn
         changed = change(t, t + step) & ~change(t, t - 1) & ~after
         labelled = np.asarray(labels[t - 1 : t + step + 2].any(0), np.uint8)
         changed &= np.asarray(cv2.dilate(labelled, disc(7))) == 0
-        lasting = (mask for mask in _things(changed, area) if _stays(evidence, mask, t, step))
+        things = (mask for mask in _things(changed, area) if not relit_or_overlaid(evidence, mask, t, t + step))
+        lasting = (mask for mask in things if _stays(evidence, mask, t, step))
         changes += [(int(m.sum()), t, step, m) for m in lasting if _alone(evidence, moving, m, t, step)]
     changes_on_spot: list[PopIn] = []
     taken = np.zeros(labels.shape, np.bool_)

@@ -16,7 +16,7 @@ import numpy as np
 from vmmetrics.clip import Clip
 from vmmetrics.functional.tcs import runs
 from vmmetrics.perception.embedded.litert import open_network
-from vmmetrics.types import FloatArray, UInt8Array
+from vmmetrics.types import FloatArray, IntArray, UInt8Array
 from vmmetrics.utils.weights.manifest import weight_path
 
 # Views: about two seconds each, at one size for every clip.
@@ -34,14 +34,14 @@ SECONDS = 2.0
 """Length of a view, up to a quarter more in a single one: the shortest generated clips."""
 LEAST = 4
 """Least frames of a view: two changes of motion."""
-MOST_FRAMES = 128
-"""Most frames in the views of a clip, spread over it."""
+MOST_FRAMES = 480
+"""Most frames in the views of a clip, spread over it: 8 views at 30 frames per second."""
 REPEATED_SHARE = 0.2
 """Least share of repeated frames that a conversion of the frame rate leaves: 24 to 30 per second."""
 LONGEST_REPEAT = 3
 """Longest run of equal frames that one leaves; longer ones are freezes."""
-SAME = 0.4
-"""Mean difference of two frames, grey levels, up to which they are equal."""
+SAME, SAME_BLOCK = 0.4, 3.0
+"""Mean difference of two frames, and of their most different 256th, grey levels, up to which they are equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def subsequences_of(clip: Clip) -> list[Subsequence]:
     most = max(1, MOST_FRAMES // frames)
     if len(views) > most:
         views.sort(key=lambda view: (view[1], view[0]))
-        views = [views[i] for i in np.linspace(0, len(views) - 1, most).round().astype(int)]
+        views = [views[int((i + 0.5) * len(views) / most)] for i in range(most)]
     return _joined(sorted(views), stride, shown, pace)
 
 
@@ -91,12 +91,19 @@ def _shown(clip: Clip) -> list[int]:
     everything = list(range(len(clip)))
     if len(clip) < 2 * LEAST:
         return everything
-    small = [cv2.resize(frame, (64, 64), interpolation=cv2.INTER_AREA).astype(np.int16) for frame in clip.frames]
-    same = np.array([False, *(np.abs(a - b).mean() < SAME for a, b in pairwise(small))])
+    small = (cv2.resize(frame, (64, 64), interpolation=cv2.INTER_AREA).astype(np.int16) for frame in clip.frames)
+    same = np.array([False, *(_is_same(a, b) for a, b in pairwise(small))])
     longest = max((stop - start for start, stop in runs(same)), default=0)
     if same.mean() < REPEATED_SHARE or longest >= LONGEST_REPEAT:
         return everything
     return np.flatnonzero(~same).tolist()
+
+
+def _is_same(first: IntArray, second: IntArray) -> bool:
+    """Return True if two frames (64, 64, 3) are equal but for coding, also where only something small moves."""
+    change = np.abs(first - second).mean(-1)
+    blocks = change.reshape(16, 4, 16, 4).mean((1, 3))
+    return bool(change.mean() < SAME and blocks.max() < SAME_BLOCK)
 
 
 def _joined(views: Sequence[tuple[int, int, int]], stride: int, shown: list[int], pace: float) -> list[Subsequence]:
