@@ -54,9 +54,7 @@ def test_one_metric_failing_leaves_the_others(bare_preset: None, monkeypatch: py
     assert scores.notes == ("assumed 8 fps",)
 
 
-def test_a_failing_own_change_costs_the_factor_and_no_score(
-    bare_preset: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_own_change_costs_the_factor_and_no_score(bare_preset: None, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(clip: Clip) -> float:
         raise np.linalg.LinAlgError("singular")
 

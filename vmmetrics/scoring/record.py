@@ -73,7 +73,7 @@ class Record:
         codec: Name of the codec the frames were stored with, or None.
 
     Raises:
-        ValueError: ``own_change`` lies outside 0..1, or under protocol ``vmmetrics`` a score outside its metric's range.
+        ValueError: ``own_change`` lies outside 0..1, or under protocol ``vmmetrics`` a score outside its range.
     """
 
     clip: str

@@ -30,6 +30,8 @@ class Findings:
         prompt: Text the clip was generated from, or None.
         places: Places of the scores among real footage and uncertainties, by metric.
         no_anchor: Reasons why scores have none, or "".
+        index: Overall index, or None.
+        index_remark: Factor of the index below 1 and its reason, or None.
     """
 
     title: str
@@ -39,6 +41,8 @@ class Findings:
     prompt: str | None = None
     places: Mapping[str, Place] = field(default_factory=dict)
     no_anchor: str = ""
+    index: float | None = None
+    index_remark: str | None = None
 
     @property
     def events(self) -> list[Event]:
