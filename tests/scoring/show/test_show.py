@@ -163,6 +163,13 @@ def test_the_index_is_drawn_without_a_place_and_with_its_factor(monkeypatch: pyt
     assert "57 of 57 real sources" in " ".join(texts)
 
 
+def test_a_film_has_scores_as_sheets_round_them_and_the_index_with_its_factor() -> None:
+    pan = replace(FINDINGS, index=0.3149, index_remark="×0.5: one picture moved as a whole")
+    assert FINDINGS.scores == {"tcs": "0.5000", "ois": "1.0000"}
+    assert pan.scores["motion_index"] == "0.3149 ×0.5"
+    assert replace(pan, places={"tcs": Place(0.5, 9, 10, 0.1)}).scores["tcs"] == "0.5"
+
+
 def test_words() -> None:
     assert describe(VANISHED) == "frames 12 to 13: object 1 vanished without cause (0.9, threshold 0.5)"
     assert describe(EXCUSED) == "frame 5: object 2 vanished, excused: left through the edge"
