@@ -51,6 +51,11 @@ def test_a_still_moved_as_a_whole_has_half_the_index_and_the_reason():
     assert still_factor(0.0) == 0.5
 
 
+def test_a_factor_that_is_shown_as_1_is_not_remarked():
+    assert motion_index({"cas": 1, "mss": 1}, 0.01199999).events == ()
+    assert motion_index({"cas": 1, "mss": 1}, 0.0119).events[0].reason.startswith("×0.99")
+
+
 @pytest.mark.parametrize("own_change", [-0.1, 1.1, math.nan])
 def test_refuses_an_own_change_that_is_no_share(own_change):
     with pytest.raises(ValueError, match="Expected own_change"):

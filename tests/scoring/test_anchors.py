@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 from vmmetrics.alignment.readers.columns import describes_clip
+from vmmetrics.cli.results import print_results
+from vmmetrics.cli.terminal import PlainConsole
 from vmmetrics.errors import SetupError
 from vmmetrics.functional.motion_index import PARTS, motion_index
 from vmmetrics.functional.motion_index import VERSION as INDEX_VERSION
@@ -23,6 +25,7 @@ from vmmetrics.scoring.anchors import ANCHORED, Anchors, Place, Scale, read_anch
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.suite import ClipScores
 from vmmetrics.scoring.table import Table
+from vmmetrics.scoring.table_text import anchor_lines
 from vmmetrics.types import AmplitudeResult, MetricResult
 
 VERSIONS = {key: version_of(key) for key in PARTS}
@@ -196,7 +199,7 @@ def test_rows_have_shares_and_full_widths_and_the_screen_is_rounded(table: Ancho
     head, line, *rest = repr(shown).splitlines()
     assert head.split() == ["clip", "CAS", "MSS", "OIS", "PAS", "TCS", "INDEX"]
     assert "0.5 (4/4)" in line and "0.97 (0/4)" in line and "0.3000" in line and "1.00 (0/4)" in line
-    assert any("real sources" in text for text in rest)
+    assert any(text.startswith("(4/4): below 4 of 4 real sources; rounded") for text in rest)
     assert '<td title="">0.97 (0/4)</td>' in shown._repr_html_()
 
 
@@ -206,6 +209,17 @@ def test_a_table_of_unknown_models_says_so_and_shows_all_digits() -> None:
     assert "no place among real footage: the models of these scores are not known" in repr(shown).splitlines()
     assert shown.rows()[0]["no_anchor"] == "the models of these scores are not known"
     assert shown.rows()[0]["cas_below_real"] is None
+
+
+def test_the_reasons_are_those_of_all_clips_that_are_shown(table: Anchors) -> None:
+    older = replace(record(FIVE), score_version={**VERSIONS, "cas": VERSIONS["cas"] - 1})
+    shown = Table([*([record(FIVE)] * 40), older], scale=Scale(CONFIGURATION, table))
+    legend, reason = anchor_lines(shown, 100)
+    assert legend.startswith("(4/4): ") and "CAS version" in reason
+    assert anchor_lines(shown) == [legend, reason] and anchor_lines(shown, 30) == [legend]
+    output = PlainConsole(file=io.StringIO())
+    print_results(shown, output, output)
+    assert reason in output.file.getvalue()
 
 
 def test_a_clip_without_scores_needs_no_reason(table: Anchors) -> None:

@@ -12,16 +12,18 @@ import pytest
 
 import vmmetrics
 from tests.scoring.stored_runs import clip, five, write
+from vmmetrics.cli.results import results_parts
 from vmmetrics.metrics import METRICS
 from vmmetrics.perception.content import find_unjudgeable
 from vmmetrics.scoring.diff_text import diff_parts, verdict
 from vmmetrics.scoring.leaderboard import make_boards
 from vmmetrics.scoring.leaderboard_text import board_parts, to_csv
 from vmmetrics.scoring.record import Record
-from vmmetrics.scoring.table import Table, missing_lines
+from vmmetrics.scoring.table import Table
+from vmmetrics.scoring.table_text import missing_lines
 from vmmetrics.scoring.thresholds import MissingCheck, Threshold, judge
 from vmmetrics.types import collapse_of
-from vmmetrics.utils.display.tables import to_markdown
+from vmmetrics.utils.display.tables import to_latex, to_markdown
 from vmmetrics.video import read_clip
 
 NOISE = "the clip is noise: it contains no shape to follow"
@@ -101,9 +103,56 @@ def test_failures_are_never_zero_but_too_many_fail_the_gate() -> None:
 
 def test_the_lines_name_clips_once_for_all_metrics() -> None:
     lines = missing_lines(Table(checkpoint(2, 1, 5)))
-    assert lines[0].startswith("- CAS, MSS, OIS, PAS, TCS missing in 5 of 8 clips: the clip is noise")
-    assert lines[0].endswith(", INDEX counted as 0 (3.mp4, 4.mp4, 5.mp4 and 2 more)")
-    assert len(lines) == 2 and lines[1].endswith("(2.mp4)")
+    assert lines[0].startswith("- CAS, MSS, OIS, PAS, TCS missing in 5 of 8 clips: collapsed, the clip is noise: ")
+    assert lines[0].endswith("(3.mp4, 4.mp4, 5.mp4, 6.mp4, 7.mp4)")
+    assert len(lines) == 2 and lines[1].endswith("collapsed, nothing moves: all 33 frames show the same image (2.mp4)")
+
+
+def test_stills_of_any_length_are_one_line_before_other_reasons() -> None:
+    records = [clip(f"s{n}.mp4", {}, missing={"cas": f"reason {n}", "mss": f"reason {n}"}) for n in range(12)]
+    stills = [f"nothing moves: all {n + 10} frames show the same image" for n in range(14)]
+    slides = [f"nothing moves: {n} still images, with only cuts and fades between them" for n in (2, 3, 3)]
+    records += [collapsed(f"{n}.mp4", reason) for n, reason in enumerate([*stills, *slides])]
+    lines = missing_lines(Table(records))
+    assert lines[:2] == [
+        "- CAS, MSS, OIS, PAS, TCS missing in 14 of 29 clips: collapsed, nothing moves: all frames show the same image"
+        " (0.mp4, 1.mp4, 2.mp4, 3.mp4, 4.mp4 and 9 more)",
+        "- CAS, MSS, OIS, PAS, TCS missing in 3 of 29 clips: collapsed, nothing moves: still images, with only cuts and"
+        " fades between them (14.mp4, 15.mp4, 16.mp4)",
+    ]
+    assert lines[-1].startswith("- 2 more reasons") and len(lines) == 2 + 10 + 1
+
+
+@pytest.mark.parametrize(("good", "judged", "zero"), [(2, "0.6400", "0.1600"), (0, "-", "0.0000")])
+def test_a_table_has_both_means_of_the_index_with_their_names(good: int, judged: str, zero: str) -> None:
+    table = Table(checkpoint(good, 3, 3))
+    lines = repr(table).splitlines()
+    assert lines[0].split() == ["clip", "CAS", "MSS", "OIS", "PAS", "TCS", "INDEX"]
+    assert lines[4 + good].endswith("-")
+    assert [" ".join(line.split()) for line in lines[8 + good :][:2]] == [
+        f"INDEX of the {good} judged {judged}",
+        f"INDEX with the 6 collapsed as 0 {zero}",
+    ]
+    html = table._repr_html_()
+    assert f"<th>INDEX of the {good} judged</th>" in html and "<th>INDEX with the 6 collapsed as 0</th>" in html
+    assert f"<th>{zero}" in html
+    text = "\n".join(map(to_markdown, results_parts(table)))
+    assert "| TCS | INDEX |" in text and "INDEX, judged | INDEX, collapsed as 0 |" in text
+    assert ("n=2" in text) == (good == 2)
+
+
+def test_without_collapsed_clips_the_index_has_one_mean() -> None:
+    table = Table(checkpoint(2, 0, 0))
+    assert repr(table).splitlines()[3].split()[-1] == "0.6400"
+    assert "judged" not in repr(table) + table._repr_html_()
+
+
+def test_markdown_and_latex_have_the_remarks() -> None:
+    table = Table(checkpoint(2, 1, 0))
+    for write_part in (to_markdown, to_latex):
+        text = "\n".join(map(write_part, results_parts(table)))
+        assert "no place among real footage" in text
+        assert "collapsed, nothing moves: all 33 frames show the same image (2.mp4)" in text
 
 
 def test_a_collapsed_checkpoint_is_worse(tmp_path: Path) -> None:

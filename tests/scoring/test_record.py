@@ -23,6 +23,12 @@ def test_a_record_survives_its_line() -> None:
     assert convert(Record, {**RECORD.to_json(), "field of a later version": 1}) == RECORD
 
 
+@pytest.mark.parametrize("share", [1.2, -0.1])
+def test_an_own_change_that_is_no_share_is_refused(share: float) -> None:
+    with pytest.raises(ValueError, match="own_change"):
+        Record.from_line(json.dumps({**RECORD.to_json(), "own_change": share}).encode())
+
+
 def test_added_metrics_join_what_was_known() -> None:
     new = replace(RECORD, scores={"mss": 0.9}, missing={}, amplitude=None, notes=("late",), seconds=0.5)
     whole = new.over(RECORD)

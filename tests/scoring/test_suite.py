@@ -11,8 +11,9 @@ from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError
 from vmmetrics.metrics import METRICS, registry
 from vmmetrics.perception.presets import Preset
-from vmmetrics.perception.scene import Models
+from vmmetrics.perception.scene import Models, Scene
 from vmmetrics.scoring import suite as suite_module
+from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.suite import Suite
 from vmmetrics.types import AmplitudeResult, MetricResult
 
@@ -51,6 +52,28 @@ def test_one_metric_failing_leaves_the_others(bare_preset: None, monkeypatch: py
     assert scores.missing == {"tcs": "no object"}
     assert scores.scores == {"cas": 0.5, "mss": 0.5, "pas": 0.5}
     assert scores.notes == ("assumed 8 fps",)
+
+
+def test_a_failing_own_change_costs_the_factor_and_no_score(bare_preset: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(clip: Clip) -> float:
+        raise np.linalg.LinAlgError("singular")
+
+    measures_giving(monkeypatch)
+    monkeypatch.setattr(suite_module, "own_change", fail)
+    monkeypatch.setattr(Scene, "unjudgeable", None)
+    scores = Suite().score_clip(clip_of())
+    assert (list(scores.scores), scores.errors, scores.own_change) == (list(METRICS), {}, None)
+    assert scores.index is not None
+    assert scores.notes[-1].startswith("own change failed, so no factor is in INDEX: LinAlgError: singular")
+
+
+def test_the_index_of_a_suite_is_that_of_its_record(bare_preset: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    measures_giving(monkeypatch)
+    monkeypatch.setattr(suite_module, "own_change", lambda clip: 0.01123456789)
+    monkeypatch.setattr(Scene, "unjudgeable", None)
+    scores = Suite().score_clip(clip_of())
+    stored = Record("a", None, None, None, "embedded", "vmmetrics", scores.scores, own_change=0.011235)
+    assert (scores.own_change, scores.index) == (stored.own_change, stored.motion_index)
 
 
 def test_mss_is_told_the_amplitude_even_when_pas_is_not_wanted(

@@ -35,6 +35,13 @@ def test_places_are_by_metric_and_row() -> None:
     assert index["clips"]["places"] == {"cas": {"0": (54, 57, 0.05), "1": (54, 57, 0.05)}}
 
 
+def test_rows_of_collapsed_clips_are_listed() -> None:
+    still = dict.fromkeys(METRICS[1:], "nothing moves: all 9 frames show the same image")
+    short = dict.fromkeys(METRICS[1:], "one frame")
+    records = [clip("a", five(0.5)), clip("b", {}, missing=still), clip("c", {}, missing=short)]
+    assert columns_of(*records)["clips"]["collapsed"] == [1]
+
+
 def test_texts_that_repeat_are_stored_once() -> None:
     records = [clip(f"{m}/{p}.mp4", five(0.5), f"prompt {p}") for m in "ab" for p in range(3)]
     index = columns_of(*records, clip("c.mp4", five(0.5)))

@@ -18,9 +18,10 @@ from vmmetrics.cli.tables import name, number, print_titled, whole
 from vmmetrics.cli.tables import table as grid_of
 from vmmetrics.cli.terminal import count, error
 from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO
-from vmmetrics.scoring.table import Table, anchor_lines, head, missing_lines, missing_reason
+from vmmetrics.scoring.table import Table, head, missing_reason
+from vmmetrics.scoring.table_text import anchor_lines, missing_lines, remarks
 from vmmetrics.types import IntArray
-from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Part, figure, heads
+from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Lines, Part, figure, heads
 from vmmetrics.utils.statistics.paired import Mean
 
 _STYLES = {"failed": "red", "-": "dim", "n/a": "dim"}
@@ -70,7 +71,7 @@ def results_data(table: Table) -> dict[str, Any]:
 
 
 def results_parts(table: Table) -> list[Part]:
-    """Return clips and means as tables."""
+    """Return clips and means as tables, and the remarks on them."""
     columns = table.shown
     heads_of = heads("clip", *map(head, columns))
     clips = DisplayTable("clips", "Clips", table.label, heads_of)
@@ -80,11 +81,14 @@ def results_parts(table: Table) -> list[Part]:
     averaged = means_columns(table)
     names = heads("model", *averaged.values())
     means = DisplayTable("means", "Means", "95 % bootstrap intervals over prompts", names)
-    models = table.by_model() if len(table.by_model()) > 1 else {}
-    for model, averages in (*models.items(), ("all", table.mean())):
-        shown = [averages.get(metric) for metric in averaged]
-        means.add(model, *(_mean_cell(mean) for mean in shown))
-    return [clips, means] if len(table) > 1 else [clips]
+    models = table.summary.models
+    rows = [*(models.items() if len(models) > 1 else ()), ("all", np.arange(len(table)))]
+    for model, numbers in rows:
+        averages = table.summary.mean(numbers)
+        means.add(model, *(_mean_cell(averages.get(metric), len(numbers)) for metric in averaged))
+    lines = tuple(line.removeprefix("- ") for line in remarks(table))
+    said = [Lines("remarks", "Remarks", lines)] if lines else []
+    return [clips, *([means] if len(table) > 1 else []), *said]
 
 
 def means_columns(table: Table) -> dict[str, str]:
@@ -95,17 +99,18 @@ def means_columns(table: Table) -> dict[str, str]:
     return {**columns, INDEX: "INDEX"} if table.summary.indexed else columns
 
 
-def _mean_cell(mean: Mean | None) -> DisplayCell:
+def _mean_cell(mean: Mean | None, clips: int) -> DisplayCell:
     if mean is None:
         return figure(None)
     ends = None if mean.low is None or mean.high is None else (mean.low, mean.high)
-    below = "" if ends is None else f"[{ends[0]:.3f}, {ends[1]:.3f}]"
-    return DisplayCell(f"{mean.mean:.4f}", below, value=mean.mean, interval=ends)
+    below = [] if ends is None else [f"[{ends[0]:.3f}, {ends[1]:.3f}]"]
+    few = [f"n={mean.clips}"] if mean.clips < clips else []
+    return DisplayCell(f"{mean.mean:.4f}", "\n".join([*below, *few]), value=mean.mean, interval=ends)
 
 
 def _print_tables(table: Table, output: Console) -> None:
     output.print(_clips(table))
-    for line in anchor_lines(table):
+    for line in anchor_lines(table, SHOWN_CLIPS):
         output.print(line, style="dim", soft_wrap=True)
     if len(table) > SHOWN_CLIPS:
         output.print(f"and {len(table) - SHOWN_CLIPS} more clips, in scores.csv")

@@ -187,7 +187,7 @@ def show(
         messages.print(f"warning: {warning}", soft_wrap=True)
     findings = Findings(
         recalled.record.clip, recalled.label, recalled.results, recalled.record.errors, recalled.record.prompt,
-        recalled.places, recalled.no_anchor,
+        recalled.places, recalled.no_anchor, recalled.record.motion_index, recalled.record.index_remark,
     )  # fmt: skip
     building = temporary_of(out)
     try:

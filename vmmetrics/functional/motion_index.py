@@ -99,13 +99,13 @@ def still_factor(own_change: float | None) -> float:
 
 
 def still_remark(own_change: float | None) -> str | None:
-    """Return the remark on a factor below 1, or None.
+    """Return the remark on a factor below 1 as shown, to two digits; None for others.
 
-    >>> still_remark(0.0), still_remark(0.0108), still_remark(0.3)
-    ('×0.5: one picture moved as a whole', '×0.9: one picture moved as a whole', None)
+    >>> still_remark(0.0), still_remark(0.0108), still_remark(0.01199), still_remark(0.3)
+    ('×0.5: one picture moved as a whole', '×0.9: one picture moved as a whole', None, None)
     """
-    factor = still_factor(own_change)
-    return None if factor == 1 else f"×{factor:.2g}: {STILL_REASON}"
+    factor = f"{still_factor(own_change):.2g}"
+    return None if factor == "1" else f"×{factor}: {STILL_REASON}"
 
 
 def motion_index(scores: Mapping[str, float], own_change: float | None = None) -> MetricResult:
@@ -122,7 +122,7 @@ def motion_index(scores: Mapping[str, float], own_change: float | None = None) -
             as in version 1: the factor is 1.
 
     Returns:
-        Index in 0..1, 1 best; missing without CAS or MSS. A factor below 1 is an event with its reason.
+        Index in 0..1, 1 best; missing without CAS or MSS. A factor that is shown below 1 is an event with its reason.
 
     Raises:
         ValueError: If a key is no metric, or a score or ``own_change`` is not in 0..1.

@@ -73,7 +73,7 @@ class Record:
         codec: Name of the codec the frames were stored with, or None.
 
     Raises:
-        ValueError: Under protocol ``vmmetrics`` a score lies outside its metric's range.
+        ValueError: ``own_change`` lies outside 0..1, or under protocol ``vmmetrics`` a score outside its range.
     """
 
     clip: str
@@ -115,6 +115,8 @@ class Record:
         return convert_json(cls, line)
 
     def __post_init__(self) -> None:
+        if self.own_change is not None and not 0 <= self.own_change <= 1:
+            raise ValueError(f"Expected own_change in 0..1 but got {self.own_change}")
         if self.protocol == "vmmetrics":  # the released scores leave 0..1
             for key, score in self.scores.items():
                 metric = registry.find(key)

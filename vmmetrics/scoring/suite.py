@@ -15,7 +15,7 @@ from threading import Event
 from typing import Any, get_args
 
 from vmmetrics.clip import Clip, Subject
-from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.errors import ClipError, SetupError, explain
 from vmmetrics.functional.motion_index import PARTS, motion_index
 from vmmetrics.functional.motion_index import VERSION as INDEX_VERSION
 from vmmetrics.metrics import METRICS
@@ -251,11 +251,14 @@ class Suite:
         scores = self.score_scene(self.scene(clip))
         return replace(scores, seconds=time.perf_counter() - start)
 
-    def _own_change(self, scene: Scene) -> float | None:
-        """Return the own change where the index needs it: it has none without CAS."""
+    def _own_change(self, scene: Scene) -> tuple[float | None, tuple[str, ...]]:
+        """Return the own change where the index needs it, none without CAS, and a note where it failed."""
         if self.protocol != "vmmetrics" or "cas" not in self.metrics or len(scene.clip) < 2 or scene.unjudgeable:
-            return None
-        return scene.once("own change", lambda: own_change(scene.clip))
+            return None, ()
+        try:  # rounded here, so that the index is the same from this suite and from a stored record
+            return scene.once("own change", lambda: round(own_change(scene.clip), 6)), ()
+        except Exception as error:  # as of a metric: the scores stay
+            return None, (f"own change failed, so no factor is in INDEX: {explain(error)}",)
 
     def score_scene(self, scene: Scene) -> ClipScores:
         """Score a clip with the abilities already computed in ``scene``; missing ones are computed."""
@@ -292,13 +295,14 @@ class Suite:
                 compute(shared)
             judging = [m for m in judging if m.source]
         compute(deque(judging))
+        changed, problems = self._own_change(scene)
         return ClipScores(
             name=scene.clip.name,
             results={k: results[k] for k in self.metrics if k in results},
             errors={k: errors[k] for k in self.metrics if k in errors},
             seconds=time.perf_counter() - start,
-            own_change=self._own_change(scene),
-            notes=(*scene.clip.notes, *scene.models.notes, *_too_short(scene.clip)),
+            own_change=changed,
+            notes=(*scene.clip.notes, *scene.models.notes, *_too_short(scene.clip), *problems),
             protocol=self.protocol,
             scale=self._scale,
         )

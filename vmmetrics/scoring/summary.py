@@ -12,7 +12,7 @@ import numpy as np
 from vmmetrics.metrics.registry import in_order, registered
 from vmmetrics.scoring.record import FIRST_VERSION, Record
 from vmmetrics.scoring.versions import differing
-from vmmetrics.types import IntArray
+from vmmetrics.types import IntArray, collapse_of
 from vmmetrics.utils.statistics.paired import MANY, Mean, mean_with_interval
 
 INDEX = "motion_index"
@@ -21,6 +21,8 @@ INDEX_OR_ZERO = "motion_index_or_0"
 """The motion index with that of collapsed clips (:attr:`Record.collapsed`) as 0."""
 _SOME = 100  # scores of a group of a large run from which on nothing is drawn
 _NAMED = 3  # clips of a kind that are named
+NAMED_COLLAPSED = 5
+"""Collapsed clips of a kind that are named."""
 _MOST_REASONS = 1000  # reasons whose clips are counted; a metric of one's own may write a number into each
 MOST_VALUES = 1000
 """Values of a tag from which on it has no breakdown; such a tag, for instance a seed, identifies clips."""
@@ -114,7 +116,8 @@ class Summary:
             key = (reason, in_order(metrics), foreign)
             if key in self.reasons or len(self.reasons) < _MOST_REASONS:
                 clips, names = self.reasons.get(key, (0, []))
-                self.reasons[key] = (clips + 1, [*names, record.clip] if clips < _NAMED else names)
+                most = NAMED_COLLAPSED if collapse_of(reason) else _NAMED
+                self.reasons[key] = (clips + 1, [*names, record.clip] if clips < most else names)
 
     def _group(self, name: str, value: str | float) -> None:
         codes, column = self._groups.setdefault(name, ({}, array("l")))

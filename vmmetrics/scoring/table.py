@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,12 @@ import numpy as np
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics.registry import METRICS, in_order
 from vmmetrics.scoring import anchors
-from vmmetrics.scoring.anchors import INDEX, Place, Scale, rounded
+from vmmetrics.scoring.anchors import Place, Scale, rounded
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.records import RunRecords
-from vmmetrics.scoring.summary import Summary
-from vmmetrics.types import IntArray, collapse_of
+from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO, Summary
+from vmmetrics.scoring.table_text import remarks
+from vmmetrics.types import IntArray
 from vmmetrics.utils.display.markup import csv_text
 from vmmetrics.utils.statistics.paired import Mean
 
@@ -39,8 +40,6 @@ COUNTS = ("frames", "width", "height")
 """Columns of whole numbers among them."""
 IN_MEMORY = 10_000
 """Records up to which a table holds them in memory, some 2 kB each."""
-_BRACKETS = "(54/57): below 54 of 57 real sources; rounded to what harmless changes of a clip leave in 90 %"
-_SHOWN_REASONS = 10  # of missing scores
 _SHOWN_ROWS = 30  # clips in a repr; beyond them it says how many more there are
 
 
@@ -182,10 +181,14 @@ class Table(Sequence[Record]):
         """Return places among real footage and uncertainties by metric, of the index as ``"motion_index"``."""
         return self.scale.places(with_index(record), record.score_version)
 
+    def no_place(self, record: Record) -> str:
+        """Return why scores of a record have no place among real footage, or ``""``."""
+        return self.scale.text(with_index(record), record.score_version)
+
     @property
     def shown(self) -> tuple[str, ...]:
-        """The metrics, and ``"motion_index"`` where any record has one."""
-        return (*self.metrics, *([INDEX] if self.summary.indexed else []))
+        """The metrics, and ``"motion_index"`` where any record has one or collapsed."""
+        return (*self.metrics, *([INDEX] if self.summary.indexed or self.summary.collapsed else []))
 
     def cells(self, record: Record) -> dict[str, str]:
         """Return the scores of a record as shown to people, by metric of :attr:`shown`; an index with its factor."""
@@ -198,17 +201,17 @@ class Table(Sequence[Record]):
     def __repr__(self) -> str:
         names = [r.clip for r in self.records[:_SHOWN_ROWS]]
         rows = [list(self.cells(record).values()) for record in self.records[:_SHOWN_ROWS]]
-        means = self.mean()
-        last = [f"{means[m].mean:.4f}" if m in means else "-" for m in self.shown]
-        width = max([len(n) for n in names] + [4])
-        widths = [max(7, *map(len, column)) for column in zip(last, *rows, strict=True)]
+        last = [(name, [_mean(means, m) for m in self.shown]) for name, means in _mean_rows(self)]
+        table = [("clip", [*map(head, self.shown)]), *zip(names, rows, strict=True), *last]
+        width = max(len(name) for name, _ in table)
+        widths = [max(7, *map(len, column)) for column in zip(*(texts for _, texts in table), strict=True)]
         lines = []
-        for name, texts in (("clip", map(head, self.shown)), *zip(names, rows, strict=True), ("mean", last)):
+        for name, texts in table:
             cells = (text.rjust(room) for text, room in zip(texts, widths, strict=True))
-            lines.append(" ".join([name.ljust(width), *cells]))
+            lines.append(" ".join([name.ljust(width), *cells]).rstrip())
         if len(self.records) > _SHOWN_ROWS:
-            lines.insert(-1, f"... {len(self.records) - _SHOWN_ROWS} more clips")
-        return "\n".join([*lines, *_remarks(self), *filter(None, [self.label])])
+            lines.insert(-len(last), f"... {len(self.records) - _SHOWN_ROWS} more clips")
+        return "\n".join([*lines, *remarks(self, _SHOWN_ROWS), *filter(None, [self.label])])
 
     def _repr_html_(self) -> str:
         top = "".join(f"<th>{head(m)}</th>" for m in self.shown)
@@ -222,12 +225,14 @@ class Table(Sequence[Record]):
         more = len(self.records) - _SHOWN_ROWS
         if more > 0:
             body += f'<tr><td colspan="{len(self.shown) + 1}">{more} more clips</td></tr>'
-        means = self.mean()
-        foot = "".join(f"<th>{_interval(means.get(m))}</th>" for m in self.shown)
+        foot = ""
+        for name, means in _mean_rows(self):
+            cells = "".join(f"<th>{_mean(means, m, interval=True)}</th>" for m in self.shown)
+            foot += f"<tr><th>{name}</th>{cells}</tr>"
+        texts = (*remarks(self, _SHOWN_ROWS), self.label)
         return (
-            f"<table><thead><tr><th>clip</th>{top}</tr></thead><tbody>{body}</tbody>"
-            f"<tfoot><tr><th>mean</th>{foot}</tr></tfoot></table>"
-            + "".join(f"<p>{html.escape(text)}</p>" for text in (*_remarks(self), self.label) if text)
+            f"<table><thead><tr><th>clip</th>{top}</tr></thead><tbody>{body}</tbody><tfoot>{foot}</tfoot></table>"
+            + "".join(f"<p>{html.escape(text)}</p>" for text in texts if text)
         )
 
 
@@ -278,57 +283,9 @@ def cell(record: Record, metric: str, place: Place | None = None) -> str:
     return "-" if metric in record.missing else ""
 
 
-def anchor_lines(table: Table) -> list[str]:
-    """Return what the numbers in brackets are, or why there are none; of the first clips, as tables show them."""
-    lines: dict[str, None] = {}
-    for record in table.records[:_SHOWN_ROWS]:
-        if table.places(record):
-            lines[_BRACKETS] = None
-        if reason := table.scale.text(with_index(record), record.score_version):
-            lines[f"no place among real footage: {reason}"] = None
-    return list(lines)
-
-
 def with_index(record: Record) -> dict[str, float | None]:
     """Return the scores of a record, its index among them; none of a clip that failed."""
     return {**record.scores, INDEX: record.motion_index} if record.error is None else {}
-
-
-def missing_lines(table: Table) -> list[str]:
-    """Return lines with the clips without a score by reason, most frequent first, and those whose index is lowered."""
-    lines: list[str] = []
-    counted = sorted(table.summary.reasons.items(), key=lambda item: -item[1][0])
-    for (reason, metrics, foreign), (clips, names) in counted[:_SHOWN_REASONS]:
-        share = f"{clips} of {len(table)} clips" if clips < len(table) else "every clip" if clips > 1 else "the clip"
-        more = f" and {clips - len(names)} more" if clips > len(names) else ""
-        which = f" ({', '.join(names)}{more})" if clips < len(table) else ""
-        label = ", ".join(metric.upper() for metric in metrics)
-        verb = ("do not apply to" if len(metrics) > 1 else "does not apply to") if foreign else "missing in"
-        collapse = ", INDEX counted as 0" if collapse_of(reason) and {"cas", "mss"} <= set(metrics) else ""
-        lines.append(f"- {label} {verb} {share}: {reason}{collapse}{which}")
-    rest = len(counted) - _SHOWN_REASONS
-    if remarks := table.summary.remarks:
-        named = "; ".join(f"{clip} {remark}" for clip, remark in remarks)
-        unnamed = table.summary.remarked - len(remarks)
-        lines.append(
-            f"- INDEX lowered in {table.summary.remarked} of {len(table)} clips: {named}"
-            + (f"; and {unnamed} more" if unnamed else "")
-        )
-    return [*lines, *([f"- {rest} more reasons of missing scores: column missing of scores.csv"] if rest > 0 else [])]
-
-
-def _remarks(table: Table) -> list[str]:
-    """Return remarks: notes on the run, reasons of missing scores, and failures."""
-    failed, number = table.summary.failures, table.summary.failed
-    more = [f"- {number - len(failed)} more clips failed"] if number > len(failed) else []
-    notes = (f"- {text}" for text in table.summary.notes)
-    return [
-        *anchor_lines(table),
-        *notes,
-        *missing_lines(table),
-        *(f"- {clip} failed: {why}" for clip, why in failed),
-        *more,
-    ]
 
 
 def notes_of(record: Record) -> tuple[str, ...]:
@@ -341,10 +298,26 @@ def missing_reason(record: Record, metric: str) -> str:
     return record.error or record.errors.get(metric) or record.missing.get(metric) or ""
 
 
-def _interval(mean: Mean | None) -> str:
+def _mean_rows(table: Table) -> list[tuple[str, dict[str, Mean | None]]]:
+    """Return the rows of means with their names; where clips collapsed, the index has two of its own."""
+    means, collapsed = table.mean(), table.summary.collapsed
+    if not collapsed:
+        return [("mean", {metric: means.get(metric) for metric in table.shown})]
+    judged, zero = means.get(INDEX), means.get(INDEX_OR_ZERO)
+    return [
+        ("mean", {metric: means.get(metric) for metric in table.metrics}),
+        (f"INDEX of the {judged.clips if judged else 0} judged", {INDEX: judged}),
+        (f"INDEX with the {collapsed} collapsed as 0", {INDEX: zero}),
+    ]
+
+
+def _mean(means: Mapping[str, Mean | None], metric: str, interval: bool = False) -> str:
+    if metric not in means:
+        return ""
+    mean = means[metric]
     if mean is None:
         return "-"
-    return f"{mean.mean:.4f}" + (f" [{mean.low:.4f}, {mean.high:.4f}]" if mean.low is not None else "")
+    return f"{mean.mean:.4f}" + (f" [{mean.low:.4f}, {mean.high:.4f}]" if interval and mean.low is not None else "")
 
 
 def _tag_column(name: str) -> str:

@@ -113,7 +113,7 @@ class Scorer:
                 not_applicable=tuple(metric for metric, result in scores.results.items() if not result.applicable),
                 errors=dict(scores.errors),
                 amplitude=scores.amplitude,
-                own_change=None if scores.own_change is None else round(scores.own_change, 6),
+                own_change=scores.own_change,
                 score_version={metric: version_of(metric) for metric in (*scores.scores, *scores.missing)},
                 state=file_stamp or (fetched and fetched.state.to_record()),
                 timestamps=uneven_times(clip.timestamps, clip.fps),

@@ -50,6 +50,7 @@ class Columns:
         self._scores: dict[str, list[float | None]] = {metric: [] for metric in self._metrics}
         self._missing: dict[str, dict[str, dict[str, Any]]] = {metric: {} for metric in self._metrics}
         self._places: dict[str, dict[str, tuple[int, int, float]]] = {}
+        self._collapsed: list[int] = []
         self._of_tags: dict[str, list[str | float | None]] = {tag: [] for tag in tags}
 
     def __len__(self) -> int:
@@ -83,6 +84,8 @@ class Columns:
             "poster": int(poster),
             "overlay": int(overlay),
         }
+        if record.motion_index is None and record.index_or_zero is not None:
+            self._collapsed.append(len(self))
         number = str(len(self))
         for name, value in values.items():
             self._clips[name].append(value)
@@ -119,7 +122,7 @@ class Columns:
                 columns[tag] = list(values)
                 tags.append({"name": legible(tag), "values": None})
         clips = {**self._clips, "scores": self._scores, "missing": self._missing, "tags": columns}
-        clips["places"] = self._places
+        clips |= {"places": self._places, "collapsed": self._collapsed}
         return {
             "models": self.models.values(),
             "prompts": self.prompts.values(),

@@ -257,7 +257,7 @@ def metrics_of(runs: Sequence[Run]) -> list[dict[str, Any]]:
     """Return the descriptions of the scores that any clip has or lacks, in order of display."""
     records = [record for run in runs for record in run.records]
     keys = in_order({metric for record in records for metric in (*record.scores, *record.missing, *record.errors)})
-    indexed = any(record.motion_index is not None for record in records)
+    indexed = any(record.index_or_zero is not None for record in records)
     described = {key: part for run in runs for key, part in run.header.get("parts", {}).items()}
     return [metric_info(key, described.get(key)) for key in ((INDEX,) if indexed else ()) + keys]
 

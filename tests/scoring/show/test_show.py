@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import av
@@ -11,6 +12,8 @@ from fake_suite import fake_models
 
 from vmmetrics.clip import Clip
 from vmmetrics.perception.scene import Scene
+from vmmetrics.scoring.anchors import Place
+from vmmetrics.scoring.show import sheet
 from vmmetrics.scoring.show.film import write_film
 from vmmetrics.scoring.show.findings import Findings, Perceived, perceive
 from vmmetrics.scoring.show.plot import MARGIN, draw_plot, frame_x, strips_of
@@ -141,6 +144,30 @@ def test_a_whole_page(perceived: Perceived) -> None:
     page = np.asarray(draw_sheet(CLIP, FINDINGS, perceived))
     assert red(page).any()
     assert page.shape[1] == 1500
+
+
+def test_the_index_is_drawn_without_a_place_and_with_its_factor(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+    monkeypatch.setattr(sheet, "write", lambda draw, at, text, *other, **more: texts.append(text))
+    pan = {"index": 0.3149, "index_remark": "×0.5: one picture moved as a whole"}
+    place = Place(0.3149, 57, 57, 0.1)
+    for findings, shown in (
+        (replace(FINDINGS, index=0.7149), ["INDEX", "0.7149"]),
+        (replace(FINDINGS, **pan), ["INDEX", "0.3149", "×0.5: one picture moved as a whole"]),
+        (replace(FINDINGS, **pan, places={"motion_index": place}), ["INDEX", "0.3 ± 0.1", "×0.5: one picture"]),
+    ):
+        texts.clear()
+        draw_sheet(CLIP, findings, Perceived())
+        start = texts.index("INDEX")
+        assert all(text.startswith(known) for text, known in zip(texts[start:], shown, strict=False)), texts
+    assert "57 of 57 real sources" in " ".join(texts)
+
+
+def test_a_film_has_scores_as_sheets_round_them_and_the_index_with_its_factor() -> None:
+    pan = replace(FINDINGS, index=0.3149, index_remark="×0.5: one picture moved as a whole")
+    assert FINDINGS.scores == {"tcs": "0.5000", "ois": "1.0000"}
+    assert pan.scores["motion_index"] == "0.3149 ×0.5"
+    assert replace(pan, places={"tcs": Place(0.5, 9, 10, 0.1)}).scores["tcs"] == "0.5"
 
 
 def test_words() -> None:

@@ -50,7 +50,7 @@ def _page(
 ) -> NDArray[np.uint8]:
     page = Image.new("RGB", size, PAPER)
     draw = ImageDraw.Draw(page)
-    scores = "   ".join(f"{m.upper()} {r.score:.3f}" for m, r in findings.results.items() if r.score is not None)
+    scores = "   ".join(f"{m.upper().removeprefix('MOTION_')} {score}" for m, score in findings.scores.items())
     moment = f"frame {frame}, {clip.timestamps[frame]:.2f} s"
     at_fault = any(frame in event.frames for event in findings.faults)
     write(draw, (16, 8), findings.title, 18, INK, width=size[0] - 220)

@@ -11,7 +11,7 @@ from vmmetrics.metrics.cas import explained
 from vmmetrics.metrics.registry import find
 from vmmetrics.perception.points import object_tracks
 from vmmetrics.perception.scene import Camera, Objects, PointTracks, Poses, Scene
-from vmmetrics.scoring.anchors import Place
+from vmmetrics.scoring.anchors import INDEX, Place, rounded
 from vmmetrics.types import Event, MetricResult, PlausibilityResult
 
 LEAST_CHARGE = 0.01
@@ -30,6 +30,8 @@ class Findings:
         prompt: Text the clip was generated from, or None.
         places: Places of the scores among real footage and uncertainties, by metric.
         no_anchor: Reasons why scores have none, or "".
+        index: Overall index, or None.
+        index_remark: Factor of the index below 1 and its reason, or None.
     """
 
     title: str
@@ -39,6 +41,18 @@ class Findings:
     prompt: str | None = None
     places: Mapping[str, Place] = field(default_factory=dict)
     no_anchor: str = ""
+    index: float | None = None
+    index_remark: str | None = None
+
+    @property
+    def scores(self) -> dict[str, str]:
+        """Scores by metric, rounded to their uncertainty, the index last with its factor."""
+        numbers = {metric: result.score for metric, result in self.results.items()} | {INDEX: self.index}
+        widths = {metric: place.half_width for metric, place in self.places.items()}
+        shown = {metric: rounded(score, widths.get(metric)) for metric, score in numbers.items() if score is not None}
+        if INDEX in shown and self.index_remark:
+            shown[INDEX] += f" {self.index_remark.partition(':')[0]}"
+        return shown
 
     @property
     def events(self) -> list[Event]:

@@ -180,7 +180,8 @@ LEGEND = (
     "Coloured areas: moving objects, with their tracked points and their trails. Skeletons: blue left, orange "
     "right. Red: cost points; grey: excused. Triangles: the frames above."
 )
-_HEADER = 178
+_CHIP = 104
+_HEADER = 102 + _CHIP
 _CAPTION = 30
 _LINE = 22
 
@@ -254,27 +255,34 @@ def draw_header(draw: ImageDraw.ImageDraw, findings: Findings, left: int, width:
     chip = (width - (max(1, len(chips)) - 1) * 12) / max(1, len(chips))
     for index, (metric, value, small) in enumerate(chips):
         x, y = left + index * (chip + 12), BORDER + 84
-        draw.rounded_rectangle((x, y, x + chip, y + 76), 6, outline=RULE, width=2)
-        draw.rectangle((x + 2, y + 8, x + 6, y + 68), fill=colour_of(metric))
+        draw.rounded_rectangle((x, y, x + chip, y + _CHIP), 6, outline=RULE, width=2)
+        draw.rectangle((x + 2, y + 8, x + 6, y + _CHIP - 8), fill=colour_of(metric))
         write(draw, (x + 16, y + 8), metric.upper().removeprefix("MOTION_"), 14, MUTED)
         if value:
             write(draw, (x + 16, y + 27), value, 20, INK)
-        for row, line in enumerate(style.wrapped(small, 12, chip - 24, 1 if value else 3)):
-            write(draw, (x + 16, y + (54 if value else 24 + 15 * row)), line, 12, MUTED)
+        for row, line in enumerate(style.wrapped(small, 12, chip - 24, 3)):
+            write(draw, (x + 16, y + (54 if value else 24) + 15 * row), line, 12, MUTED)
 
 
 def _chips(findings: Findings) -> list[tuple[str, str, str]]:
-    """Return name, score and small text of every score: its place among real footage, or why it is missing."""
+    """Return name, score and small text of every score: its place among real footage, or why it is missing.
+
+    The small text of the index begins with its factor.
+    """
+    scores = {metric: result.score for metric, result in findings.results.items()} | {INDEX: findings.index}
+    absent = {metric: f"missing: {result.missing}" for metric, result in findings.results.items()}
+    absent |= {metric: f"failed: {reason}" for metric, reason in findings.errors.items()}
     chips = []
-    for metric, result in findings.results.items():
+    for metric in (*absent, INDEX):
+        score = scores.get(metric)
         place = findings.places.get(metric)
-        if result.score is None:
-            chips.append((metric, "", f"missing: {result.missing}"))
-        else:
-            chips.append((metric, place.interval if place else rounded(result.score, None), str(place or "")))
-    chips += [(metric, "", f"failed: {reason}") for metric, reason in findings.errors.items()]
-    index = findings.places.get(INDEX)
-    return chips + ([(INDEX, index.interval, str(index))] if index else [])
+        remark = findings.index_remark if metric == INDEX else None
+        if score is not None:
+            small = "; ".join(filter(None, (remark, str(place or ""))))
+            chips.append((metric, place.interval if place else rounded(score, None), small))
+        elif metric in absent:
+            chips.append((metric, "", absent[metric]))
+    return chips
 
 
 def describe(event: Event) -> str:

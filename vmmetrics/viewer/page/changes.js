@@ -93,7 +93,7 @@
       vm.h("div", {},
         vm.h("a", { href }, vm.data.name(after)), vm.data.name(before) === vm.data.name(after) ? null : vm.h("span.small.muted", {}, ` was ${vm.data.name(before)}`),
         vm.data.prompt(after) ? vm.h("div.small.muted", {}, vm.data.prompt(after)) : null,
-        vm.h("div", {}, `${label(metric)} ${vm.score(scores[before])} → ${vm.score(scores[after])}`, Number.isNaN(difference) ? null : vm.h("b", {}, `, ${vm.signed(difference, vm.digitsOf(metric))}`)),
+        vm.h("div", {}, `${label(metric === vm.OR_ZERO ? "motion_index" : metric)} ${vm.data.shown(metric, before)} → ${vm.data.shown(metric, after)}`, Number.isNaN(difference) ? null : vm.h("b", {}, `, ${vm.signed(difference, vm.digitsOf(metric))}`)),
         pair.events.length ? vm.h("div.small", {}, "New events: ", pair.events.map((event, place) => [place ? "; " : "", vm.h("span", {}, vm.h("span.swatch", { "--colour": vm.colour(event.metric), "aria-hidden": "true" }), `${label(event.metric)} ${event.reason}`)])) : null,
         pair.lost.length ? vm.h("div.small", {}, `Scores lost: ${pair.lost.map((key) => why(key, after)).join("; ")}`) : null,
         pair.gained.length ? vm.h("div.small", {}, `Scores gained: ${pair.gained.map((key) => `${label(key)} (was: ${vm.data.missing(key, before).reason})`).join("; ")}`) : null));
@@ -101,7 +101,8 @@
 
   /** @param {RunChange} change @param {number} number @param {number} page */
   function pairs(change, number, page) {
-    const metrics = metricsOf(change).filter((key) => vm.data.metric(key)), metric = metrics.includes(vm.state.metric) ? vm.state.metric : metrics[0];
+    const metrics = metricsOf(change).filter((key) => vm.data.metric(key) || key === vm.OR_ZERO);
+    const metric = [vm.state.metric, vm.OR_ZERO].find((key) => metrics.includes(key)) ?? metrics[0];
     if (!change.pairs.length || !metric) return vm.h("p.empty", {}, "No clip of one run has its like in the other.");
     const all = pairsOf(change, metric), pages = Math.ceil(all.length / PAGE), at = Math.min(page, pages - 1);
     const turn = (/** @type {string} */ text, /** @type {number} */ to) => vm.h("button", { disabled: to < 0 || to >= pages, "data-key": text, onclick: () => vm.go({ pair: `${number}.${to}` }) }, text);

@@ -266,7 +266,7 @@
       const compare = vm.views.some((view) => view.key === "compare");
       return vm.h("section", {}, vm.h("h3", { text: "The same prompt" }), vm.h("ul.clip-others", {}, same.slice(0, MOST_OTHERS).map((other) => vm.h("li", {},
         vm.h("a", { href: vm.link({ view: "clip", clip: vm.data.id(other) }), text: vm.data.model(other) || names[other], title: vm.data.id(other) }),
-        vm.h("span.small.muted", { text: shown ? `${shown.label} ${vm.score(vm.data.scores(shown.key)[other])}` : "" }),
+        vm.h("span.small.muted", { text: shown ? `${shown.label} ${vm.data.shown(shown.key, other)}` : "" }),
         compare && vm.h("a.small", { href: vm.link({ view: "compare", a: side(row), b: side(other), clip: this.id }), text: "compare", "aria-label": `Compare with ${vm.data.id(other)}` })))),
         same.length > MOST_OTHERS && vm.h("p.small.muted", { text: `and ${same.length - MOST_OTHERS} more` }));
     }

@@ -37,6 +37,8 @@
     /** @param {HTMLElement} root */
     constructor(root) {
       this.sides = vm.sides();
+      /** @type {string[]} Scores to choose from. */
+      this.keys = vm.columnKeys();
       /** @type {[string, { pairs: Pair[], by: "prompt" | "name" }]} */
       this.matched = ["", { pairs: [], by: "prompt" }];
       /** @type {{ key: string, shown: Pair[], whole: Pair[] }} */
@@ -50,7 +52,10 @@
       }, this.sides.map((/** @type {Side} */ { key, label }) => vm.h("option", { value: key, text: label })));
       this.selects = { a: choose("a"), b: choose("b") };
       this.metrics = vm.h("select", { "aria-label": "Score", onchange: () => vm.go({ metric: this.metrics.value, pair: "" }) },
-        vm.data.index.metrics.map(({ key, label, title }) => vm.h("option", { value: key, text: label === title || !title ? label : `${label}, ${title}` })));
+        this.keys.map((key) => {
+          const label = vm.columnLabel(key, this.keys), { title } = vm.columnInfo(key);
+          return vm.h("option", { value: key, text: label === title || !title ? label : `${label}, ${title}` });
+        }));
       this.head = vm.h("div.compare-head");
       this.body = vm.h("div.compare-body");
       root.append(
@@ -71,13 +76,14 @@
 
     /** @param {State} state @returns {Comparison} */
     read(state) {
-      const [a, b] = sidesOf(state, this.sides), key = `${a.key}\n${b.key}`;
-      if (this.matched[0] !== key) this.matched = [key, vm.matchPairs(a, b)];
+      const [a, b] = sidesOf(state, this.sides), sides = `${a.key}\n${b.key}`;
+      if (this.matched[0] !== sides) this.matched = [sides, vm.matchPairs(a, b)];
       const { pairs, by } = this.matched[1];
-      const metric = vm.data.metric(state.metric) ?? vm.data.index.metrics[0];
-      const about = JSON.stringify([key, metric.key, state.order, state.q, state.where, state.facets, state.ranges]);
+      const key = this.keys.includes(state.metric) ? state.metric : this.keys[0];
+      const metric = { ...vm.columnInfo(key), label: vm.columnLabel(key, this.keys) };
+      const about = JSON.stringify([sides, key, state.order, state.q, state.where, state.facets, state.ranges]);
       if (this.ordered.key !== about) {
-        const shown = vm.orderPairs(metric.key, filtered(pairs), state.order === "gains");
+        const shown = vm.orderPairs(key, filtered(pairs), state.order === "gains");
         this.ordered = { key: about, shown, whole: shown.filter((/** @type {Pair} */ pair) => pair.a >= 0 && pair.b >= 0) };
       }
       const { shown, whole } = this.ordered;
@@ -151,7 +157,7 @@
       }, vm.svg("title", {}, `${vm.signed((k - HALF_BINS - 0.5) * size, 3)} to ${vm.signed((k - HALF_BINS + 0.5) * size, 3)}: ${vm.count(count, "pair")}`)));
       const label = (/** @type {number} */ value) =>
         vm.svg("text", { x: at(value), y: base + 14, "text-anchor": "middle", text: value ? vm.signed(value, 3) : "0" });
-      const plot = vm.svg("svg.differences", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `Differences of ${metric.label}. ${summary}`, "--colour": vm.colour(metric.key) },
+      const plot = vm.svg("svg.differences", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `Differences of ${metric.label}. ${summary}`, "--colour": vm.columnColour(metric.key) },
         bars, vm.svg("line.zero", { x1: at(0), x2: at(0), y1: top, y2: base + 3 }), vm.svg("line.base", { x1: edge, x2: width - edge, y1: base, y2: base }),
         [-most, 0, most].map(label),
         vm.svg("text", { x: 0, y: top + 10, text: vm.count(tallest, "pair") }), vm.svg("text", { x: width / 2, y: height - 6, "text-anchor": "middle", text: `${metric.label} of B less that of A` }));
@@ -189,7 +195,7 @@
 
     /** @param {Comparison} now @param {Pair} pair @param {number} most Largest difference. @param {boolean} several Of one prompt. */
     row(now, pair, most, several) {
-      const { metric } = now, { a, b } = pair, scores = vm.data.scores(metric.key), difference = vm.pairDifference(metric.key, pair);
+      const { metric } = now, { a, b } = pair, difference = vm.pairDifference(metric.key, pair);
       const whole = a >= 0 && b >= 0, row = a >= 0 ? a : b;
       const href = whole ? vm.link({ ...this.chosen(now), clip: idOf(a), frame: 0 }) : vm.link({ view: "clip", clip: idOf(row), frame: 0 });
       const posters = [a, b].map((side) => {
@@ -204,7 +210,7 @@
       });
       const shown = Number.isNaN(difference) ? vm.h("span.small.muted", { text: why.join("; ") })
         : vm.h("span.difference", {}, vm.h("span.n", { text: vm.signed(difference, 3) }), this.bar(metric.key, difference / most));
-      const score = (/** @type {number} */ side) => vm.h("td.n", { text: side < 0 ? "–" : vm.score(scores[side]) });
+      const score = (/** @type {number} */ side) => vm.h("td.n", { text: side < 0 ? "–" : vm.data.shown(metric.key, side) });
       return vm.h("tr", {},
         vm.h("td", {}, vm.h("a.pair-link", { href, title: pair.key }, vm.h("span.posters", { "aria-hidden": "true" }, posters), vm.h("span.words", {}, vm.h("span.prompt", { text: pair.key }), name))),
         score(a), score(b), vm.h("td", {}, shown));
@@ -213,7 +219,7 @@
     /** @param {string} metric @param {number} share Of the largest difference, with its sign. */
     bar(metric, share) {
       const middle = BAR / 2, size = Math.abs(share) * middle;
-      return vm.svg("svg.bar", { width: BAR, height: 12, viewBox: `0 0 ${BAR} 12`, "aria-hidden": "true", "--colour": vm.colour(metric) },
+      return vm.svg("svg.bar", { width: BAR, height: 12, viewBox: `0 0 ${BAR} 12`, "aria-hidden": "true", "--colour": vm.columnColour(metric) },
         vm.svg("rect", { x: share < 0 ? middle - size : middle, width: size, y: 1, height: 10 }), vm.svg("line.zero", { x1: middle, x2: middle, y1: 0, y2: 12 }));
     }
 

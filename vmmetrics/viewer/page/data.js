@@ -83,6 +83,9 @@
         const column = index.clips.scores[metric.key] ?? [];
         this.columns.set(metric.key, Float64Array.from({ length: this.n }, (_, row) => column[row] ?? NaN));
       }
+      this.collapsed = new Set(index.clips.collapsed ?? []);
+      const orZero = Float64Array.from(this.scores("motion_index"), (score, row) => (this.collapsed.has(row) ? 0 : score));
+      this.columns.set(vm.OR_ZERO, orZero);
       /** @type {Map<string, number> | null} */
       this.rows = null;
       /** @type {Recent<ClipDetail[]>} */
@@ -102,12 +105,13 @@
       const { clips, reasons } = this.index;
       if (!Number.isNaN(this.scores(metric)[row])) return { reason: "", kind: "" };
       if (clips.failed[row] >= 0) return { reason: reasons[clips.failed[row]], kind: "failed" };
-      const entry = clips.missing[metric]?.[row];
+      const entry = clips.missing[metric === vm.OR_ZERO ? "motion_index" : metric]?.[row];
       return entry ? { reason: reasons[entry.reason], kind: entry.kind } : { reason: "not scored", kind: "not scored" };
     }
 
-    /** @param {string} metric @param {number} row */
+    /** @param {string} metric @param {number} row @returns {string} */
     shown(metric, row) {
+      if (metric === vm.OR_ZERO) return this.collapsed.has(row) ? "0 (collapsed)" : this.shown("motion_index", row);
       const place = this.index.clips.places?.[metric]?.[row], score = this.scores(metric)[row];
       return place ? vm.fixed(score, decimals(place[2])) : vm.score(score);
     }

@@ -180,7 +180,7 @@
       this.active = dot;
       this.draw();
       const strip = dot && this.panel.strips[dot.strip];
-      this.readout.replaceChildren(...(dot && strip ? [`${vm.data.name(strip.rows[dot.place])}: ${vm.score(strip.values[dot.place])}`] : []));
+      this.readout.replaceChildren(...(dot && strip ? [`${vm.data.name(strip.rows[dot.place])}: ${vm.data.shown(this.panel.info.key, strip.rows[dot.place])}`] : []));
       this.area.style.cursor = dot ? "pointer" : "crosshair";
     }
 

@@ -48,7 +48,7 @@
     const { sort, desc } = vm.state, order = metrics.includes(sort) ? vm.ordered(groups, (/** @type {TagGroup} */ group) => group.means[sort]?.mean, desc) : groups;
     const heads = metrics.map((key) => {
       const info = vm.columnInfo(key);
-      return vm.sortHeader(key, { text: info.label, title: `Sort by ${info.title}`, best: info.lower_is_better ? "low" : "high", classes: ".n", more: vm.h("div.small.muted", {}, vm.scoreUnit(key)) });
+      return vm.sortHeader(key, { text: vm.columnLabel(key, metrics), title: `Sort by ${info.title}`, best: info.lower_is_better ? "low" : "high", classes: ".n", more: vm.h("div.small.muted", {}, vm.scoreUnit(key)) });
     });
     return [vm.h("h3", {}, tag), vm.wide(`Means by ${tag}`, vm.h("table.numbers.groups", {},
       vm.h("thead", {}, vm.h("tr", {}, vm.sortHeader("", { text: tag, classes: ".first", title: "In the order of the data", best: "low" }), vm.h("th.n", { scope: "col" }, "Clips"), heads)),

@@ -107,12 +107,12 @@
     /** @type {(row: BoardRow) => number | string | null | undefined} */
     const value = (row) => !known || sort === "" ? row.rank : sort === "model" ? row.model : humans.includes(sort) ? ratingOf(sort, row.model) : row.cells[sort]?.mean;
     const heads = board.columns.map((metric) => {
-      const info = vm.columnInfo(metric), [low, high] = /** @type {[number, number]} */ (domains.get(metric));
+      const info = vm.columnInfo(metric);
       const more = [
         vm.h("div.small.muted.title", {}, titleOf(board, metric)), info.lower_is_better ? vm.h("div.small", {}, "lower is better") : null,
-        vm.h("div.small.muted.scale-ends", {}, [low, high].map((end) => vm.h("span", {}, vm.fixed(end, Math.max(0, -Math.floor(Math.log10(high - low))))))),
+        vm.h("div.small.muted.scale-ends", {}, vm.endsOf(domains.get(metric)).map((/** @type {string} */ end) => vm.h("span", {}, end))),
       ];
-      return vm.sortHeader(metric, { text: [vm.h("span.swatch", { "--colour": vm.columnColour(metric), "aria-hidden": "true" }), info.label], more, title: `Sort by ${info.title}`, best: info.lower_is_better ? "low" : "high" });
+      return vm.sortHeader(metric, { text: [vm.h("span.swatch", { "--colour": vm.columnColour(metric), "aria-hidden": "true" }), vm.columnLabel(metric, board.columns)], more, title: `Sort by ${info.title}`, best: info.lower_is_better ? "low" : "high" });
     });
     const ratingHeads = humans.map((key) => vm.sortHeader(key, { text: vm.columnInfo(key).label, more: vm.h("div.small.muted.title", {}, vm.columnInfo(key).title), title: `Sort by ${vm.columnInfo(key).title}`, best: "high", classes: ".n" }));
     const body = vm.ordered(board.rows, value, known && desc).map((/** @type {BoardRow} */ row) => vm.h("tr", {},
@@ -135,7 +135,7 @@
       vm.h("tbody", {}, [...board.columns, ...ratings()].map((metric) => {
         const info = vm.columnInfo(metric), human = info.kind === "rating";
         const domain = info.range ?? domainOf(board, metric);
-        const head = vm.h("th.first", { scope: "row" }, vm.h("span.swatch", { "--colour": vm.columnColour(metric), "aria-hidden": "true" }), info.label, vm.h("div.small.muted", {}, titleOf(board, metric)));
+        const head = vm.h("th.first", { scope: "row" }, vm.h("span.swatch", { "--colour": vm.columnColour(metric), "aria-hidden": "true" }), vm.columnLabel(metric, board.columns), vm.h("div.small.muted", {}, titleOf(board, metric)));
         const mean = human ? vm.fixed(ratingOf(metric, row.model), 2) : cellParts(board, row, metric, domain, width);
         return vm.h("tr", {}, head, vm.h("td", {}, mean), vm.h("td.small.muted", {}, human || !info.range ? vm.scoreUnit(metric) : `${vm.scoreUnit(metric)}, ${info.lower_is_better ? "lower" : "higher"} is ${info.low_is_fault ? "better" : "more"}`));
       }))));
@@ -218,12 +218,12 @@
   function filtered(board) {
     const { rows, active } = vm.filtered();
     if (!active) return null;
-    const metrics = [...board.columns.filter((metric) => vm.data.metric(metric)), ...ratings()], visible = new Set(rows);
+    const metrics = [...board.columns.filter((metric) => vm.data.metric(metric) || metric === vm.OR_ZERO), ...ratings()], visible = new Set(rows);
     return [
       vm.h("h3", {}, "With the filter"),
       vm.h("p.prose", {}, `The table above covers all clips; the filter shows ${vm.count(rows.length, "clip")}. Their means, without intervals:`),
       vm.wide(`Means with the filter, ${board.label}`, vm.h("table.numbers.filtered", {},
-        vm.h("thead", {}, vm.h("tr", {}, vm.h("th.first", { scope: "col" }, "Model"), vm.h("th.n", { scope: "col" }, "Clips"), metrics.map((metric) => vm.h("th.n", { scope: "col" }, vm.columnInfo(metric).label)))),
+        vm.h("thead", {}, vm.h("tr", {}, vm.h("th.first", { scope: "col" }, "Model"), vm.h("th.n", { scope: "col" }, "Clips"), metrics.map((metric) => vm.h("th.n", { scope: "col" }, vm.columnLabel(metric, metrics))))),
         vm.h("tbody", {}, board.rows.map((row) => {
           const own = rowsOf(row.model).filter((clip) => visible.has(clip));
           return vm.h("tr", {}, vm.h("th.first", { scope: "row" }, row.model), vm.h("td.n", {}, String(own.length)), metrics.map((metric) => vm.h("td.n", {}, vm.fixed(vm.meanOf(metric, own).mean, vm.digitsOf(metric)))));

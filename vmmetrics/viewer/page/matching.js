@@ -90,7 +90,7 @@
    * @returns {Pair[]}
    */
   vm.orderPairs = (metric, pairs, gains) => {
-    const sign = vm.data.metric(metric)?.lower_is_better !== gains ? -1 : 1;
+    const sign = vm.columnInfo(metric).lower_is_better !== gains ? -1 : 1;
     return pairs
       .map((pair) => ({ pair, difference: vm.pairDifference(metric, pair) }))
       .sort((one, other) => {

@@ -21,6 +21,12 @@
     lower_is_better: false, low_is_fault: true, colour: "index", kind: "own", unit: "",
   };
 
+  /** @returns {string[]} Keys of columns; where clips collapsed, the index with theirs as 0 is the first. */
+  vm.columnKeys = () => [...(vm.data.collapsed.size ? [vm.OR_ZERO] : []), ...vm.data.index.metrics.map((/** @type {MetricInfo} */ { key }) => key)];
+
+  /** @param {string} key @param {string[]} keys Of the columns beside it. @returns {string} Label of a column; of the index of the clips judged where it stands twice. */
+  vm.columnLabel = (key, keys) => vm.columnInfo(key).label + (key === "motion_index" && keys.includes(vm.OR_ZERO) ? ", judged" : "");
+
   /** @param {string} key @returns {string} CSS colour of a column. */
   vm.columnColour = (key) => (vm.data.metric(key) ? vm.colour(key) : key === vm.OR_ZERO ? "var(--m-index)" : "var(--muted)");
 
@@ -83,7 +89,7 @@
   /**
    * Return the ends of a scale around values, at round numbers.
    * @param {(number | null | undefined)[]} values
-   * @param {[number, number] | null} [limits] Never go beyond.
+   * @param {[number, number] | null} [limits] Not gone beyond, unless all values lie there; the released scores may.
    * @returns {[number, number]}
    */
   vm.domain = (values, limits = null) => {
@@ -91,10 +97,18 @@
     if (!numbers.length) return limits ?? [0, 1];
     let [low, high] = [Infinity, -Infinity]; // spread over arguments, 100,000 clips are too many
     for (const number of numbers) [low, high] = [Math.min(low, number), Math.max(high, number)];
+    if (low === 0 && high === 0) return limits ?? [0, 1];
     const step = 10 ** Math.floor(Math.log10(Math.max(high - low, Math.abs(high) / 100, 1e-6)));
     const ends = [Math.floor(low / step) * step, Math.ceil(high / step) * step];
     if (ends[0] === ends[1]) { ends[0] -= step; ends[1] += step; }
-    return [Math.max(ends[0], limits?.[0] ?? -Infinity), Math.min(ends[1], limits?.[1] ?? Infinity)];
+    const within = [Math.max(ends[0], limits?.[0] ?? -Infinity), Math.min(ends[1], limits?.[1] ?? Infinity)];
+    return /** @type {[number, number]} */ (within[1] > within[0] ? within : ends);
+  };
+
+  /** @param {[number, number]} domain @returns {string[]} Its ends as text, with the decimals that tell them apart. */
+  vm.endsOf = ([low, high]) => {
+    const decimals = Math.min(6, Math.max(0, -Math.floor(Math.log10(high - low))));
+    return [low, high].map((end) => vm.fixed(end, decimals));
   };
 
   /** @param {[number, number]} domain @param {number} [count] @returns {number[]} Round numbers within a domain. */
@@ -153,7 +167,7 @@
    * @param {string} label
    */
   vm.metricSelect = (keys, chosen, label) => {
-    const options = keys.map((key) => vm.h("option", { value: key, selected: key === chosen }, vm.columnInfo(key).label, vm.columnInfo(key).title === key ? "" : `, ${vm.columnInfo(key).title}`));
+    const options = keys.map((key) => vm.h("option", { value: key, selected: key === chosen }, vm.columnLabel(key, keys), vm.columnInfo(key).title === key ? "" : `, ${vm.columnInfo(key).title}`));
     const select = vm.h("select", { "data-key": `select ${label}`, onchange: (/** @type {any} */ event) => vm.go({ metric: event.target.value }, { replace: true }) }, options);
     return vm.h("label.choice", {}, `${label} `, select);
   };

@@ -126,7 +126,7 @@
       if (row === this.active) return;
       this.active = row;
       this.canvas.style.cursor = row < 0 ? "crosshair" : "pointer";
-      const texts = this.axesOf().map((info, place) => `${info.label} ${vm.score(this.values[place][row])}`);
+      const texts = row < 0 ? [] : this.axesOf().map(({ key, label }) => `${label} ${vm.data.shown(key, row)}`);
       this.readout.textContent = row < 0 ? "" : `${vm.data.model(row)}, ${vm.data.name(row)}: ${texts.join(", ")}`;
       this.draw();
     }

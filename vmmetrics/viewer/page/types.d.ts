@@ -32,6 +32,8 @@ interface ReportIndex {
     missing: Record<string, Record<string, { reason: number; kind: "missing" | "not applicable" | "failed" | "not scored" }>>;
     /** By metric: row (as text) to the number of real sources with a higher score, of how many, and the half-width of its 90 % interval. */
     places: Record<string, Record<string, [number, number, number]>>;
+    /** Rows of stills, slide shows and noise, whose index counts as 0 in `motion_index_or_0`; ascending. */
+    collapsed: number[];
     /** Positions in `events` of the reasons that cost a clip points, each once. */
     events: number[][];
     /** By tag: position in its values, the number itself for numeric tags, null for none. */
@@ -395,14 +397,16 @@ declare var vmReport: Window["vmReport"];
 interface ReportData {
   index: ReportIndex;
   n: number;
+  /** Rows of collapsed clips. */
+  collapsed: Set<number>;
   metric(key: string): MetricInfo | undefined;
-  /** Scores of a metric, NaN where missing. */
+  /** Scores of a metric, NaN where missing; of "motion_index_or_0" too. */
   scores(metric: string): Float64Array;
   /** Why a clip has no score; "" where it has one. */
   missing(metric: string, row: number): { reason: string; kind: string };
   /** A score as shown: rounded to its uncertainty. */
   shown(metric: string, row: number): string;
-  /** "below 54 of 57 real sources", or "". */
+  /** "below 9 of 10 real sources", or "". */
   place(metric: string, row: number): string;
   /** "0.71 ± 0.05", or the score where its uncertainty is not known. */
   interval(metric: string, row: number): string;
