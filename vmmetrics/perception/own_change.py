@@ -33,9 +33,17 @@ OVERLAP = 0.6
 """Least share of the frame that both show; a fast camera shortens the distance."""
 BLUR = 1.5
 """Standard deviation in pixels of the blur before comparison, against grain and compression."""
+LEAST_SECONDS = 0.6
+"""Shortest clip that is judged: in less, people hardly move."""
 LEVELS, DISPLACEMENT = 4.0, 0.3
 """Difference that counts: grey levels, plus pixels of displacement times the slope. Of 10 photographs moved in 17 ways,
 with grain of 8 levels, H.264 at crf 28 or light that drifts by a quarter."""
+FULL_CONTRAST, LEAST_LEVELS = 32.0, 1.0
+"""Standard deviation in grey levels from which :data:`LEVELS` counts in full, and its least value: at night and in fog
+less of a difference is a difference."""
+QUIETEST, NOISES, MOST_NOISE = 0.3, 2.5, 12.0
+"""Share of the pixels that say how noisy the clip is, standard deviations of that noise that do not count, and the most
+grey levels that are taken for noise."""
 LEAST_SLOPE = 1.0
 """Slope of a point whose flow is used, grey levels a pixel."""
 MATCH = 0.8
@@ -47,14 +55,18 @@ RIM = 0.15
 """Share of the frame along each border whose most frequent layer is the background."""
 LEAST_LAYER = 0.02
 """Least share of the points that make a second layer."""
+_NORMAL_QUIETEST = 0.385  # that quantile of the size of a standard normal deviation
 _SPACING = 4  # pixels between points of a layer
 _OPENING = np.ones((3, 3), np.uint8)  # smallest region that counts
 
 
-def own_change(clip: Clip) -> float:
-    """Return the share of the frame, 0..1, that changes as no image moved as a whole in one or two layers would."""
-    if len(clip) < 2:
-        return 0.0
+def own_change(clip: Clip) -> float | None:
+    """Return the share of the frame, 0..1, that changes as no image moved as a whole in one or two layers would.
+
+    None for clips of less than :data:`LEAST_SECONDS`.
+    """
+    if len(clip) < 2 or len(clip) < LEAST_SECONDS * clip.fps:
+        return None
     images = _grey(clip.frames[:: max(1, -(-(len(clip) - 1) // STEPS))])
     camera = _follow(images)
     last = len(images) - 1
@@ -101,8 +113,12 @@ def _unexplained(images: UInt8Array, camera: list[FloatArray], middle: int) -> f
             motion = camera[other] @ np.linalg.inv(camera[middle])
             layers = _layers(images[middle], images[other], motion if _sound(motion) else np.eye(3))
             gaps.append(_gap(blurred, [_warp(_blurred(images[other]), layer, np.nan) for layer in layers]))
-    allowed = LEVELS + DISPLACEMENT * cv2.dilate(_slope(blurred), _OPENING)
-    changed = (np.nan_to_num(np.fmin.reduce(gaps)) > allowed).astype(np.uint8)
+    gap = np.nan_to_num(np.fmin.reduce(gaps))
+    noise = float(np.quantile(gap, QUIETEST)) / _NORMAL_QUIETEST
+    levels = LEVELS * min(1.0, float(blurred.std()) / FULL_CONTRAST)
+    levels = max(levels, LEAST_LEVELS, min(NOISES * noise, MOST_NOISE))
+    allowed = levels + DISPLACEMENT * cv2.dilate(_slope(blurred), _OPENING)
+    changed = (gap > allowed).astype(np.uint8)
     return float(cv2.morphologyEx(changed, cv2.MORPH_OPEN, _OPENING).mean())
 
 

@@ -256,7 +256,8 @@ class Suite:
         if self.protocol != "vmmetrics" or "cas" not in self.metrics or len(scene.clip) < 2 or scene.unjudgeable:
             return None, ()
         try:  # rounded here, so that the index is the same from this suite and from a stored record
-            return scene.once("own change", lambda: round(own_change(scene.clip), 6)), ()
+            changed = scene.once("own change", lambda: own_change(scene.clip))
+            return None if changed is None else round(changed, 6), ()
         except Exception as error:  # as of a metric: the scores stay
             return None, (f"own change failed, so no factor is in INDEX: {explain(error)}",)
 
