@@ -41,7 +41,7 @@ def test_a_mean_under_a_threshold_ends_with_4_after_the_table(vmmetrics: Any, ma
         assert vmmetrics(*score, f"ois={least}", "--fail-missing", "0.34") == code
         assert "1 of 6 clips failed" in capsys.readouterr().err
     assert vmmetrics(*score, "ois=0.05") == 4
-    assert "failed: 1 of 3 clips of a failed or have no INDEX" in capsys.readouterr().err
+    assert "failed: 1 of 3 clips of a failed in OIS; allowed: 10% (--fail-missing)" in capsys.readouterr().err
 
 
 def test_two_runs_are_compared_and_a_worse_one_ends_with_4(

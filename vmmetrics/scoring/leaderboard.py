@@ -23,7 +23,7 @@ from vmmetrics.scoring.prompt_scores import (
     score_of,
     split_source,
 )
-from vmmetrics.scoring.record import Collapsed, Record
+from vmmetrics.scoring.record import INDEX_NEEDS, Collapsed, Record
 from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO, drawn_below, prompt_of
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.display.markup import listed
@@ -37,8 +37,6 @@ from vmmetrics.utils.statistics.paired import (
     sign_flip_p,
 )
 from vmmetrics.utils.storage import provenance
-
-_INDEX_NEEDS = ("cas", "mss")  # metrics without which a clip has no index
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +226,7 @@ def _cell(records: Sequence[Record], column: str, many: int | None) -> Cell:
 def _reasons(records: Sequence[Record], metric: str) -> dict[str, int]:
     """Count the reasons why clips have no score, most frequent first."""
     reasons: Counter[str] = Counter()
-    needs = {INDEX: _INDEX_NEEDS, INDEX_OR_ZERO: _INDEX_NEEDS, AVERAGE: METRICS}
+    needs = {INDEX: INDEX_NEEDS, INDEX_OR_ZERO: INDEX_NEEDS, AVERAGE: METRICS}
     for record in records:
         if record.error is not None or metric in record.errors:
             reasons["failed"] += 1
@@ -310,7 +308,7 @@ _HEADS = {INDEX: "INDEX", INDEX_OR_ZERO: "INDEX, collapsed as 0"}
 def _rank_notes(rows: Sequence[Row], by: str) -> list[str]:
     """Return a note for every model without a rank: the metrics it has no score in."""
     unranked, notes = [row for row in rows if row.rank is None], []
-    needed = {INDEX: _INDEX_NEEDS, INDEX_OR_ZERO: _INDEX_NEEDS, AVERAGE: METRICS}.get(by, (by,))
+    needed = {INDEX: INDEX_NEEDS, INDEX_OR_ZERO: INDEX_NEEDS, AVERAGE: METRICS}.get(by, (by,))
     for row in unranked:
         empty = [metric for metric in needed if row.cells[metric].mean is None]
         reasons = ", ".join(f"{label(metric)} ({_first_reason(row.cells[metric])})" for metric in empty)
