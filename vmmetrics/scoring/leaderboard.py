@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,14 +27,12 @@ from vmmetrics.scoring.record import INDEX_NEEDS, Collapsed, Record
 from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO, drawn_below, prompt_of
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.display.markup import listed
-from vmmetrics.utils.statistics.bootstrap import percentile_interval
 from vmmetrics.utils.statistics.paired import (
-    contributions,
     holm,
     mean_with_interval,
+    paired_differences,
     rank_shares,
     resampled_means,
-    sign_flip_p,
 )
 from vmmetrics.utils.storage import provenance
 
@@ -83,12 +81,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A model and the next one below it, on the prompts that both have.
+    """A model and the next one below it, on the prompts that both have, which count by their clips as in the means.
 
     Attributes:
         above: The better one.
         below: The other.
-        difference: Its mean over prompts; None where no prompt is common.
+        difference: Of their means over clips; None where no prompt is common.
         low: Lower end of its 95 % interval.
         high: Upper end.
         p: p of a sign-flip test, None without a difference.
@@ -200,7 +198,7 @@ def make_board(
         columns=columns,
         by=by,
         rows=tuple(rows),
-        steps=_steps([models[index].name for index in order], scores[order][:, :, ranked, None]),
+        steps=_steps([models[m].name for m in order], scores[order, :, ranked], of_models.clips[order, :, ranked]),
         prompts=len(of_models.prompts),
         notes=(
             *remarks,
@@ -240,25 +238,16 @@ def _reasons(records: Sequence[Record], metric: str) -> dict[str, int]:
     return dict(reasons.most_common())
 
 
-def _steps(names: list[str], scores: FloatArray) -> tuple[Step, ...]:
-    """Return each ranked model against the next, from (M, P, K) scores in order; Holm over all of them."""
+def _steps(names: list[str], scores: FloatArray, clips: FloatArray) -> tuple[Step, ...]:
+    """Return each ranked model against the next, from (M, P) scores in order and their clips; Holm over all of them."""
     if len(names) < 2:
         return ()
-    differences = scores[:-1] - scores[1:]
-    samples = resampled_means(differences).mean(axis=2)
-    steps = [_step(names[m], names[m + 1], differences[m], samples[:, m]) for m in range(len(names) - 1)]
-    raised = iter(holm([step.p for step in steps if step.p is not None]))
-    return tuple(step if step.p is None else replace(step, p_holm=next(raised)) for step in steps)
-
-
-def _step(above: str, below: str, differences: FloatArray, samples: FloatArray) -> Step:
-    """Return one step from (P, K) differences and (R,) means of their samples."""
-    common = int((~np.isnan(differences)).sum(axis=0).min())
-    if common == 0:
-        return Step(above, below, None, None, None, None, None, 0)
-    parts = contributions(differences)
-    low, high = percentile_interval(samples) if common > 1 else (None, None)
-    return Step(above, below, float(parts.sum()), low, high, sign_flip_p(parts), None, common)
+    pairs = paired_differences(*(np.stack([of_models[:-1], of_models[1:]]) for of_models in (scores, clips)))
+    raised = iter(holm([pair.p for pair in pairs if pair.p is not None]))
+    return tuple(
+        Step(above, below, *pair[:4], None if pair.p is None else next(raised), pair.prompts)
+        for above, below, pair in zip(names, names[1:], pairs, strict=False)
+    )
 
 
 def _configuration_notes(models: Sequence[Model]) -> list[str]:
