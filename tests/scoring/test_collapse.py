@@ -207,6 +207,19 @@ def test_a_leaderboard_ranks_with_the_collapsed_as_zero(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
+def test_a_note_names_the_option_that_ranks_models_that_collapsed_throughout(tmp_path: Path) -> None:
+    records = [clip("a/0.mp4", GOOD, "p"), collapsed("b/0.mp4", STILL, "p")]
+    run = write(tmp_path / "run", records)
+    (board,) = make_boards([run], collapsed="skip")
+    (why,) = (note for note in board.notes if note.startswith("b is not ranked by INDEX: "))
+    assert "CAS (nothing moves" in why
+    assert "All models can be ranked by INDEX, collapsed as 0: --sort-by INDEX --collapsed zero" in board.notes
+    (zero,) = make_boards([run], "motion_index", "zero")
+    assert [row.rank for row in zero.rows] == [1, 2]
+    (board,) = make_boards([run], "cas")
+    assert "All models can be ranked by INDEX, collapsed as 0: --sort-by INDEX" in board.notes
+
+
 def test_one_run_has_one_mean_and_one_interval_everywhere(tmp_path: Path) -> None:
     """Several clips a prompt, in uneven numbers, some scores missing, another model's prompts beside them."""
     rng = np.random.default_rng(4)

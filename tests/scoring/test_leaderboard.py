@@ -183,7 +183,7 @@ def test_ranked_by_one_metric(tmp_path: Path) -> None:
     assert not board.steps
     why = "none of 1 clips has a score in CAS (not scored), OIS (not scored), TCS (not scored)"
     assert f"a is not ranked by average: {why}" in board.notes
-    assert "All models can be ranked by mss, pas: --sort-by mss" in board.notes
+    assert "All models can be ranked by MSS; PAS: --sort-by mss" in board.notes
     assert board.rows[0].cells["average"].without == {"no CAS and no OIS and no TCS": 1}
 
 
@@ -203,7 +203,7 @@ def test_the_index_ranks_unless_told_otherwise_and_says_what_it_lacks(tmp_path: 
     assert [row.cells["motion_index"].mean for row in board.rows] == [pytest.approx(0.64), pytest.approx(0.576), None]
     assert board.steps[0].difference == pytest.approx(0.064)
     assert board.rows[2].cells["motion_index"].without == {"no CAS": 1, "failed": 1}
-    assert "c is not ranked by motion_index: none of 2 clips has a score in CAS (one frame)" in board.notes
+    assert "c is not ranked by INDEX: none of 2 clips has a score in CAS (one frame)" in board.notes
     (released,) = make_boards([str(write(tmp_path / "released", records, protocol="vmbench"))])
     assert (released.by, released.columns[0]) == ("average", "average")
 

@@ -302,10 +302,13 @@ def _rank_notes(rows: Sequence[Row], by: str) -> list[str]:
         empty = [metric for metric in needed if row.cells[metric].mean is None]
         reasons = ", ".join(f"{label(metric)} ({_first_reason(row.cells[metric])})" for metric in empty)
         what = f"none of {row.clips} clips has a score in {reasons}" if empty else "no clip has a score in all of them"
-        notes.append(f"{row.model} is not ranked by {by}: {what}")
+        notes.append(f"{row.model} is not ranked by {head(by)}: {what}")
     ranks = [key for key in rows[0].cells if all(row.cells[key].mean is not None for row in rows)]
     if unranked and ranks:
-        notes.append(f"All models can be ranked by {', '.join(ranks)}: --sort-by {ranks[0]}")
+        option = f"--sort-by {'INDEX' if ranks[0] in (INDEX, INDEX_OR_ZERO) else ranks[0]}"
+        if ranks[0] == INDEX_OR_ZERO != next(iter(rows[0].cells)):
+            option += " --collapsed zero"  # INDEX names the one that is ranked by first
+        notes.append(f"All models can be ranked by {'; '.join(map(head, ranks))}: {option}")
     return notes
 
 
