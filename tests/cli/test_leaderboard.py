@@ -51,8 +51,8 @@ def test_it_ranks_by_the_index_and_says_which_metric_a_model_lacks(
     capsys.readouterr()
     assert vmmetrics("leaderboard", "run", "--no-published") == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    assert "- one is not ranked by motion_index: none of 1 clips has a score in CAS (not scored)" in lines
-    assert "- All models can be ranked by mss: --sort-by mss" in lines
+    assert "- one is not ranked by INDEX: none of 1 clips has a score in CAS (not scored)" in lines
+    assert "- All models can be ranked by MSS: --sort-by mss" in lines
     monkeypatch.setenv("FAKE_SUITE_CAS", "1")
     assert vmmetrics("score", clips, "--out", "run") == 0
     capsys.readouterr()
@@ -60,7 +60,7 @@ def test_it_ranks_by_the_index_and_says_which_metric_a_model_lacks(
         assert vmmetrics("leaderboard", "run", *by, "--no-published") == 0
         shown = capsys.readouterr().out
         assert "1. two" in shown
-        assert "ranked by motion_index" in shown
+        assert "ranked by INDEX" in shown
     assert vmmetrics("leaderboard", "run", "--sort-by", "beauty") == 2
     assert "there are motion_index, average, cas" in capsys.readouterr().err
 

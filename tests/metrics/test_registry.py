@@ -7,6 +7,11 @@ import pytest
 
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS, Metric, register, registered, registry
+from vmmetrics.scoring.leaderboard import Board
+from vmmetrics.scoring.leaderboard_text import to_csv
+from vmmetrics.scoring.prompt_scores import AVERAGE
+from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO
+from vmmetrics.scoring.table import COLUMNS
 from vmmetrics.types import MetricResult
 from vmmetrics.utils import plugins
 
@@ -37,6 +42,20 @@ def test_ours_can_be_computed_and_are_described() -> None:
 def test_a_key_that_no_table_could_hold_is_refused(key: str) -> None:
     with pytest.raises(ValueError, match=r"key|column"):
         Metric(key, "of mine", half)
+
+
+def test_a_key_that_names_another_column_is_refused() -> None:
+    board = Board("", "", "", False, (*METRICS, INDEX, INDEX_OR_ZERO, AVERAGE), INDEX, (), (), 0, ())
+    columns = to_csv([board], []).strip().split(",")
+    taken = {*COLUMNS, *columns, "index", "any", "clips_failed"} - {*METRICS}
+    assert {"own_change", "motion_index_or_0", "no_anchor", "cas_half_width", "cas_below_real", "rank"} <= taken
+    for key in sorted(taken):
+        with pytest.raises(ValueError, match="name of another column"):
+            Metric(key, "of mine", half)
+    Metric("shake_low", "of mine", half)
+    register(Metric("shake", "of mine", half))
+    with pytest.raises(ValueError, match="name of another column"):
+        Metric("shake_low", "of mine", half)
 
 
 def test_what_needs_an_unknown_ability_is_refused() -> None:

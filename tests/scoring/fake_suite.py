@@ -2,7 +2,7 @@
 
 What it does to a clip is asked for by the clip's name: ``slow`` sleeps, ``hang`` for an hour, ``meet`` waits for a
 second process to have a clip in hand, ``kill`` dies as if killed for memory, ``raise`` raises, ``badmss`` fails in one
-metric, ``noone`` has no person.
+metric, ``noone`` has no person, ``still`` has no motion.
 """
 
 from __future__ import annotations
@@ -125,7 +125,9 @@ class FakeSuite:
         results: dict[str, MetricResult] = {}
         errors: dict[str, str] = {}
         for metric in self.metrics:
-            if metric == "cas" and not os.environ.get("FAKE_SUITE_CAS"):
+            if "still" in name:
+                results[metric] = MetricResult(None, "nothing moves: all 4 frames show the same image")
+            elif metric == "cas" and not os.environ.get("FAKE_SUITE_CAS"):
                 results[metric] = MetricResult(None, "this preset has no commonsense classifier")
             elif metric == "ois" and "noone" in name:
                 results[metric] = MetricResult(None, "no person")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,10 +68,27 @@ def test_a_record_counts_as_zero_only_where_an_index_was_asked_for() -> None:
     assert clip("x.mp4", GOOD).index_or_zero == pytest.approx(0.64)
     alone = clip("x.mp4", {}, missing={"mss": NOISE})
     assert (alone.collapsed, alone.index_or_zero, alone.unjudged) == ("noise", None, False)
+    broken = clip("x.mp4", {}, missing=dict.fromkeys(METRICS, NOISE), errors={"mine": "broken"})
+    assert (broken.collapsed, broken.index_or_zero, broken.unjudged) == ("noise", 0.0, False)
+    partly = clip("x.mp4", GOOD, errors={"ois": "broken"})
+    assert (partly.failed, partly.unjudged, partly.unjudged_in("ois")) == (True, False, True)
     short = clip("x.mp4", {}, missing=dict.fromkeys(METRICS, "one frame"))
     failed = clip("x.mp4", {}, error="The file is empty")
     late = clip("x.mp4", {"mss": 1.0}, errors={"cas": "timed out"})
     assert [(r.collapsed, r.index_or_zero, r.unjudged) for r in (short, failed, late)] == [(None, None, True)] * 3
+
+
+def test_only_the_reasons_of_cas_and_mss_mark_a_collapse() -> None:
+    """Those of other built-in metrics where neither was asked for; none of a plugin, none of the released code."""
+    mine = {"mine": "nothing moves: by my definition"}
+    assert clip("x.mp4", GOOD, missing=mine).collapsed is None
+    short = clip("x.mp4", {}, missing={**dict.fromkeys(METRICS, "one frame"), **mine})
+    assert (short.collapsed, short.index_or_zero, short.unjudged) == (None, None, True)
+    assert clip("x.mp4", GOOD, missing={"ois": NOISE}).collapsed is None
+    assert clip("x.mp4", {}, missing={"ois": NOISE}).collapsed == "noise"
+    released = replace(collapsed("x.mp4", STILL), protocol="vmbench")
+    assert (released.collapsed, released.index_or_zero) == (None, None)
+    assert "motion_index_or_0" not in Table([released]).mean()
 
 
 def test_a_collapsed_checkpoint_fails_the_gate() -> None:
@@ -189,6 +207,27 @@ def test_all_collapsed_on_both_sides_or_one(tmp_path: Path) -> None:
     assert not verdict(vmmetrics.diff(good, bad), "motion_index")[0]
     assert not verdict(vmmetrics.diff(good, bad, collapsed="skip"), "motion_index")[0]  # nothing is left to compare
     assert verdict(vmmetrics.diff(bad, good), "motion_index")[0]
+    again = write(tmp_path / "again", checkpoint(0, 4, 4))
+    passed, text = verdict(vmmetrics.diff(bad, again), "motion_index")
+    assert passed and "INDEX, collapsed as 0 0.000 [0.000, 0.000] over 8 clips" in text
+    skipped = vmmetrics.diff(bad, again, collapsed="skip")
+    assert verdict(skipped, "motion_index") == (False, "failed: no clip has a score in both runs in INDEX")
+    noise = [write(tmp_path / name, checkpoint(0, 0, 4)) for name in "no"]
+    assert not verdict(vmmetrics.diff(*noise, collapsed="skip"), "any")[0]
+
+
+def test_the_index_that_is_not_tested_corrects_no_other(tmp_path: Path) -> None:
+    """Holm over three rows of four: 3 times 2 / 2^6."""
+    before, after = write(tmp_path / "before", checkpoint(8, 0, 0)), write(tmp_path / "after", checkpoint(2, 3, 3))
+    found = vmmetrics.diff(before, after)
+    raised = {d.metric: d.p_holm for d in found.differences}
+    assert raised == {"motion_index_or_0": pytest.approx(3 * 2 / 2**6), "motion_index": None, "cas": 1.0, "mss": 1.0}
+    assert found.differences[1].p == 1.0
+    (table, *_) = map(to_markdown, diff_parts(found))
+    assert next(line for line in table.splitlines() if "judged in both" in line).endswith("| 1.000 | – |")
+    skipped = vmmetrics.diff(before, after, collapsed="skip")
+    assert [d.metric for d in skipped.differences if d.p_holm is None] == ["motion_index_or_0"]
+    assert (found.to_json()["collapsed"], skipped.to_json()["collapsed"]) == ("zero", "skip")
 
 
 def test_a_leaderboard_ranks_with_the_collapsed_as_zero(tmp_path: Path) -> None:
@@ -215,6 +254,19 @@ def test_a_leaderboard_ranks_with_the_collapsed_as_zero(tmp_path: Path) -> None:
     assert (skipped.by, skipped.rows[0].model, skipped.rows[0].cells["motion_index_or_0"].mean) == (
         "motion_index", "bright", pytest.approx(0.32),
     )  # fmt: skip
+
+
+def test_a_note_names_the_option_that_ranks_models_that_collapsed_throughout(tmp_path: Path) -> None:
+    records = [clip("a/0.mp4", GOOD, "p"), collapsed("b/0.mp4", STILL, "p")]
+    run = write(tmp_path / "run", records)
+    (board,) = make_boards([run], collapsed="skip")
+    (why,) = (note for note in board.notes if note.startswith("b is not ranked by INDEX: "))
+    assert "CAS (nothing moves" in why
+    assert "All models can be ranked by INDEX, collapsed as 0: --sort-by INDEX --collapsed zero" in board.notes
+    (zero,) = make_boards([run], "motion_index", "zero")
+    assert [row.rank for row in zero.rows] == [1, 2]
+    (board,) = make_boards([run], "cas")
+    assert "All models can be ranked by INDEX, collapsed as 0: --sort-by INDEX" in board.notes
 
 
 def test_one_run_has_one_mean_and_one_interval_everywhere(tmp_path: Path) -> None:

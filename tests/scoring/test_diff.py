@@ -12,7 +12,7 @@ from scipy import stats
 import vmmetrics
 from vmmetrics.errors import SetupError
 from vmmetrics.scoring.diff import MeanDifference, RunDifference
-from vmmetrics.scoring.diff_text import diff_parts, verdict
+from vmmetrics.scoring.diff_text import diff_parts, missing_verdict, verdict
 from vmmetrics.scoring.record import Record
 from vmmetrics.utils.display.tables import Lines, to_markdown
 
@@ -135,8 +135,10 @@ def test_clips_that_failed_do_not_pass_and_clips_without_a_score_are_counted(tmp
     dead = [clip(f"{n}.mp4", {}, error="The file is empty") for n in range(10, 20)]
     said = "could not be computed now for "
     said += "10 clips with a score in the first run: 10.mp4, 11.mp4, 12.mp4, 13.mp4, 14.mp4 and 5 more"
-    for metric, name in (("mss", "MSS"), ("motion_index", "INDEX"), ("any", "any metric")):
+    for metric, name in (("mss", "MSS"), ("any", "any metric")):
         assert verdict(compared(tmp_path / metric, before, [*rest, *dead]), metric) == (False, f"failed: {name} {said}")
+    found = compared(tmp_path / "index", before, [*rest, *dead])  # of INDEX a share may fail
+    assert (verdict(found, "motion_index", 0.5)[0], verdict(found, "motion_index", 0.49)[0]) == (True, False)
     broken = [clip(f"{n}.mp4", {"cas": 0.5}, errors={"mss": "broken"}) for n in range(10, 20)]
     found = compared(tmp_path / "errors", before, [*rest, *broken])
     assert [verdict(found, metric)[0] for metric in ("mss", "motion_index", "cas")] == [False, False, True]
@@ -215,6 +217,52 @@ def test_other_versions_and_definitions_are_told(tmp_path: Path) -> None:
     remarks = next(part for part in diff_parts(found) if isinstance(part, Lines))
     assert "own is left out: the runs define it differently" in remarks.lines
     assert any("versions.av: 18" in line for line in remarks.lines)
+    assert not any("INDEX" in line for line in remarks.lines)
+
+
+def test_indexes_of_two_formulas_are_told(tmp_path: Path) -> None:
+    """A run of version 1 has no own change, so that the factor of version 2 alone lowers INDEX."""
+    scores = {"cas": 0.5, "mss": 0.9}
+    one = write(tmp_path / "a", [clip("a.mp4", scores)], motion_index="1")
+    two = write(tmp_path / "b", [clip("a.mp4", scores, own_change=0.0)], motion_index="2")
+    found = vmmetrics.diff(one, two)
+    assert of(found, "motion_index").difference < 0
+    assert any(note.startswith(f"INDEX versions differ: 1 ({one}), 2 ({two}); ") for note in found.notes)
+    assert any(note.startswith("INDEX versions differ: not stated ") for note in compared_notes(tmp_path, two))
+
+
+def compared_notes(folder: Path, run: Path) -> Sequence[str]:
+    return vmmetrics.diff(write(folder / "older", [clip("a.mp4", {"cas": 0.5, "mss": 0.9})]), run).notes
+
+
+def test_clips_with_an_index_are_not_missing_because_another_metric_failed(tmp_path: Path) -> None:
+    scores = {"cas": 0.5, "mss": 0.9, "ois": 0.9, "own": 0.5}
+    before = [clip(f"{n}.mp4", scores) for n in range(8)]
+    after = [clip(f"{n}.mp4", {"cas": 0.5, "mss": 0.9}, errors={"ois": "no", "own": "no"}) for n in range(8)]
+    found = compared(tmp_path, before, after)
+    assert verdict(found, "motion_index", 0.0)[0]
+    assert missing_verdict(found, 0.0) == (
+        True,
+        "passed: INDEX missing now in 0 of 8 clips; allowed: 0% (--fail-missing)",
+    )
+    assert "OIS could not be computed now" in verdict(found, "ois")[1]
+
+
+def test_the_share_without_an_index_is_of_each_model_and_of_the_second_run(tmp_path: Path) -> None:
+    """9 of the 10 clips of one model are 8 % of all; new clips count, and those without an index before."""
+    scores = {"cas": 0.5, "mss": 0.9}
+    before = [clip(f"{model}/{n}.mp4", scores) for model, clips in (("a", 100), ("b", 10)) for n in range(clips)]
+    short = [clip(f"b/{n}.mp4", {}, missing=dict.fromkeys(scores, "one frame")) for n in range(9)]
+    found = compared(tmp_path, before, [*before[:100], *short, before[-1]])
+    names = "b/0.mp4, b/1.mp4, b/2.mp4, b/3.mp4, b/4.mp4 and 4 more"
+    said = f"failed: INDEX missing now in 9 of 10 clips of b: {names}; allowed: 10% (--fail-missing)"
+    assert verdict(found, "motion_index") == missing_verdict(found, 0.1) == (False, said)
+    assert verdict(found, "motion_index", 0.9)[0]
+    late = [clip("b/new.mp4", {}, error="The file is empty")]
+    same = vmmetrics.diff(write(tmp_path / "c", [*before[:100], *short]), write(tmp_path / "d", [*short, *late]))
+    assert "10 of 10 clips: b/0.mp4, " in missing_verdict(same, 0.1)[1]
+    with pytest.raises(ValueError, match="both runs need CAS and MSS"):
+        missing_verdict(compared(tmp_path / "mss", [clip("a.mp4", {"mss": 1})], [clip("a.mp4", {"mss": 1})]), 0.1)
 
 
 def test_the_clips_that_changed_most_come_first(tmp_path: Path) -> None:

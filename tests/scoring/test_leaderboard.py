@@ -64,14 +64,31 @@ def test_means_average_and_missing_by_hand(tmp_path: Path) -> None:
     assert "a: no OIS for 2 of 3 clips: no person (1), failed (1)" in board.notes
 
 
-def test_means_are_over_clips_and_differences_over_prompts(tmp_path: Path) -> None:
+def test_means_and_differences_are_over_clips(tmp_path: Path) -> None:
     records = [clip(f"a/{n}.mp4", five(v), p) for n, (v, p) in enumerate([(0.2, "x"), (0.4, "x"), (0.9, " y ")])]
     (board,) = make_boards([str(write(tmp_path / "run", records))])
     assert board.rows[0].cells["pas"].mean == pytest.approx((0.2 + 0.4 + 0.9) / 3)
     assert (board.rows[0].prompts, board.rows[0].clips) == (2, 3)
     records += [clip(f"b/{n}.mp4", five(v), p) for n, (v, p) in enumerate([(0.1, "x"), (0.1, "y")])]
     (step,) = make_boards([str(write(tmp_path / "two", records))], "pas")[0].steps
-    assert step.difference == pytest.approx(((0.2 + 0.4) / 2 - 0.1 + 0.9 - 0.1) / 2)
+    assert step.difference == pytest.approx((0.2 + 0.4 + 0.9) / 3 - 0.1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_model_is_above_another_by_less_than_nothing(tmp_path: Path, seed: int) -> None:
+    """On the same prompts the step is the difference of the means that rank, however many clips a prompt has."""
+    rng = np.random.default_rng(seed)
+    records = [clip("a/0.mp4", five(0.9), "x"), clip("b/0.mp4", five(0.5), "x")]
+    records += [clip(f"{m}/{n}.mp4", five(v), "y") for m, v in (("a", 0.1), ("b", 0.2)) for n in range(1, 10)]
+    for model in "cdef":
+        clips = [(p, n) for p in "xy" for n in range(rng.integers(1, 9))]
+        records += [clip(f"{model}/{p}{n}.mp4", five(rng.random() ** 2), p) for p, n in clips]
+    (board,) = make_boards([str(write(tmp_path / "run", records))], "cas")
+    means = {row.model: row.cells["cas"].mean for row in board.rows}
+    assert (means["a"], means["b"]) == (pytest.approx(0.18), pytest.approx(0.23))
+    for step in board.steps:
+        assert step.difference == pytest.approx(means[step.above] - means[step.below])
+        assert step.difference >= 0 and step.low <= step.difference <= step.high
 
 
 def test_without_prompts_clips_are_paired_by_name(tmp_path: Path) -> None:
@@ -166,7 +183,7 @@ def test_ranked_by_one_metric(tmp_path: Path) -> None:
     assert not board.steps
     why = "none of 1 clips has a score in CAS (not scored), OIS (not scored), TCS (not scored)"
     assert f"a is not ranked by average: {why}" in board.notes
-    assert "All models can be ranked by mss, pas: --sort-by mss" in board.notes
+    assert "All models can be ranked by MSS; PAS: --sort-by mss" in board.notes
     assert board.rows[0].cells["average"].without == {"no CAS and no OIS and no TCS": 1}
 
 
@@ -186,7 +203,7 @@ def test_the_index_ranks_unless_told_otherwise_and_says_what_it_lacks(tmp_path: 
     assert [row.cells["motion_index"].mean for row in board.rows] == [pytest.approx(0.64), pytest.approx(0.576), None]
     assert board.steps[0].difference == pytest.approx(0.064)
     assert board.rows[2].cells["motion_index"].without == {"no CAS": 1, "failed": 1}
-    assert "c is not ranked by motion_index: none of 2 clips has a score in CAS (one frame)" in board.notes
+    assert "c is not ranked by INDEX: none of 2 clips has a score in CAS (one frame)" in board.notes
     (released,) = make_boards([str(write(tmp_path / "released", records, protocol="vmbench"))])
     assert (released.by, released.columns[0]) == ("average", "average")
 

@@ -7,7 +7,7 @@ import pytest
 
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.table import Table
-from vmmetrics.scoring.thresholds import Threshold, judge, read_threshold
+from vmmetrics.scoring.thresholds import MissingCheck, Threshold, judge, read_threshold
 
 
 def clip(name: str, scores: Mapping[str, float], **found: Any) -> Record:
@@ -26,14 +26,36 @@ def test_every_model_must_pass_and_only_scored_clips_count() -> None:
             clip("c/1.mp4", {}, missing={"mss": "one frame"}),
         ]
     )
-    passed, failed, empty, missing = judge(table, [Threshold("mss", 0.8)])
+    passed, failed, empty, *missing = judge(table, [Threshold("mss", 0.8)])
     assert (passed.passed, failed.passed, empty.passed) == (True, False, False)  # 0.8 is not under 0.8
     assert str(passed) == "passed: MSS of a 0.8000 [0.7000, 0.9000] over 2 of 3 clips, 0.0000 above 0.8"
     assert str(failed) == "failed: MSS of b 0.3000 over 1 of 2 clips, 0.5000 under 0.8"
     assert str(empty) == "failed: MSS of c: the clip has no score; required: at least 0.8"
-    assert str(missing) == (
-        "failed: 1 of 2 clips of b failed or have no INDEX without having collapsed; allowed: 10% (--fail-missing)"
-    )
+    assert [str(check) for check in missing] == [
+        f"failed: {clips} failed or have no MSS without having collapsed; allowed: 10% (--fail-missing)"
+        for clips in ("1 of 3 clips of a", "1 of 2 clips of b", "1 of 1 clips of c")
+    ]
+
+
+def test_a_gate_counts_the_clips_that_lack_its_metric() -> None:
+    """Without INDEX in the run; OIS may have nothing to judge, and what does not apply or collapsed lacks nothing."""
+    short, foreign = {"mss": "one frame"}, {"not_applicable": ("mss",)}
+    still = {"mss": "nothing moves: all 9 frames show the same image"}
+    records = [clip(f"{n}.mp4", {"mss": 0.95, "ois": 0.9}) for n in range(4)]
+    records += [clip("4.mp4", {"ois": 0.9}, missing=short), clip("5.mp4", {"ois": 0.9}, missing=short, **foreign)]
+    records += [clip("6.mp4", {}, missing=still), clip("7.mp4", {"mss": 0.95}, missing={"ois": "no person"})]
+    records += [clip("8.mp4", {"mss": 0.95}, errors={"ois": "broken"}), clip("9.mp4", {}, error="empty")]
+    mss = MissingCheck(0.1, None, 2, 10, "mss")
+    assert judge(Table(records), [Threshold("mss", 0.5), Threshold("mss", 0.6)])[2:] == [mss]
+    ois = judge(Table(records), [Threshold("ois", 0.5)], most_missing=0.2)[1]
+    assert str(ois) == "passed: 2 of 10 clips failed in OIS; allowed: 20% (--fail-missing)"
+
+
+def test_a_share_of_exactly_what_is_allowed_passes() -> None:
+    for most, missing, clips in ((0.29, 29, 100), (0.58, 29, 50), (0.57, 57, 100), (0.07, 7, 100), (0.0, 0, 0)):
+        assert MissingCheck(most, None, missing, clips).passed, most
+    assert not MissingCheck(0.29, None, 30, 100).passed
+    assert "allowed: 0.5% (--fail-missing)" in str(MissingCheck(0.005, None, 1, 100))
 
 
 def test_one_model_is_judged_as_a_whole_and_clips_of_none_are_not_passed_over() -> None:

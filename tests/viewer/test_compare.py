@@ -81,10 +81,10 @@ def test_several_clips_of_a_prompt_are_paired_in_order_of_name(
         ("only b", "–", "0.200", "A has no clip"),
     ]
     assert "3 pairs, 2 clips of one side alone" in page.locator(".pair-tools").inner_text()
-    # the clips of a prompt count once: the mean of -0.175 and -0.3, with the report's test and without it
-    assert "−0.237 [−0.300, −0.175], paired test" in page.locator(".verdict").inner_text()
+    # a prompt counts by its clips: the mean of -0.4, -0.3 and 0.05, with the report's test and without it
+    assert "−0.217 [−0.300, −0.175], paired test" in page.locator(".verdict").inner_text()
     page.evaluate("vm.data.index.pairs = []; vm.go({ order: '', q: ' ' })")
-    assert re.search(r"−0\.23[78], mean over 2 prompts, no test", page.locator(".verdict").inner_text())
+    assert re.search(r"−0\.217, mean over 3 pairs, no test", page.locator(".verdict").inner_text())
 
 
 def test_where_lower_is_better_a_larger_score_is_a_loss(open_report: OpenReport, tmp_path: Path) -> None:

@@ -213,6 +213,17 @@ def test_what_got_worse_stands_first(open_report: OpenReport, folder: Path) -> N
     ]  # fmt: skip
 
 
+def test_a_mean_that_is_not_tested_is_not_called_significant(open_report: OpenReport, folder: Path) -> None:
+    """Of the two means of INDEX one has no p after Holm."""
+    page = open_report("view=about", folder=folder)
+    page.evaluate(
+        """() => { for (const row of vm.data.index.changes[0].rows) if (row.metric === "tcs") row.p_holm = null;
+                   vm.go({ view: "changes" }); }"""
+    )
+    assert text_of(page, "table.means tbody tr").endswith("worse – 6 3 0 0")
+    assert page.locator("table.means tbody tr").first.locator("b").count() == 0
+
+
 def test_a_refused_comparison_says_why(open_report: OpenReport, folder: Path) -> None:
     page = open_report("view=changes&pair=1.0", folder=folder)
     assert "cannot be compared: the presets differ: embedded, openmmlab" in text_of(page)

@@ -29,22 +29,27 @@ def diff(
     """Compare two runs clip by clip: changes of the means, and the clips that changed most.
 
     Clips are paired by name, else by content or prompt. With several models --fail-if-worse tests each of
-    them. Exit codes: 0 compared, 2 the runs cannot be compared, 4 worse.
+    them. --fail-missing alone counts the clips of the second run. Exit codes: 0 compared, 2 the runs cannot be
+    compared, 4 worse, or too many clips without an INDEX.
     """
     from vmmetrics.scoring.diff import diff as compare
-    from vmmetrics.scoring.diff_text import diff_parts, verdict
+    from vmmetrics.scoring.diff_text import diff_parts, missing_verdict, verdict
     from vmmetrics.scoring.summary import INDEX
     from vmmetrics.scoring.thresholds import MOST_MISSING
 
     output, messages = open_consoles()
     difference = compare(before, after, across_versions=across_versions, collapsed=collapsed)
     print_result(form, diff_parts(difference), output)
-    if fail_if_worse is None:
+    if fail_if_worse is None and fail_missing is None:
         return
-    metric = fail_if_worse.strip().lower()
-    with usage("--fail-if-worse"):
-        most = MOST_MISSING if fail_missing is None else fail_missing
-        passed, text = verdict(difference, INDEX if metric == "index" else metric, most)
+    most = MOST_MISSING if fail_missing is None else fail_missing
+    if fail_if_worse is None:
+        with usage("--fail-missing"):
+            passed, text = missing_verdict(difference, most)
+    else:
+        metric = fail_if_worse.strip().lower()
+        with usage("--fail-if-worse"):
+            passed, text = verdict(difference, INDEX if metric == "index" else metric, most)
     if passed:
         messages.print(text, soft_wrap=True)
     else:

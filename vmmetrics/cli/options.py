@@ -156,7 +156,8 @@ FailMissing = Annotated[
         "--fail-missing",
         min=0.0,
         max=1.0,
-        help="Share of clips without an INDEX, collapsed ones aside, above which a gate exits with 4. Default: 0.1.",
+        help="Exit with 4 if a larger share of a model's clips failed or has no INDEX (gated CAS or MSS), collapsed "
+        "ones aside. Default: 0.1 with a gate, else no check.",
         show_default=False,
     ),
 ]

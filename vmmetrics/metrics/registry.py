@@ -31,10 +31,13 @@ GROUP = "vmmetrics.metrics"
 """Entry points of installed packages: a :class:`Metric`, or a module that registers its own."""
 _KEY = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _TAKEN = (
-    "amplitude average clip error fps frames height missing model motion_index notes own_change path pattern preset "
-    "prompt protocol seconds sha256 subject width"
+    "amplitude any average clip clips clips_failed common_prompts comparable difference difference_high difference_low "
+    "error fps frames height index missing model motion_index motion_index_or_0 next no_anchor notes own_change p "
+    "p_holm path pattern preset prompt prompts protocol rank rank_shares seconds sha256 source subject table width"
 )
-"""Names of other table columns, separated by blanks."""
+"""Names of other columns of scores and leaderboards and of what options take, separated by blanks."""
+_TAKEN_ENDS = ("_below_real", "_clips_without", "_half_width", "_high", "_low", "_prompts")
+"""Ends of the names of columns beside that of a score, which they follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,8 @@ class Metric:
     def __post_init__(self) -> None:
         if not _KEY.fullmatch(self.key):
             raise ValueError(f"Expected key to be of a-z, 0-9 and _ (40 at most) but got {self.key!r}")
-        if self.key in _TAKEN.split():
+        stem = next((self.key.removesuffix(end) for end in _TAKEN_ENDS if self.key.endswith(end)), None)
+        if self.key in _TAKEN.split() or (stem and (stem in _TAKEN.split() or stem in _registry)):
             raise ValueError(f"{self.key!r} is the name of another column; choose another key")
         unknown = sorted(set(self.needs).difference(ABILITIES))
         if unknown:

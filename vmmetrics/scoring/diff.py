@@ -45,7 +45,7 @@ class MeanDifference:
         low: Lower end of its 95 % bootstrap interval over prompts; None for fewer than two prompts.
         high: Upper end.
         p: Two-sided, of a sign-flip test over prompts; None without such clips.
-        p_holm: The same, Holm-corrected over all metrics of this model.
+        p_holm: The same, Holm-corrected over all metrics of this model; None for the index that is not tested.
         lost: Clips with a score in the first run alone.
         gained: Clips with a score in the second run alone.
         lower_is_better: True if a fall is an improvement.
@@ -91,8 +91,8 @@ class RunDifference:
 
     Attributes:
         label: Preset, protocol, and comparability of the scores.
-        metrics: The metrics of both runs, first ``"motion_index"`` where there is one, and before it
-            ``"motion_index_or_0"`` where clips collapsed.
+        metrics: The metrics of both runs, first ``"motion_index"`` where there is one or clips collapsed, and before
+            it ``"motion_index_or_0"`` where they did.
         pairs: The clips that both runs have.
         paired_by: Number of pairs by kind of match.
         gone: Clips of the first run alone.
@@ -101,6 +101,7 @@ class RunDifference:
         differences: All clips first, then every model where there are several; metrics in their order.
         notes: Remarks for the reader.
         collapsed: ``"zero"`` tests the index with that of collapsed clips as 0, ``"skip"`` that of the others.
+        second: The clips of the second run.
     """
 
     label: str
@@ -113,6 +114,7 @@ class RunDifference:
     differences: tuple[MeanDifference, ...]
     notes: tuple[str, ...]
     collapsed: Collapsed = "zero"
+    second: tuple[Record, ...] = ()
 
     def tested(self, metric: str) -> list[MeanDifference]:
         """Return the differences of a metric, or of ``"any"``, of every model, or of all clips where there is one.
@@ -127,10 +129,10 @@ class RunDifference:
                 f"expected any or one of {', '.join(self.metrics)}, which both runs have, but got {metric!r}"
             )
         several = any(difference.model is not None for difference in self.differences)
-        index, other = (INDEX_OR_ZERO, INDEX) if self.collapsed == "zero" else (INDEX, INDEX_OR_ZERO)
-        if metric == INDEX and index in self.metrics:
-            metric = index
-        asked = {*self.metrics} - ({other} if index in self.metrics else set()) if metric == "any" else {metric}
+        untested = _untested(self.metrics, self.collapsed)
+        if metric == INDEX == untested:
+            metric = INDEX_OR_ZERO
+        asked = {*self.metrics} - {untested} if metric == "any" else {metric}
         rows = [d for d in self.differences if (d.model is not None) == several and d.metric in asked]
         return _raised(rows)
 
@@ -153,7 +155,7 @@ class RunDifference:
             }
             for pair in self.pairs
         ]
-        fields = ("label", "metrics", "paired_by", "gone", "new", "failed", "notes")
+        fields = ("label", "metrics", "collapsed", "paired_by", "gone", "new", "failed", "notes")
         plain = {name: getattr(self, name) for name in fields}
         return {**plain, "differences": [asdict(difference) for difference in self.differences], "clips": clips}
 
@@ -206,10 +208,10 @@ def difference_of(
             f"No clip of {after.title} is in {before.title}, by name, content or prompt: nothing to compare"
         )
     records = [record for pair in pairs for record in (pair.before, pair.after)]
-    if any(record.motion_index is not None for record in records):
-        metrics = (INDEX, *metrics)
-    if any(record.collapsed and record.index_or_zero == 0 for record in records):
-        metrics = (INDEX_OR_ZERO, *metrics)
+    zeros = any(record.collapsed and record.index_or_zero == 0 for record in records)
+    if zeros or any(record.motion_index is not None for record in records):
+        metrics = (*([INDEX_OR_ZERO] if zeros else []), INDEX, *metrics)
+    untested = _untested(metrics, collapsed)
     failed = {p.after.clip: _why(p.after) for p in pairs if p.after.failed and not p.before.failed}
     failed |= {record.clip: _why(record) for record in new if record.failed}
     models = sorted({pair.after.model for pair in pairs if pair.after.model is not None})
@@ -224,10 +226,16 @@ def difference_of(
         gone=tuple(record.clip for record in gone),
         new=tuple(record.clip for record in new),
         failed=failed,
-        differences=tuple(d for model, paired in groups for d in _differences(model, paired, metrics, lower)),
+        differences=tuple(d for model, paired in groups for d in _differences(model, paired, metrics, lower, untested)),
         notes=(*notes, *before.warnings, *after.warnings),
         collapsed=collapsed,
+        second=tuple(after.records),
     )
+
+
+def _untested(metrics: Sequence[str], collapsed: Collapsed) -> str | None:
+    """Return which of the two means of the index is not tested; None where there is one."""
+    return (INDEX if collapsed == "zero" else INDEX_OR_ZERO) if INDEX_OR_ZERO in metrics else None
 
 
 def _common(runs: tuple[Run, Run]) -> tuple[tuple[str, ...], frozenset[str], list[str]]:
@@ -247,6 +255,10 @@ def _common(runs: tuple[Run, Run]) -> tuple[tuple[str, ...], frozenset[str], lis
         {n: value for n, value in part.items() if n not in _REPORTED_ELSEWHERE} for part in (first, second)
     )
     notes = [f"The runs differ in {line}" for line in provenance.differences(first_rest, second_rest, names=names)]
+    versions = [f"{part.get(INDEX, 'not stated')} ({name})" for part, name in zip((first, second), names, strict=True)]
+    if first.get(INDEX) != second.get(INDEX):
+        remark = "made anew of the scores, with its factor where a run states own_change"
+        notes.append(f"INDEX versions differ: {', '.join(versions)}; {remark}")
     parts = [header.get("parts", {}) for header in headers]
     differing_parts = {name for name in parts[0].keys() & parts[1].keys() if parts[0][name] != parts[1][name]}
     notes += [f"{name} is left out: the runs define it differently" for name in sorted(differing_parts)]
@@ -297,7 +309,7 @@ def _why(record: Record) -> str:
 
 
 def _differences(
-    model: str | None, pairs: Sequence[ClipPair], metrics: Sequence[str], lower: frozenset[str]
+    model: str | None, pairs: Sequence[ClipPair], metrics: Sequence[str], lower: frozenset[str], untested: str | None
 ) -> list[MeanDifference]:
     """Return the differences of one group of clips; the same prompts are drawn for every metric."""
     prompts: dict[str, list[ClipPair]] = {}
@@ -318,7 +330,8 @@ def _differences(
         _one(model, metric, pairs, first[:, k], second[:, k], samples[:, k], ps[k], metric in lower)
         for k, metric in enumerate(metrics)
     ]
-    return _raised(rows)
+    raised = iter(_raised([row for row in rows if row.metric != untested]))
+    return [row if row.metric == untested else next(raised) for row in rows]
 
 
 def _one(

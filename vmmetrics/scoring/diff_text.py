@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Mapping
 from vmmetrics.scoring.diff import LEVEL, ClipPair, MeanDifference, RunDifference
 from vmmetrics.scoring.leaderboard import head
 from vmmetrics.scoring.prompt_scores import score_of
-from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.record import INDEX_NEEDS, Record
 from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO
-from vmmetrics.scoring.thresholds import MOST_MISSING
+from vmmetrics.scoring.thresholds import MOST_MISSING, MissingCheck
 from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Lines, Part, bounds, heads, number, p_value
 
@@ -79,14 +79,13 @@ def _lost(difference: RunDifference) -> list[str]:
 def verdict(difference: RunDifference, metric: str, most_missing: float = MOST_MISSING) -> tuple[bool, str]:
     """Return True if a run is not significantly worse than the one before in a metric (or in any), and the reason.
 
-    A run fails the comparison, too, if no clip has a score in both runs, if clips that had a score failed, if some lost
-    it by collapse (unless these are left out), or if too many lost their INDEX otherwise.
+    A run fails the comparison, too, if no clip has a score in both runs, if clips that had one in another metric than
+    INDEX failed, if some lost it by collapse (unless these are left out), or if too many have no INDEX otherwise.
 
     Args:
         difference: The comparison.
         metric: The metric, ``"motion_index"`` or ``"any"``.
-        most_missing: Largest share of the clips with an INDEX in the first run that may lack it now and did not
-            collapse.
+        most_missing: As of :func:`missing_verdict`, where INDEX is tested.
 
     Raises:
         ValueError: The runs do not both have the metric.
@@ -94,11 +93,11 @@ def verdict(difference: RunDifference, metric: str, most_missing: float = MOST_M
     tested, worse = difference.tested(metric), difference.worse(metric)
     name = "any metric" if metric == "any" else head(metric)
     metrics = {INDEX if d.metric == INDEX_OR_ZERO else d.metric for d in tested}
-    failed = _failed(difference, metrics)
+    failed = _failed(difference, metrics - {INDEX})
     collapsed = _collapsed(difference, metrics) if difference.collapsed == "zero" else []
-    indexed = [pair for pair in difference.pairs if pair.before.motion_index is not None]
-    missing = [pair.after.clip for pair in indexed if pair.after.unjudged]
-    empty = [d for d in tested if not d.clips and (d.lost or metric != "any")]
+    enough, missing = _missing(difference, most_missing)
+    measured = [d for d in tested if d.clips]
+    empty = [d for d in tested if not d.clips and (d.lost or metric != "any" or not measured)]
     if worse:
         return False, f"failed: worse in {'; '.join(map(_change_text, worse))}"
     if failed:
@@ -107,13 +106,11 @@ def verdict(difference: RunDifference, metric: str, most_missing: float = MOST_M
     if collapsed:
         which = f"{_clip_count(len(collapsed))} with a score in the first run: {listed(collapsed, _NAMED)}"
         return False, f"failed: {name} lost by collapse in {which} (left out with --collapsed skip)"
-    if INDEX in metrics and len(missing) > most_missing * len(indexed):
-        share = f"{len(missing)} of {_clip_count(len(indexed))}: {listed(missing, _NAMED)}"
-        return False, f"failed: INDEX missing now in {share}; allowed: {most_missing:.0%} (--fail-missing)"
+    if INDEX in metrics and not enough:
+        return False, missing
     if empty:
         what = ", ".join(f"{head(d.metric)}{_of(d)}" for d in empty)
         return False, f"failed: no clip has a score in both runs in {what}"
-    measured = [d for d in tested if d.clips]
     fewest = min(d.prompts for d in measured)
     least = 2.0 ** (1 - fewest)  # the p of differences that all have one sign
     few = f", and {fewest} prompts are too few to show it" if least * len(measured) >= LEVEL else ""
@@ -130,12 +127,46 @@ def verdict(difference: RunDifference, metric: str, most_missing: float = MOST_M
     )
 
 
+def missing_verdict(difference: RunDifference, most_missing: float) -> tuple[bool, str]:
+    """Return True if no model lacks INDEX in too many clips of the second run, as ``score`` counts them, and the text.
+
+    Args:
+        difference: The comparison.
+        most_missing: Largest share of a model's clips that failed, or have no INDEX without having collapsed.
+
+    Raises:
+        ValueError: The runs do not both have CAS and MSS of protocol ``vmmetrics``.
+    """
+    if not {*INDEX_NEEDS} <= {*difference.metrics} or difference.second[0].protocol != "vmmetrics":
+        raise ValueError("it counts clips without an INDEX: both runs need CAS and MSS, by protocol vmmetrics")
+    return _missing(difference, most_missing)
+
+
+def _missing(difference: RunDifference, most: float) -> tuple[bool, str]:
+    by_model: dict[str | None, list[Record]] = {}
+    several = len({record.model for record in difference.second}) > 1
+    for record in difference.second:
+        by_model.setdefault(record.model if several else None, []).append(record)
+    texts: dict[bool, list[str]] = {True: [], False: []}
+    for model, records in by_model.items():
+        missing = [record.clip for record in records if record.unjudged]
+        check = MissingCheck(most, model, len(missing), len(records))
+        whose = "" if not several else f" of {model}" if model is not None else " without a model"
+        which = f": {listed(missing, _NAMED)}" if missing else ""
+        texts[check.passed].append(f"{len(missing)} of {_clip_count(len(records))}{whose}{which}; {check.allowed}")
+    passed = not texts[False]
+    return passed, f"{'passed' if passed else 'failed'}: INDEX missing now in {'; '.join(texts[passed])}"
+
+
 def _failed(difference: RunDifference, metrics: Collection[str]) -> list[str]:
     """Return the clips that lost their score in one of these metrics because they failed."""
     return [
         pair.after.clip
         for pair in difference.pairs
-        if any(score_of(pair.before, metric) is not None and _fails(pair.after, metric) for metric in metrics)
+        if any(
+            score_of(pair.before, metric) is not None and (pair.after.error or metric in pair.after.errors)
+            for metric in metrics
+        )
     ]
 
 
@@ -146,11 +177,6 @@ def _collapsed(difference: RunDifference, metrics: Collection[str]) -> list[str]
         for before, after in ((pair.before, pair.after) for pair in difference.pairs)
         if after.collapsed and any(score_of(before, m) is not None and score_of(after, m) is None for m in metrics)
     ]
-
-
-def _fails(record: Record, metric: str) -> bool:
-    errors = bool(record.errors) if metric == INDEX else metric in record.errors
-    return score_of(record, metric) is None and (record.error is not None or errors)
 
 
 def _change_text(d: MeanDifference) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,22 +23,18 @@ from vmmetrics.scoring.prompt_scores import (
     score_of,
     split_source,
 )
-from vmmetrics.scoring.record import Collapsed, Record
+from vmmetrics.scoring.record import INDEX_NEEDS, Collapsed, Record
 from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO, drawn_below, prompt_of
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.display.markup import listed
-from vmmetrics.utils.statistics.bootstrap import percentile_interval
 from vmmetrics.utils.statistics.paired import (
-    contributions,
     holm,
     mean_with_interval,
+    paired_differences,
     rank_shares,
     resampled_means,
-    sign_flip_p,
 )
 from vmmetrics.utils.storage import provenance
-
-_INDEX_NEEDS = ("cas", "mss")  # metrics without which a clip has no index
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +81,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A model and the next one below it, on the prompts that both have.
+    """A model and the next one below it, on the prompts that both have, which count by their clips as in the means.
 
     Attributes:
         above: The better one.
         below: The other.
-        difference: Its mean over prompts; None where no prompt is common.
+        difference: Of their means over clips; None where no prompt is common.
         low: Lower end of its 95 % interval.
         high: Upper end.
         p: p of a sign-flip test, None without a difference.
@@ -202,7 +198,7 @@ def make_board(
         columns=columns,
         by=by,
         rows=tuple(rows),
-        steps=_steps([models[index].name for index in order], scores[order][:, :, ranked, None]),
+        steps=_steps([models[m].name for m in order], scores[order, :, ranked], of_models.clips[order, :, ranked]),
         prompts=len(of_models.prompts),
         notes=(
             *remarks,
@@ -228,7 +224,7 @@ def _cell(records: Sequence[Record], column: str, many: int | None) -> Cell:
 def _reasons(records: Sequence[Record], metric: str) -> dict[str, int]:
     """Count the reasons why clips have no score, most frequent first."""
     reasons: Counter[str] = Counter()
-    needs = {INDEX: _INDEX_NEEDS, INDEX_OR_ZERO: _INDEX_NEEDS, AVERAGE: METRICS}
+    needs = {INDEX: INDEX_NEEDS, INDEX_OR_ZERO: INDEX_NEEDS, AVERAGE: METRICS}
     for record in records:
         if record.error is not None or metric in record.errors:
             reasons["failed"] += 1
@@ -242,25 +238,16 @@ def _reasons(records: Sequence[Record], metric: str) -> dict[str, int]:
     return dict(reasons.most_common())
 
 
-def _steps(names: list[str], scores: FloatArray) -> tuple[Step, ...]:
-    """Return each ranked model against the next, from (M, P, K) scores in order; Holm over all of them."""
+def _steps(names: list[str], scores: FloatArray, clips: FloatArray) -> tuple[Step, ...]:
+    """Return each ranked model against the next, from (M, P) scores in order and their clips; Holm over all of them."""
     if len(names) < 2:
         return ()
-    differences = scores[:-1] - scores[1:]
-    samples = resampled_means(differences).mean(axis=2)
-    steps = [_step(names[m], names[m + 1], differences[m], samples[:, m]) for m in range(len(names) - 1)]
-    raised = iter(holm([step.p for step in steps if step.p is not None]))
-    return tuple(step if step.p is None else replace(step, p_holm=next(raised)) for step in steps)
-
-
-def _step(above: str, below: str, differences: FloatArray, samples: FloatArray) -> Step:
-    """Return one step from (P, K) differences and (R,) means of their samples."""
-    common = int((~np.isnan(differences)).sum(axis=0).min())
-    if common == 0:
-        return Step(above, below, None, None, None, None, None, 0)
-    parts = contributions(differences)
-    low, high = percentile_interval(samples) if common > 1 else (None, None)
-    return Step(above, below, float(parts.sum()), low, high, sign_flip_p(parts), None, common)
+    pairs = paired_differences(*(np.stack([of_models[:-1], of_models[1:]]) for of_models in (scores, clips)))
+    raised = iter(holm([pair.p for pair in pairs if pair.p is not None]))
+    return tuple(
+        Step(above, below, *pair[:4], None if pair.p is None else next(raised), pair.prompts)
+        for above, below, pair in zip(names, names[1:], pairs, strict=False)
+    )
 
 
 def _configuration_notes(models: Sequence[Model]) -> list[str]:
@@ -310,15 +297,18 @@ _HEADS = {INDEX: "INDEX", INDEX_OR_ZERO: "INDEX, collapsed as 0"}
 def _rank_notes(rows: Sequence[Row], by: str) -> list[str]:
     """Return a note for every model without a rank: the metrics it has no score in."""
     unranked, notes = [row for row in rows if row.rank is None], []
-    needed = {INDEX: _INDEX_NEEDS, INDEX_OR_ZERO: _INDEX_NEEDS, AVERAGE: METRICS}.get(by, (by,))
+    needed = {INDEX: INDEX_NEEDS, INDEX_OR_ZERO: INDEX_NEEDS, AVERAGE: METRICS}.get(by, (by,))
     for row in unranked:
         empty = [metric for metric in needed if row.cells[metric].mean is None]
         reasons = ", ".join(f"{label(metric)} ({_first_reason(row.cells[metric])})" for metric in empty)
         what = f"none of {row.clips} clips has a score in {reasons}" if empty else "no clip has a score in all of them"
-        notes.append(f"{row.model} is not ranked by {by}: {what}")
+        notes.append(f"{row.model} is not ranked by {head(by)}: {what}")
     ranks = [key for key in rows[0].cells if all(row.cells[key].mean is not None for row in rows)]
     if unranked and ranks:
-        notes.append(f"All models can be ranked by {', '.join(ranks)}: --sort-by {ranks[0]}")
+        option = f"--sort-by {'INDEX' if ranks[0] in (INDEX, INDEX_OR_ZERO) else ranks[0]}"
+        if ranks[0] == INDEX_OR_ZERO != next(iter(rows[0].cells)):
+            option += " --collapsed zero"  # INDEX names the one that is ranked by first
+        notes.append(f"All models can be ranked by {'; '.join(map(head, ranks))}: {option}")
     return notes
 
 

@@ -74,8 +74,7 @@ _ENDS = ("low", "high", "prompts", "clips_without")  # of columns beside that of
 def board_parts(board: Board, published: Sequence[PublishedRow]) -> list[Part]:
     """Return a board as a table, published rows below a rule, and remarks on significance."""
     twice = INDEX_OR_ZERO in board.columns
-    ranked = "the index with collapsed clips as 0" if board.by == INDEX_OR_ZERO else board.by
-    caption = f"Means over clips, 0 to 1 [95 % interval over {board.prompts} prompts], ranked by {ranked}."
+    caption = f"Means over clips, 0 to 1 [95 % interval over {board.prompts} prompts], ranked by {head(board.by)}."
     if published:
         caption += f" Below the rule, {_published_title(board)}."
     heads = ("INDEX, judged" if twice and column == INDEX else head(column) for column in board.columns)

@@ -213,7 +213,7 @@ def _by_prompt(models: Sequence[Model]) -> tuple[list[dict[str, list[Record]]], 
             by_prompt.setdefault(key, []).append(record)
         keyed.append(by_prompt)
     basis = "their prompts" if everywhere else "their file names, since not every scored clip has a known prompt"
-    pairing = f"Clips of different models are paired by {basis}; the clips of one prompt are averaged first."
+    pairing = f"Clips of different models are paired by {basis}; a prompt counts by its clips, as in the means."
     cut = sum(bool(r.prompt_source) and str(r.prompt_source).endswith("(cut)") for m in models for r in m.records)
     if everywhere and cut:
         pairing += f" {cut} prompts were cut short in the clips' names, so that those that begin alike count as one."

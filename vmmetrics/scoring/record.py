@@ -27,6 +27,8 @@ Collapsed = Literal["zero", "skip"]
 """Whether the INDEX of collapsed clips (:attr:`Record.collapsed`) counts as 0, or is left out."""
 FIRST_VERSION = 1
 """Version of scores without one: that of vmmetrics 0.1.0, which wrote format 1 of the run directory."""
+INDEX_NEEDS = ("cas", "mss")
+"""Metrics without which a clip has no index."""
 EVEN_SECONDS = 0.001
 """Seconds, the tick to which Matroska and WebM round times."""
 _SERIES_DIGITS = 6  # significant digits kept of a per-frame value: below the width of a line in any picture
@@ -159,21 +161,42 @@ class Record:
 
     @property
     def collapsed(self) -> Collapse | None:
-        """Kind of content without motion to judge that the clip shows; None where there is motion, or it failed."""
-        return next(filter(None, map(collapse_of, self.missing.values())), None)
+        """Kind of content without motion to judge that the clip shows; None where there is motion, or it failed.
+
+        The reasons of CAS and MSS say so, those of the other built-in metrics where neither was asked for; a metric of
+        one's own may begin its reasons alike.
+        """
+        if self.protocol != "vmmetrics":
+            return None  # the released code scores such clips
+        asked = [metric for metric in INDEX_NEEDS if metric in self.scores or metric in self.missing]
+        reasons = (self.missing.get(metric, "") for metric in asked or registry.METRICS)
+        return next(filter(None, map(collapse_of, reasons)), None)
 
     @property
     def index_or_zero(self) -> float | None:
         """The index, 0 for a collapsed clip of a run that computes CAS and MSS; None for other clips without one."""
-        if self.collapsed is not None and {"cas", "mss"} <= self.missing.keys():
+        if self.collapsed is not None and self.missing.keys() >= {*INDEX_NEEDS}:
             return 0.0
         return self.motion_index
 
     @property
     def unjudged(self) -> bool:
-        """True if the clip failed, or has no index where CAS and MSS were asked for; False if it collapsed."""
-        scored = {"cas", "mss"} <= {*self.scores, *self.missing} and self.protocol == "vmmetrics"
-        return self.failed or (scored and self.index_or_zero is None)
+        """True if the clip has no index without having collapsed (:meth:`unjudged_in`)."""
+        return self.unjudged_in("motion_index")
+
+    def unjudged_in(self, metric: str) -> bool:
+        """Return True if the clip failed in a metric, or has no CAS or MSS although it moves; such a clip is never 0.
+
+        OIS, TCS, PAS and metrics of one's own may have nothing to judge in a good clip: they are unjudged only where
+        they failed. The index is where CAS or MSS is, and in a run without these where any metric failed.
+        """
+        if self.error is not None:
+            return True
+        if metric == "motion_index":
+            asked = {*INDEX_NEEDS} <= {*self.scores, *self.missing, *self.errors} and self.protocol == "vmmetrics"
+            return any(map(self.unjudged_in, INDEX_NEEDS)) if asked else bool(self.errors)
+        needed = metric in INDEX_NEEDS and metric in self.missing and metric not in self.not_applicable
+        return metric in self.errors or (needed and self.collapsed is None)
 
     def settled(self) -> set[str]:
         """Return the metrics that need no more work: scored or missing."""

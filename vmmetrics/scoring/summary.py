@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vmmetrics.metrics.registry import in_order, registered
 from vmmetrics.scoring.record import FIRST_VERSION, Record
@@ -19,6 +20,7 @@ INDEX = "motion_index"
 """The motion index; means are of the clips judged."""
 INDEX_OR_ZERO = "motion_index_or_0"
 """The motion index with that of collapsed clips (:attr:`Record.collapsed`) as 0."""
+_EVERY = ""  # in place of a metric: clips that failed as a whole
 _SOME = 100  # scores of a group of a large run from which on nothing is drawn
 _NAMED = 3  # clips of a kind that are named
 NAMED_COLLAPSED = 5
@@ -53,7 +55,7 @@ class Summary:
         self.reasons: dict[tuple[str, tuple[str, ...], bool], tuple[int, list[str]]] = {}
         self.collapsed = 0
         self._prompts = array("q")
-        self._unjudged = bytearray()
+        self._unjudged: dict[str, bytearray] = {}
         self.telling: str | None = None
         self._lowest = math.inf
         self._metrics: set[str] = set()
@@ -80,7 +82,8 @@ class Summary:
         or_zero = record.index_or_zero if index is None else index
         scores |= {name: value for name, value in ((INDEX, index), (INDEX_OR_ZERO, or_zero)) if value is not None}
         self.collapsed += index is None and or_zero is not None
-        self._unjudged.append(record.unjudged)
+        lacking = [m for m in (INDEX, *record.missing, *record.errors) if record.unjudged_in(m)]
+        self._flag(self._unjudged, lacking if record.error is None else [_EVERY])
         self._prompts.append(hash(prompt_of(record)))
         for metric, score in scores.items():
             column = self._scores.get(metric)
@@ -88,10 +91,7 @@ class Summary:
                 column = self._scores.setdefault(metric, array("d"))
                 _pad(column, self.clips, math.nan)
             column.append(score)
-        for metric in record.not_applicable:
-            flags = self._foreign.setdefault(metric, bytearray())
-            _pad(flags, self.clips, 0)
-            flags.append(1)
+        self._flag(self._foreign, record.not_applicable)
         self._count_reasons(record)
         for name, value in record.tags.items():
             self._group(f"tag {name}", value)
@@ -118,6 +118,18 @@ class Summary:
                 clips, names = self.reasons.get(key, (0, []))
                 most = NAMED_COLLAPSED if collapse_of(reason) else _NAMED
                 self.reasons[key] = (clips + 1, [*names, record.clip] if clips < most else names)
+
+    def _flag(self, columns: dict[str, bytearray], names: Iterable[str]) -> None:
+        """Set the flag of the record that is taken in, in some columns."""
+        for name in names:
+            flags = columns.setdefault(name, bytearray())
+            _pad(flags, self.clips, 0)
+            flags.append(1)
+
+    def _flags(self, columns: dict[str, bytearray], name: str) -> NDArray[np.bool_]:
+        flags = columns.get(name, bytearray())
+        _pad(flags, self.clips, 0)
+        return np.frombuffer(flags, np.bool_)
 
     def _group(self, name: str, value: str | float) -> None:
         codes, column = self._groups.setdefault(name, ({}, array("l")))
@@ -193,15 +205,13 @@ class Summary:
             means[name] = mean_with_interval(scores[scored], many, prompts[scored])
         return {name: mean for name, mean in means.items() if mean is not None}
 
-    def unjudged(self, rows: IntArray) -> int:
-        """Return how many of some records failed or have no index, and did not collapse (:attr:`Record.unjudged`)."""
-        return int(np.frombuffer(self._unjudged, np.uint8)[rows].sum())
+    def unjudged(self, rows: IntArray, metric: str = INDEX) -> int:
+        """Return how many of some records are unjudged in a metric (:meth:`Record.unjudged_in`)."""
+        return int((self._flags(self._unjudged, metric) | self._flags(self._unjudged, _EVERY))[rows].sum())
 
     def foreign(self, metric: str, rows: IntArray | None = None) -> int:
         """Return how many of some records a metric does not apply to."""
-        flags = self._foreign.get(metric, bytearray())
-        _pad(flags, self.clips, 0)
-        flagged = np.frombuffer(flags, np.uint8)
+        flagged = self._flags(self._foreign, metric)
         return int(flagged.sum() if rows is None else flagged[rows].sum())
 
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from vmmetrics.metrics.registry import find
 from vmmetrics.scoring.leaderboard import head
-from vmmetrics.scoring.record import Collapsed
+from vmmetrics.scoring.record import INDEX_NEEDS, Collapsed
 from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO
 from vmmetrics.scoring.table import Table
 from vmmetrics.types import IntArray
 from vmmetrics.utils.statistics.paired import Mean
 
 MOST_MISSING = 0.1
-"""Share of clips that failed, or have no INDEX without having collapsed, up to which a gate passes."""
+"""Share of unjudged clips (:meth:`vmmetrics.scoring.record.Record.unjudged_in`) up to which a gate passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,29 +76,40 @@ class ThresholdCheck:
 
 @dataclass(frozen=True, slots=True)
 class MissingCheck:
-    """Clips of one model, or of all, that failed or have no INDEX without having collapsed.
+    """Clips of a model, or of all, that are unjudged in a metric (:meth:`vmmetrics.scoring.record.Record.unjudged_in`).
 
     Attributes:
         most: Largest share that passes.
         model: The model; None for all clips.
         missing: How many they are.
         clips: All of its clips.
+        metric: The metric, or ``"motion_index"``.
     """
 
     most: float
     model: str | None
     missing: int
     clips: int
+    metric: str = INDEX
 
     @property
     def passed(self) -> bool:
         """True if their share is not above the largest that passes."""
-        return self.missing <= self.most * self.clips
+        return not self.missing or self.missing / self.clips <= self.most  # 0.29 * 100 is below 29, 29 / 100 is 0.29
+
+    @property
+    def allowed(self) -> str:
+        """The share that passes, and its option."""
+        return f"allowed: {100 * self.most:.4g}% (--fail-missing)"
 
     def __str__(self) -> str:
         of = f" of {self.model}" if self.model is not None else ""
-        what = f"{self.missing} of {self.clips} clips{of} failed or have no INDEX without having collapsed"
-        return f"{'passed' if self.passed else 'failed'}: {what}; allowed: {self.most:.0%} (--fail-missing)"
+        name = head(self.metric)
+        which = f"failed or have no {name} without having collapsed"
+        if self.metric not in (INDEX, *INDEX_NEEDS):
+            which = f"failed in {name}"
+        passed = "passed" if self.passed else "failed"
+        return f"{passed}: {self.missing} of {self.clips} clips{of} {which}; {self.allowed}"
 
 
 def read_threshold(text: str, metrics: Sequence[str], protocol: str = "vmmetrics") -> Threshold:
@@ -152,8 +163,8 @@ def judge(
         table: The records.
         thresholds: Lowest means.
         collapsed: ``"zero"`` counts the INDEX of collapsed clips as 0; ``"skip"`` leaves them out.
-        most_missing: Largest share of unjudged clips; None for :data:`MOST_MISSING` where there is a threshold, and no
-            check where there is none.
+        most_missing: Largest share of clips unjudged in the metrics of the thresholds, in the index where there are
+            none; None for :data:`MOST_MISSING` where there is a threshold, and no check where there is none.
 
     Returns:
         The checks of means, and of unjudged clips where there are any.
@@ -175,6 +186,7 @@ def judge(
             checks.append(ThresholdCheck(t, model, chosen, clips, zeros, judged))
     if thresholds or most_missing is not None:
         most = MOST_MISSING if most_missing is None else most_missing
-        missing = [MissingCheck(most, model, summary.unjudged(rows), len(rows)) for model, rows in parts]
-        checks += [check for check in missing if check.missing]
+        for metric in dict.fromkeys(t.metric for t in thresholds) or (INDEX,):
+            counts = [(model, summary.unjudged(rows, metric), len(rows)) for model, rows in parts]
+            checks += [MissingCheck(most, *count, metric) for count in counts if count[1]]
     return checks

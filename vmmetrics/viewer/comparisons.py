@@ -15,9 +15,8 @@ from vmmetrics.scoring.diff import MeanDifference, RunDifference, difference_of
 from vmmetrics.scoring.leaderboard import Board, Cell, Row, Step, make_board
 from vmmetrics.scoring.prompt_scores import PromptScores, Run, comparable_models, prompt_scores
 from vmmetrics.scoring.summary import Summary
-from vmmetrics.types import FloatArray, IntArray
-from vmmetrics.utils.statistics.bootstrap import percentile_interval
-from vmmetrics.utils.statistics.paired import Mean, holm, resampled_means, sign_flip_ps
+from vmmetrics.types import IntArray
+from vmmetrics.utils.statistics.paired import Difference, Mean, holm, paired_differences
 
 DIGITS = 6
 """Decimals of statistics; pages show three."""
@@ -80,7 +79,7 @@ MOST_MODELS = 20
 def model_pairs(
     scores: PromptScores, order: Sequence[str], board: int, runs: Mapping[str, int]
 ) -> list[dict[str, Any]]:
-    """Compare models in pairs: mean difference over common prompts, 95 % interval, and p of a sign-flip test.
+    """Compare models in pairs on common prompts: difference of the means over clips, 95 % interval, p of sign flips.
 
     Args:
         scores: Scores of the board's models.
@@ -95,10 +94,12 @@ def model_pairs(
     pairs = list(combinations(order, 2) if len(order) <= MOST_MODELS else pairwise(order))
     if not pairs:
         return []
-    above, below = ([index[pair[side]] for pair in pairs] for side in (0, 1))
-    differences = scores.scores[above] - scores.scores[below]
-    samples = resampled_means(differences)
-    columns = [_column(differences[:, :, k], samples[:, :, k]) for k in range(len(scores.keys))]
+    sides = np.array([[index[pair[side]] for pair in pairs] for side in (0, 1)])
+    scored, clips = (
+        of[sides].transpose(0, 3, 1, 2).reshape(2, -1, of.shape[1]) for of in (scores.scores, scores.clips)
+    )
+    compared = paired_differences(scored, clips)
+    columns = [_column(compared[k * len(pairs) : (k + 1) * len(pairs)]) for k in range(len(scores.keys))]
     by_metric = dict(zip(scores.keys, columns, strict=True))
     return [
         {
@@ -111,26 +112,18 @@ def model_pairs(
     ]
 
 
-def _column(differences: FloatArray, samples: FloatArray) -> list[dict[str, Any]]:
-    """Return one metric of every pair, from (M, P) differences and (R, M) means of samples."""
-    common = (~np.isnan(differences)).sum(axis=1).tolist()
-    ps = sign_flip_ps(np.nan_to_num(differences).T)
-    raised = iter(holm([p for p, prompts in zip(ps, common, strict=True) if prompts]))
-    column = []
-    for number, prompts in enumerate(common):
-        low, high = percentile_interval(samples[:, number]) if prompts > 1 else (None, None)
-        mean = float(np.nanmean(differences[number])) if prompts else None
-        column.append(
-            {
-                "difference": rounded(mean),
-                "low": rounded(low),
-                "high": rounded(high),
-                "p": p_value(ps[number]) if prompts else None,
-                "p_holm": p_value(next(raised)) if prompts else None,
-                "prompts": prompts,
-            }
-        )
-    return column
+def _column(compared: Sequence[Difference]) -> list[dict[str, Any]]:
+    """Return one metric of every pair, p Holm-corrected over them."""
+    raised = iter(holm([pair.p for pair in compared if pair.p is not None]))
+    return [
+        {
+            **{name: rounded(getattr(pair, name)) for name in ("difference", "low", "high")},
+            "p": p_value(pair.p),
+            "p_holm": p_value(None if pair.p is None else next(raised)),
+            "prompts": pair.prompts,
+        }
+        for pair in compared
+    ]
 
 
 def changes_of(runs: Sequence[Run], rows: Sequence[Mapping[str, int]]) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from vmmetrics.utils.statistics.paired import (
     contributions,
     holm,
     mean_with_interval,
+    paired_differences,
     rank_shares,
     resampled_means,
     sign_flip_p,
@@ -121,11 +122,31 @@ def test_holm_lies_between_p_and_bonferroni_and_keeps_the_order(values: list[flo
 
 
 def test_contributions_by_hand() -> None:
-    """Two metrics: two pairs in the first (mean 0.3), one in the second (0.5); together 0.4."""
-    differences = np.array([[0.2, NAN], [0.4, 0.5], [NAN, NAN]])
-    parts = contributions(differences)
-    assert parts == pytest.approx([0.2 / 2 / 2, 0.4 / 2 / 2 + 0.5 / 2, 0])
-    assert parts.sum() == pytest.approx(0.4)
+    """Means over clips on common prompts: (2 × 0.3 + 0.6) / 3 = 0.4 and (0.1 + 3 × 0.2) / 4 = 0.175."""
+    both = np.array([[[0.3, 0.6, NAN]], [[0.1, 0.2, NAN]]])
+    clips = np.array([[[2.0, 1, 5]], [[1, 3, 5]]])
+    (parts,) = contributions(both, clips)
+    middle = (0.4 + 0.175) / 2
+    by_hand = [2 / 3 * (0.3 - middle) - 1 / 4 * (0.1 - middle), 1 / 3 * (0.6 - middle) - 3 / 4 * (0.2 - middle), 0]
+    assert parts == pytest.approx(by_hand)
+    assert parts.sum() == pytest.approx(0.4 - 0.175)
+    assert contributions(both + 5, clips) == pytest.approx(parts[None])  # the level of all scores is no evidence
+    assert contributions(both, np.ones((2, 1, 3))) == pytest.approx(np.array([[0.2 / 2, 0.4 / 2, 0]]))
+
+
+def test_pairs_with_equal_clips_are_tested_by_the_differences_of_prompts() -> None:
+    rng = np.random.default_rng(9)
+    both = rng.random((2, 700, 9))
+    both[0, 1, :8], both[1, 1, 1:] = NAN, NAN  # no common prompt
+    both[0, 2, 1:] = NAN
+    compared = paired_differences(both, np.full(both.shape, 3.0))
+    differences = both[0] - both[1]
+    assert compared[1] == (None, None, None, None, 0)
+    assert compared[2] == (pytest.approx(differences[2, 0]), None, None, 1.0, 1)
+    drawn = resampled_means(differences[:, :, None])[:, :, 0]
+    for pair in (0, 3, 699):
+        known = (*percentile_interval(drawn[:, pair]), sign_flip_p(differences[pair]), 9)
+        assert compared[pair] == (pytest.approx(differences[pair].mean()), *map(pytest.approx, known))
 
 
 def test_places_by_hand() -> None:

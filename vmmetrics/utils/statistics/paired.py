@@ -107,6 +107,7 @@ FLIPS = 10_000
 _ALL_PATTERNS = 13  # prompts up to which every pattern is tried: 2**13 < FLIPS
 _CHUNK = 4_000_000  # numbers drawn at a time, 32 MB
 _ENOUGH = 1000  # scores of a metric from which on its mean is normal
+_PAIRS = 512  # of models that are drawn at a time, 82 MB of means
 _TIE = 1e-12  # of the sum of all magnitudes: sums that differ by less differ by rounding alone
 
 
@@ -147,17 +148,67 @@ def _normal_means(filled: FloatArray, present: FloatArray) -> FloatArray:
     return samples
 
 
-def contributions(differences: FloatArray) -> FloatArray:
-    """Return the contribution of each prompt to the difference of two models.
+class Difference(NamedTuple):
+    """Difference of the means over clips of two models, on the prompts that both have.
+
+    Attributes:
+        difference: Of the first mean, less the second; None without a common prompt.
+        low: Lower end of its 95 % bootstrap interval over prompts; None for fewer than two.
+        high: Upper end.
+        p: Two-sided, of a sign-flip test over prompts; None without a common prompt.
+        prompts: Common prompts.
+    """
+
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    prompts: int
+
+
+def paired_differences(scores: FloatArray, clips: FloatArray) -> list[Difference]:
+    """Compare models in pairs.
 
     Args:
-        differences: (P, K) of their scores, prompts by metrics; NaN where one has none. No metric is NaN throughout.
+        scores: (2, C, P) first and second model of C pairs, means over the clips of each prompt; NaN where missing.
+        clips: (2, C, P) how many clips they are of: a prompt counts by its clips, as in the mean of a model.
+    """
+    if scores.shape[1] > _PAIRS:
+        halves = zip(*(np.array_split(of_pairs, 2, axis=1) for of_pairs in (scores, clips)), strict=True)
+        return [difference for half in halves for difference in paired_differences(*half)]
+    common = ~np.isnan(scores).any(axis=0)
+    masked = np.where(common, scores, np.nan)
+    parts = contributions(masked, clips).T
+    samples = resampled_means(masked.reshape(-1, common.shape[1], 1), clips.reshape(-1, common.shape[1], 1))
+    drawn = samples.reshape(len(samples), 2, -1)
+    compared = []
+    for pair, (prompts, p) in enumerate(zip(common.sum(axis=1).tolist(), sign_flip_ps(parts), strict=True)):
+        low, high = percentile_interval(drawn[:, 0, pair] - drawn[:, 1, pair]) if prompts > 1 else (None, None)
+        value, tested = (float(parts[:, pair].sum()), p) if prompts else (None, None)
+        compared.append(Difference(value, low, high, tested, prompts))
+    return compared
+
+
+def contributions(scores: FloatArray, clips: FloatArray) -> FloatArray:
+    """Return the contribution of each prompt to the differences of pairs of means over clips.
+
+    Scores are taken from the middle of the two means, which leaves their difference as it is: a prompt that holds a
+    larger share of one model's clips would otherwise contribute by the level of all scores.
+
+    Args:
+        scores: (2, C, P) as of :func:`paired_differences`, NaN in both or neither.
+        clips: (2, C, P) numbers of clips.
 
     Returns:
-        (P,) summing to the mean over metrics of the mean difference; 0 for prompts without any pair.
+        (C, P) summing to the differences; 0 for prompts that are not common. For equal numbers of clips the difference
+        of the two scores, over the number of prompts.
     """
-    pairs = (~np.isnan(differences)).sum(axis=0)
-    parts: FloatArray = (np.nan_to_num(differences) / pairs).mean(axis=1)
+    counts = np.where(np.isnan(scores), 0.0, clips)
+    shares = counts / np.maximum(counts.sum(axis=2, keepdims=True), 1)
+    filled = np.nan_to_num(scores)
+    middle = (shares * filled).sum(axis=2, keepdims=True).mean(axis=0)
+    first, second = shares * (filled - middle)
+    parts: FloatArray = first - second
     return parts
 
 

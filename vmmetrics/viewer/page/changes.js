@@ -53,7 +53,7 @@
   function means(name, rows) {
     const models = rows.some((row) => row.model !== null);
     const cells = (/** @type {RunChange["rows"][number]} */ row) => {
-      const p = row.p_holm ?? row.p, significant = p !== null && p < LEVEL, result = resultOf(row), digits = vm.digitsOf(row.metric);
+      const p = row.p_holm, significant = p !== null && p < LEVEL, result = resultOf(row), digits = vm.digitsOf(row.metric);
       return vm.h("tr", {},
         vm.h("th.first", { scope: "row" }, vm.h("span.swatch", { "--colour": vm.columnColour(row.metric), "aria-hidden": "true" }), label(row.metric), row.metric === "motion_index" && rows.some(({ metric }) => metric === vm.OR_ZERO) ? ", judged in both" : null, models ? vm.h("div.small.muted", {}, row.model ?? "all clips") : null),
         vm.h("td.n", {}, vm.fixed(row.before, digits)), vm.h("td.n", {}, vm.fixed(row.after, digits)),

@@ -121,7 +121,7 @@
     /** @param {Comparison} now @param {boolean} full With the histogram. */
     verdict(now, full) {
       const { a, b, metric, pairs, by } = now, { runs } = vm.data.index;
-      const { test, mean, prompts, refused } = vm.compareSides(a, b, metric.key, pairs);
+      const { test, mean, scored, refused } = vm.compareSides(a, b, metric.key, pairs);
       const parts = [];
       if (runs[a.run].group !== runs[b.run].group || refused) {
         const of = (/** @type {Side} */ side) => `${runs[side.run].name}: ${runs[side.run].label || runs[side.run].preset}`;
@@ -134,7 +134,7 @@
         ? [vm.h("b", { text: vm.signed(test.difference, digits) }), test.low === null ? "" : ` [${vm.signed(test.low, digits)}, ${vm.signed(test.high, digits)}]`,
           `, paired test p = ${vm.pValue(test.p)}${test.p_holm === null ? "" : ` (${vm.pValue(test.p_holm)} after Holm's correction)`}, ${vm.count(test.prompts, "prompt")}${test.p === null ? "" : (test.p_holm ?? test.p) < 0.05 ? ": significant" : ": not significant"}`]
         : mean === null ? ["no pair has both scores"]
-        : [vm.h("b", { text: vm.signed(mean, 3) }), `, mean over ${vm.count(prompts, "prompt")}, no test`];
+        : [vm.h("b", { text: vm.signed(mean, 3) }), `, mean over ${vm.count(scored, "pair")}, no test`];
       parts.push(vm.h("p.verdict", {}, `${metric.label}, ${b.label} less ${a.label}: `, facts, vm.h("span.muted", { text: ` (${best})` })));
       if (full) parts.push(this.histogram(now), vm.h("p.small.muted", { text: by === "prompt" ? "Clips are paired by prompt, several of one prompt in order of their names." : "Clips are paired by name, as not every clip has a prompt." }));
       return parts;

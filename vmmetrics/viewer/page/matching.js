@@ -101,20 +101,15 @@
   };
 
   /**
-   * Average differences over prompts, the pairs of one prompt first.
+   * Average differences over pairs of clips, as the means of the leaderboard are over clips.
    * @param {string} metric
    * @param {Pair[]} pairs
-   * @returns {{ mean: number | null, prompts: number }}
+   * @returns {{ mean: number | null, scored: number }}
    */
   const meanDifference = (metric, pairs) => {
-    /** @type {Map<string, number[]>} */
-    const prompts = new Map();
-    for (const pair of pairs) {
-      const difference = vm.pairDifference(metric, pair);
-      if (!Number.isNaN(difference)) prompts.set(pair.key, [...(prompts.get(pair.key) ?? []), difference]);
-    }
-    const mean = (/** @type {number[]} */ values) => values.reduce((sum, value) => sum + value, 0) / values.length;
-    return { mean: prompts.size ? mean([...prompts.values()].map(mean)) : null, prompts: prompts.size };
+    const differences = pairs.map((pair) => vm.pairDifference(metric, pair)).filter((difference) => !Number.isNaN(difference));
+    const scored = differences.length;
+    return { mean: scored ? differences.reduce((sum, value) => sum + value, 0) / scored : null, scored };
   };
 
   /** @param {PairedDifference} test @param {number} sign @returns {PairedDifference} */
@@ -153,7 +148,7 @@
    * @param {Side} b
    * @param {string} metric
    * @param {Pair[]} pairs
-   * @returns {{ test: PairedDifference | null, mean: number | null, prompts: number, refused: string | null }} The test is on the
+   * @returns {{ test: PairedDifference | null, mean: number | null, scored: number, refused: string | null }} The test is on the
    *   scale of the leaderboard, the mean on that of clips.
    */
   vm.compareSides = (a, b, metric, pairs) => {
