@@ -29,7 +29,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from benchmarks.footage import FOOTAGE, Recording, recordings, window
+from benchmarks.footage import FOOTAGE, Recording, code_digest, recordings, window
 from benchmarks.footage_changes import HARMLESS, applies
 from vmmetrics.functional.motion_index import PARTS, motion_index
 from vmmetrics.functional.motion_index import VERSION as INDEX_VERSION
@@ -86,8 +86,7 @@ def jobs_of(items: Sequence[Recording]) -> list[tuple[Recording, str]]:
     return jobs
 
 
-def versions() -> dict[str, Any]:
-    return {**{key: version_of(key) for key in PARTS}, INDEX: INDEX_VERSION}
+digest_of_code = cache(code_digest)
 
 
 @cache
@@ -99,8 +98,8 @@ def suite() -> Suite:
 def score(folder: Path, job: tuple[Recording, str]) -> Path:
     """Score a window into a file of the cache, unless it is there; return its path."""
     item, change = job
-    path = folder / f"{item.name}@{change.replace(' ', '-')}.json"
-    if path.exists() and json.loads(path.read_text(encoding="utf-8"))["versions"] == versions():
+    path = folder / f"{item.name}@{change.replace(' ', '-')}-{digest_of_code()}.json"
+    if path.exists():
         return path
     clip = window(item.read())
     if clip is not None and change:
@@ -109,7 +108,7 @@ def score(folder: Path, job: tuple[Recording, str]) -> Path:
     if clip is not None:
         result = suite().score_clip(clip)
         scores = {**result.scores, **({} if result.index is None else {INDEX: result.index})}
-    write_text(path, json.dumps({"versions": versions(), "scores": scores}))
+    write_text(path, json.dumps({"scores": scores}))
     return path
 
 

@@ -23,23 +23,21 @@ from PIL import Image
 from scipy.stats import spearmanr
 
 from benchmarks.cas_recipe.folds import held_out_scores, order_preserved, score
-from benchmarks.cas_recipe.groups import Table, read_groups
+from benchmarks.cas_recipe.groups import Table, measure_views, read_groups
 from benchmarks.cas_recipe.harmless import HARMLESS, RECORDED
 from benchmarks.cas_recipe.ladder import CLEAN
 from benchmarks.cas_recipe.ordinal import Settings, fit
 from benchmarks.fetv_dev import RATINGS, mean_rating, rated_clips, read
 from benchmarks.seal import halves, log
 from vmmetrics.clip import Clip
-from vmmetrics.perception.embedded.plausibility.evidence import gather
 from vmmetrics.perception.embedded.plausibility.plausibility import (
     CONDITIONS,
     LEVEL_COUNT,
     NAMES,
     WEIGHTS,
     OrdinalModel,
-    summarise,
 )
-from vmmetrics.perception.embedded.plausibility.views import Backbone, pictures, subsequences_of
+from vmmetrics.perception.embedded.plausibility.views import Backbone
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.weights.manifest import weight_path
 
@@ -82,13 +80,7 @@ def measure(folder: Path, change: Callable[[Clip], Clip]) -> Rated:
     network = Backbone()
     numbers = []
     for number, row in enumerate(rows, 1):
-        clip = change(read(folder, row))
-        views = []
-        for subsequence in subsequences_of(clip):
-            images = pictures(clip.frames, subsequence.frames)
-            evidence = gather(images, network.features(images), subsequence.pace)
-            views += [summarise(evidence, *view, subsequence.pace) for view in subsequence.views]
-        numbers.append(np.stack(views))
+        numbers.append(measure_views(change(read(folder, row)), network))
         print(f"\r{number}/{len(rows)} {row['clip']:32s}", end="", flush=True)
     print()
     sources, prompts = (np.array([r[key] for r in rows]) for key in ("source", "prompt_id"))

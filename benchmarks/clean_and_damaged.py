@@ -4,7 +4,8 @@
 
 Clean footage is right by definition: it should score near the top however fast it moves, above its damaged copies and
 above its own first frame moved as a whole. Repositories count equally, with 95 % bootstrap intervals over them; UCF101
-counts as one and stands apart. A scored window is kept in ``--cache``; sealed footage needs ``--why``, which is logged.
+stands apart. What is refused as a still or noise counts as 0. A scored window is kept in ``--cache``; sealed footage
+needs ``--why``, which is logged.
 
 Parts: ``speeds`` 1, 2 and 3; ``damage`` by the 17 defects of CAS at strengths 0.5 and 1 in turn (``--both``: each);
 ``stills``; ``objects``: events in clean windows, and recall of object and limb defects; ``harmless`` changes, controls.
@@ -15,7 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache, partial
 from pathlib import Path
@@ -27,7 +28,7 @@ from scipy.stats import spearmanr
 
 from benchmarks.cas_recipe.ladder import CLEAN
 from benchmarks.cas_recipe.ladder import DEFECTS as OF_MOTION
-from benchmarks.footage import Recording, by_repository, recordings, window
+from benchmarks.footage import Recording, by_repository, code_digest, recordings, window
 from benchmarks.footage_changes import (
     AS_FILMED,
     CHANGES,
@@ -39,11 +40,12 @@ from benchmarks.footage_changes import (
     damaged,
     with_object_defect,
 )
-from benchmarks.known_groups import separation
+from benchmarks.known_groups import Interval, separation
 from vmmetrics.alignment.perturbations.objects import ClipObjects, NotApplicableError
-from vmmetrics.functional.motion_index import VERSION as INDEX_VERSION
-from vmmetrics.metrics.registry import METRICS, version_of
+from vmmetrics.functional.motion_index import PLAIN_OWN_CHANGE
+from vmmetrics.metrics.registry import METRICS
 from vmmetrics.scoring.suite import ClipScores, Suite
+from vmmetrics.types import Box, collapse_of
 from vmmetrics.utils.storage.atomic import write_text
 
 INDEX = "motion_index"
@@ -86,6 +88,9 @@ def jobs(items: Sequence[Recording], parts: Sequence[str], both: bool) -> Iterat
             yield from (Job(item, kind, strength) for strength in strengths)
 
 
+_digest = lru_cache(maxsize=1)(code_digest)
+
+
 @lru_cache(maxsize=1)
 def _suite() -> Suite:
     cv2.setNumThreads(1)
@@ -94,8 +99,7 @@ def _suite() -> Suite:
 
 def score(job: Job, cache: Path) -> Row | None:
     """Return the scores of one window, from the cache where it is there; None where it cannot be made."""
-    versions = "".join(str(version_of(metric)) for metric in METRICS) + INDEX_VERSION
-    name = f"{job.item.name}-{job.speed}-{job.kind}-{job.strength}-{versions}.json".replace(" ", "-")
+    name = f"{job.item.name}-{job.speed}-{job.kind}-{job.strength}-{_digest()}.json".replace(" ", "-")
     if not (cache / name).is_file():
         made = _make(job)
         write_text(cache / name, json.dumps(made))
@@ -107,7 +111,7 @@ def _make(job: Job) -> Row | None:
     shown = window(job.item.read(), job.speed)
     if shown is None or not applies(job.kind, shown):
         return None
-    frames: tuple[int, ...] = ()
+    changed: list[tuple[int, Box]] = []
     if job.kind in OF_MOTION:
         shown = damaged(shown, job.kind, job.strength)
     elif job.kind in OF_OBJECTS:
@@ -116,26 +120,26 @@ def _make(job: Job) -> Row | None:
                   for m in scene.objects.labels]  # fmt: skip
         objects = ClipObjects(np.stack(labels).astype(np.uint8), scene.poses.keypoints)
         try:
-            shown, frames = with_object_defect(shown, job.kind, objects)
+            shown, changed = with_object_defect(shown, job.kind, objects)
         except NotApplicableError:
             return None
     else:
         shown = CHANGES[job.kind](shown)
-    return {**row_of(_suite().score_clip(shown)), "frames": frames}
+    return {**row_of(_suite().score_clip(shown)), "changed": changed}
 
 
 def row_of(scores: ClipScores) -> Row:
     """Return what is kept of the scores of a window."""
     events = [
-        (event.metric, event.frames, event.reason, event.target)
+        (event.metric, event.frames, event.reason, event.box)
         for result in scores.results.values()
         for event in result.events
         if event.excuse is None and event.metric in ("ois", "tcs")
     ]
     return {
         **{metric: scores.scores.get(metric) for metric in METRICS},
-        INDEX: scores.index,
-        "amplitude": scores.amplitude,
+        INDEX: 0.0 if any(map(collapse_of, scores.missing.values())) else scores.index,
+        "amplitude": scores.amplitude or 0.0,
         "own_change": scores.own_change,
         "missing": scores.missing,
         "events": events,
@@ -147,10 +151,15 @@ def chosen(rows: Sequence[Row], **wanted: object) -> list[Row]:
     return [row for row in rows if row[INDEX] is not None and all(row[k] == v for k, v in wanted.items())]
 
 
-def auc(high: Sequence[Row], low: Sequence[Row], metric: str = INDEX) -> str:
-    """Return the chance that one of ``high`` scores above one of ``low``, with its interval; repositories equal."""
+def auc(high: Sequence[Row], low: Sequence[Row], metric: str = INDEX) -> Interval:
+    """Return the chance that one of ``high`` scores above one of ``low``, with its interval; repositories equal.
+
+    A window without the score, as it was refused, counts as 0. NaN where one side is empty.
+    """
+    if not high or not low:
+        return Interval(np.nan, np.nan, np.nan)
     repos = [[row["item"].repo for row in side] for side in (high, low)]
-    return str(separation([r[metric] for r in high], [r[metric] for r in low], (repos[0], repos[1])))
+    return separation([r[metric] or 0.0 for r in high], [r[metric] or 0.0 for r in low], (repos[0], repos[1]))
 
 
 def mean_of(rows: Sequence[Row], value: Callable[[Row], float]) -> str:
@@ -190,7 +199,7 @@ def report_clean(rows: Sequence[Row]) -> None:
     unscored = [row for row in rows if row["kind"] == CLEAN and row[INDEX] is None]
     print("clean windows without an index: " + ("; ".join(f"{_name(r)} {r['missing']}" for r in unscored) or "none"))
     lost = [row for row in chosen(rows, kind=CLEAN, speed=1) if row["own_change"] is not None]
-    fell = [f"{_name(row)} {row['own_change']:.4f}" for row in lost if row["own_change"] < 0.012]
+    fell = [f"{_name(row)} {row['own_change']:.4f}" for row in lost if row["own_change"] < PLAIN_OWN_CHANGE]
     print(f"factor of the INDEX below 1: {len(fell)} of {len(lost)}: {', '.join(fell) or 'none'}")
 
 
@@ -203,17 +212,17 @@ def report_damage(rows: Sequence[Row]) -> None:
     bad = [row for row in chosen(rows) if row["kind"] in OF_MOTION]
     for metric in ("cas", "mss", INDEX):
         areas = {kind: auc(clean, [r for r in bad if r["kind"] == kind], metric) for kind in OF_MOTION}
-        mean = np.mean([float(area.split()[0]) for area in areas.values()])
+        mean = np.nanmean([area.value for area in areas.values()])
         print(f"{metric}: mean AUC of the kinds {mean:.3f}, together {auc(clean, bad, metric)}")
-        print("  " + ", ".join(f"{k} {a}" for k, a in sorted(areas.items(), key=lambda item: item[1])))
+        print("  " + ", ".join(f"{k} {a}" for k, a in sorted(areas.items(), key=lambda item: item[1].value)))
     top = weighted_quantile(clean, [row[INDEX] for row in clean], 0.5)
     for strength in STRENGTHS:
         some = [row for row in bad if row["strength"] == strength]
         seen = mean_of(some, lambda r: float(r[INDEX] > top))
         print(f"at {strength}: above the median of the clean {seen}")
     print("speed crossed with defects")
-    amounts = {row["item"].file: row["amplitude"] or 0.0 for row in clean}
-    low, middle, high = np.quantile(list(amounts.values()), (1 / 3, 1 / 2, 2 / 3))
+    amounts = {row["item"].file: row["amplitude"] for row in clean}
+    low, middle, high = (weighted_quantile(clean, list(amounts.values()), q) for q in (1 / 3, 1 / 2, 2 / 3))
 
     def part(some: Sequence[Row], least: float, most: float) -> list[Row]:
         return [row for row in some if least <= amounts.get(row["item"].file, -1.0) < most]
@@ -240,17 +249,30 @@ def report_objects(rows: Sequence[Row]) -> None:
             blamed = [f"{_name(row)} {[e[0] + ' ' + e[2] for e in row['events']]}" for row in clean if row["events"]]
             share = mean_of(clean, lambda r: float(bool(r["events"])))
             print(f"clean ×{speed} with an event of TCS or OIS: {share}, {len(blamed)} of {len(clean)}: {blamed}")
+    own = {row["item"].file: row["events"] for row in chosen(rows, kind=CLEAN, speed=1)}
     for kind in OF_OBJECTS:
         owner = "ois" if kind.startswith("limb") else "tcs"
-        made = [row for row in rows if row["kind"] == kind]
-        hit = [row for row in made if any(e[0] == owner and _near(e[1], row["frames"]) for e in row["events"])]
-        print(f"recall of {kind} at 1: {len(hit)} of {len(made)}" +
-              (f", {mean_of(made, lambda r, h=hit: float(r in h))}" if made else ""))  # fmt: skip
+        made = [row for row in rows if row["kind"] == kind and row["item"].file in own]
+        hits = [float(any(_answers(event, row, owner, own) for event in row["events"])) for row in made]
+        mean = by_repository(hits, [row["item"] for row in made]) if made else (np.nan,) * 3
+        print(f"recall of {kind} at 1: {sum(hits):g} of {len(made)}, {Interval(*mean)}")
 
 
-def _near(frames: Sequence[int], changed: Sequence[int]) -> bool:
-    """Return True if an event lies beside the defect: near the ends of what it changes, or within."""
-    return any(abs(f - at) <= NEAR for f in frames for at in changed)
+def _answers(event: list[Any], row: Row, owner: str, own: Mapping[str, list[Any]]) -> bool:
+    """Return True if an event is of the owner, at the begin or end of the defect, and not in the clean window."""
+    metric, frames, reason, box = event
+    if metric != owner or any(e[0] == owner and e[2] == reason and e[1] == frames for e in own[row["item"].file]):
+        return False
+    changed = dict(row["changed"])
+    ends = (min(changed), max(changed) + 1)
+    lasts = metric == "ois" and any(frame in changed for frame in frames)  # a limb is wrong throughout
+    if not lasts and not any(abs(frame - end) <= NEAR for frame in frames for end in ends):
+        return False
+    return box is None or any(_touch(box, region) for region in changed.values())
+
+
+def _touch(a: Sequence[float], b: Sequence[float]) -> bool:
+    return min(a[2], b[2]) > max(a[0], b[0]) and min(a[3], b[3]) > max(a[1], b[1])
 
 
 def report_harmless(rows: Sequence[Row]) -> None:
@@ -264,10 +286,13 @@ def report_harmless(rows: Sequence[Row]) -> None:
             change = np.array([after[metric] - before[metric] for before, after in pairs])
             if metric == "pas":
                 change = np.array([c / max(before["pas"], 0.02) for c, (before, _) in zip(change, pairs, strict=True)])
-            ends = weighted_quantile([after for _, after in pairs], np.abs(change).tolist(), 0.95)
+            after = [row for _, row in pairs]
+            ends = weighted_quantile(after, np.abs(change).tolist(), 0.95)
+            size, signed = (by_repository(values.tolist(), [row["item"] for row in after])[0]
+                            for values in (np.abs(change), change))  # fmt: skip
             print(
-                f"{kind:14s}{metric:13s} n {len(pairs)}: mean |change| {np.abs(change).mean():.3f}, 95 % {ends:.3f}, "
-                f"mean {change.mean():+.3f}, median {np.median(change):+.3f}"
+                f"{kind:14s}{metric:13s} n {len(pairs)}: mean |change| {size:.3f}, 95 % {ends:.3f}, "
+                f"mean {signed:+.3f}, median {weighted_quantile(after, change.tolist(), 0.5):+.3f}"
             )
 
 

@@ -7,6 +7,7 @@ logged (:mod:`benchmarks.seal`) before anything is read.
 from __future__ import annotations
 
 import csv
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +15,11 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+import vmmetrics
 from benchmarks.seal import log
 from vmmetrics.clip import Clip
 from vmmetrics.types import UInt8Array
+from vmmetrics.utils.weights.manifest import weight_path
 from vmmetrics.video import read_clip
 
 FOOTAGE = Path(__file__).resolve().parents[2] / "shared" / "footage"
@@ -114,6 +117,17 @@ def clip_of(frames: UInt8Array, fps: float, name: str) -> Clip:
     if factor < 1:
         frames = np.stack([cv2.resize(frame, size, interpolation=cv2.INTER_AREA) for frame in frames])
     return Clip(np.ascontiguousarray(frames, np.uint8), np.arange(len(frames)) / fps, fps, name=name)
+
+
+def code_digest() -> str:
+    """Return a hash of the code and weights that scores depend on, for the names of cached scores."""
+    root = Path(vmmetrics.__file__).parent
+    code = [p for part in ("functional", "metrics", "perception", "alignment/perturbations", "video")
+            for p in sorted((root / part).rglob("*.py"))]  # fmt: skip
+    changes = Path(__file__).with_name("footage_changes.py")
+    return hashlib.sha256(
+        b"".join(path.read_bytes() for path in (*code, weight_path("cas-ladder"), changes))
+    ).hexdigest()[:8]
 
 
 def by_repository(

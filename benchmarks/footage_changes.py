@@ -18,7 +18,7 @@ from vmmetrics.alignment.perturbations.library import DEFECTS
 from vmmetrics.alignment.perturbations.motion import bump, smooth_walk
 from vmmetrics.alignment.perturbations.objects import OBJECT_DEFECTS, ClipObjects
 from vmmetrics.clip import Clip
-from vmmetrics.types import FloatArray, UInt8Array
+from vmmetrics.types import Box, FloatArray, UInt8Array
 
 Change = Callable[[Clip], Clip]
 SEED = 5
@@ -37,14 +37,14 @@ def damaged(clip: Clip, kind: str, strength: float) -> Clip:
     return replace(clip, frames=frames, timestamps=clip.timestamps[: len(frames)])
 
 
-def with_object_defect(clip: Clip, kind: str, objects: ClipObjects) -> tuple[Clip, tuple[int, ...]]:
-    """Return the window with a defect of an object at strength 1, and the frames that differ.
+def with_object_defect(clip: Clip, kind: str, objects: ClipObjects) -> tuple[Clip, list[tuple[int, Box]]]:
+    """Return the window with a defect of an object at strength 1, and frames and boxes of what differs.
 
     Raises:
         NotApplicableError: It has no object or limb that the defect can be done to.
     """
     made = DEFECTS[kind](clip, 1.0, np.random.default_rng([SEED, OF_OBJECTS.index(kind)]), objects)
-    return made.clip, made.frames
+    return made.clip, list(zip(made.frames, made.boxes, strict=True))
 
 
 # The first frame, moved as a whole: nothing in it moves.

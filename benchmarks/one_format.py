@@ -33,8 +33,9 @@ TRIVIAL = ("size", "frames", "bytes")
 
 
 def one_format(clip: Clip) -> Clip:
-    """Return 16 frames over the whole clip at 8 fps, cut to 4:3 around the middle, at 192 × 144 pixels."""
-    indices = np.linspace(0, len(clip) - 1, FRAMES).round().astype(int)
+    """Return the middle 2 s at 8 fps, or as many frames as 16 of a shorter clip, in 4:3 at 192 × 144 pixels."""
+    span = min((FRAMES - 1) / RATE * clip.fps, len(clip) - 1)
+    indices = ((len(clip) - 1 - span) / 2 + np.linspace(0, span, FRAMES)).round().astype(int)
     width = min(clip.width, round(clip.height * WIDTH / HEIGHT))
     height = min(clip.height, round(clip.width * HEIGHT / WIDTH))
     left, top = (clip.width - width) // 2, (clip.height - height) // 2

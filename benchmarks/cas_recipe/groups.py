@@ -155,11 +155,20 @@ def _beside(number: int, frames: Frames, fps: float, look: Look, start: float) -
 
 def measure_clip(frames: Frames, fps: float, network: Backbone) -> FloatArray:
     """Return the numbers of the first view of a ladder clip; its others show the same between its frames."""
-    clip = Clip(np.ascontiguousarray(frames), np.arange(len(frames)) / fps, fps)
-    subsequence = subsequences_of(clip)[0]
-    images = pictures(clip.frames, subsequence.frames)
-    evidence = gather(images, network.features(images), subsequence.pace)
-    return summarise(evidence, *subsequence.views[0], subsequence.pace)
+    return measure_views(Clip(np.ascontiguousarray(frames), np.arange(len(frames)) / fps, fps), network, most=1)[0]
+
+
+def measure_views(clip: Clip, network: Backbone, most: int | None = None) -> FloatArray:
+    """Return (V, F), the numbers of the views of a clip, or of the first ``most``."""
+    rows: list[FloatArray] = []
+    for subsequence in subsequences_of(clip):
+        images = pictures(clip.frames, subsequence.frames)
+        evidence = gather(images, network.features(images), subsequence.pace)
+        for view in subsequence.views:
+            rows.append(summarise(evidence, *view, subsequence.pace))
+            if len(rows) == most:
+                return np.stack(rows)
+    return np.stack(rows)
 
 
 @lru_cache(maxsize=1)

@@ -147,6 +147,23 @@ def test_never_less_with_a_larger_thing(photograph):
     assert changes[-1] == pytest.approx(64**2 / (SIZE[0] * SIZE[1]), rel=0.4)
 
 
-def test_a_frame_alone_and_a_tiny_clip():
-    assert change_of(np.full((1, 32, 32, 3), 9, np.uint8)) == 0
-    assert change_of(np.full((2, 16, 400, 3), 9, np.uint8)) == 0
+@pytest.mark.parametrize("gain", [1.0, 0.3, 0.12])
+def test_in_the_dark_less_of_a_difference_counts(photograph, gain):
+    frames = moved(photograph, lambda _: pan(0))
+    for frame, t in zip(frames, TIMES, strict=True):
+        left = 160 + round(60 * t)
+        frame[90:150, left : left + 40] = photograph[200:260, 300:340]
+    assert still_factor(change_of((frames * gain).astype(np.uint8))) == 1
+    assert still_factor(change_of((moved(photograph, pan) * gain).astype(np.uint8))) <= 0.6
+
+
+@pytest.mark.parametrize("disturb", [lambda frames: frames, grain])
+def test_small_photographs_have_none_either(photograph, disturb):
+    small = np.stack([cv2.resize(f, (180, 120), interpolation=cv2.INTER_AREA) for f in moved(photograph, pan)])
+    assert still_factor(change_of(disturb(small))) <= 0.85
+
+
+def test_frames_alone_and_tiny_clips():
+    assert change_of(np.full((1, 32, 32, 3), 9, np.uint8)) is None
+    assert change_of(np.full((8, 32, 32, 3), 9, np.uint8)) is None  # a third of a second: unknown
+    assert change_of(np.full((16, 16, 400, 3), 9, np.uint8)) == 0

@@ -123,6 +123,32 @@ def test_no_frame_of_a_short_clip_is_lost(frames, fps):
     assert seen == set(range(frames))
 
 
+@pytest.mark.parametrize("seconds", [3, 5, 8, 10, 15])
+@pytest.mark.parametrize("fps", [8.0, 24.0, 30.0])
+def test_nothing_of_a_clip_of_some_seconds_is_unseen(seconds, fps):
+    frames = round(seconds * fps)
+    seen = {f for sub in subsequences_of(blank(frames, fps)) for a, b in sub.views for f in sub.frames[a:b]}
+    assert seen == set(range(frames))
+
+
+@pytest.mark.parametrize("seconds", [30, 60, 300])
+def test_views_of_a_long_clip_are_spread_over_it(seconds):
+    frames = seconds * 30
+    middles = sorted((sub.frames[a] + sub.frames[b - 1]) / 2 for sub in subsequences_of(blank(frames, 30.0))
+                     for a, b in sub.views)  # fmt: skip
+    assert len(middles) == MOST_FRAMES // 60
+    assert max(np.diff([0, *middles, frames])) < 2 * frames / len(middles)
+
+
+def test_a_small_thing_that_stutters_repeats_no_frames():
+    frames = np.full((24, 120, 160, 3), 90, np.uint8)
+    at = np.cumsum([1, 6] * 12)
+    for frame, x in zip(frames, at, strict=True):
+        cv2.circle(frame, (10 + int(x), 60), 6, (220, 220, 220), -1)
+    (subsequence,) = subsequences_of(Clip(frames, np.arange(24) / 16, 16.0))
+    assert subsequence.frames == tuple(range(24))
+
+
 @pytest.mark.parametrize(("fps", "pace", "count"), [(8.0, 8.0, 1), (24.0, 24.0, 1), (30.0, 30.0, 1), (60.0, 30.0, 2)])
 def test_frame_rates_up_to_thirty_are_kept_and_higher_ones_split(fps, pace, count):
     subsequences = subsequences_of(blank(round(2 * fps), fps))

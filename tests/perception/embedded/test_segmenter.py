@@ -217,3 +217,49 @@ def test_one_frame_and_two_frames_have_no_objects() -> None:
     for count in (1, 2):
         short = Clip(clip.frames[:count], clip.timestamps[:count], clip.fps)
         assert scene_of(short).objects.labels.shape[0] == count
+
+
+def _changed_later(change: Callable[[np.ndarray], np.ndarray]) -> Clip:
+    """The disc moves; from the middle on ``change`` is made to every frame."""
+    clip = draw(lambda t: (40.0 + t, 80.0))
+    frames = clip.frames.copy()
+    frames[FRAMES // 2 :] = np.stack([change(frame) for frame in frames[FRAMES // 2 :]])
+    return Clip(frames, clip.timestamps, clip.fps)
+
+
+def _soft_lamp(frame: np.ndarray) -> np.ndarray:
+    y, x = np.mgrid[:HEIGHT, :WIDTH]
+    glow = 1.2 * np.exp(-((y - 50) ** 2 + (x - 180) ** 2) / (2 * 30**2))
+    return np.clip(frame * (1 + glow[..., None]), 0, 255).astype(np.uint8)
+
+
+def _spot(frame: np.ndarray) -> np.ndarray:
+    y, x = np.mgrid[:HEIGHT, :WIDTH]
+    lit = np.hypot(y - 60, x - 180) < 28
+    return np.clip(frame * np.where(lit, 1.6, 1.0)[..., None], 0, 255).astype(np.uint8)
+
+
+def _caption(frame: np.ndarray) -> np.ndarray:
+    shown = np.ascontiguousarray(frame)
+    shown[125:150, 20:220] = 20
+    cv2.putText(shown, "HELLO WORLD", (30, 144), cv2.FONT_HERSHEY_SIMPLEX, 0.7, (250, 250, 250), 2)
+    return shown
+
+
+def _screen(frame: np.ndarray) -> np.ndarray:
+    shown = frame.copy()
+    shown[30:80, 150:220] = texture(11, 50, 70)
+    return shown
+
+
+@pytest.mark.parametrize("change", [_soft_lamp, _spot, _caption, _screen])
+def test_light_captions_and_screens_are_no_objects_that_appear(change: Callable[[np.ndarray], np.ndarray]) -> None:
+    result = measure(scene_of(_changed_later(change)), "vmmetrics")
+    assert [event.reason for event in result.events if event.excuse is None] == []
+
+
+def test_an_object_that_is_away_for_some_frames_is_missed() -> None:
+    result = measure(scene_of(draw(lambda t: None if 9 <= t < 14 else (20.0 + 3 * t, 80.0))), "vmmetrics")
+    assert {event.reason for event in result.events if event.excuse is None} & {
+        "vanished without cause", "appeared without cause",
+    }  # fmt: skip

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from vmmetrics.perception.embedded.objects.evidence import Evidence, disc, warp, warp_mask
 from vmmetrics.perception.embedded.objects.matching import changed_pixels
@@ -31,7 +32,9 @@ of any other step. 7 of the clean windows pass both, and 107 of the changed ones
 
 
 SAME_CONTENT = 0.6
-"""Least correlation of a region's brightness before and after from which only its light changes."""
+"""Least correlation of a region's detail before and after from which only its light changes."""
+LEAST_DETAIL = 1.0
+"""Standard deviation of detail, grey levels, below which it says nothing."""
 RECTANGULAR = 0.93
 """Least share of its bounding box that a caption, a picture in the picture or a screen fills."""
 
@@ -111,11 +114,16 @@ def relit_or_overlaid(evidence: Evidence, mask: BoolArray, t: int, other: int) -
     box = mask[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
     if box.mean() >= RECTANGULAR:
         return True
-    old = evidence.colour[t][mask].astype(np.float64).mean(-1)
-    new = np.asarray(warp(evidence.colour[other], evidence.positions(t, other)))[mask].astype(np.float64).mean(-1)
-    if old.std() < 1 or new.std() < 1:
+    new = warp(evidence.colour[other], evidence.positions(t, other))
+    one, two = (_detail(np.asarray(picture, np.float64).mean(-1))[mask] for picture in (evidence.colour[t], new))
+    if min(one.std(), two.std()) < LEAST_DETAIL:
         return False
-    return bool(np.corrcoef(old, new)[0, 1] >= SAME_CONTENT)
+    return bool(np.corrcoef(one, two)[0, 1] >= SAME_CONTENT)
+
+
+def _detail(brightness: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what differs from the surroundings in an image (h, w): a lamp changes these little."""
+    return np.asarray(brightness - cv2.blur(brightness, (9, 9)))
 
 
 def outlined(picture: FloatArray, mask: BoolArray) -> float:
