@@ -7,8 +7,9 @@ above its own first frame moved as a whole. Repositories count equally, with 95 
 stands apart. What is refused as a still or noise counts as 0. A scored window is kept in ``--cache``; sealed footage
 needs ``--why``, which is logged.
 
-Parts: ``speeds`` 1, 2 and 3; ``damage`` by the 17 defects of CAS at strengths 0.5 and 1 in turn (``--both``: each);
-``stills``; ``objects``: events in clean windows, and recall of object and limb defects; ``harmless`` changes, controls.
+Parts: ``speeds`` 1, 2 and 3, the only one for UCF101; ``stills``; ``objects``: events in clean windows, and recall of
+object and limb defects; ``controls``; ``damage`` by the 17 defects of CAS, every other on a window and at strengths 0.5
+and 1 in turn (``--all``: each at both); ``harmless`` changes. ``--cached`` scores nothing and reports what is there.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ SPEEDS = (1, 2, 3)
 STRENGTHS = (0.5, 1.0)
 NEAR = 3
 """Frames around a defect within which an event answers for it."""
-PARTS = ("speeds", "damage", "stills", "objects", "harmless")
+PARTS = ("speeds", "stills", "objects", "controls", "damage", "harmless")
 
 Row = dict[str, Any]
 
@@ -69,23 +70,22 @@ class Job(NamedTuple):
     speed: int = 1
 
 
-def jobs(items: Sequence[Recording], parts: Sequence[str], both: bool) -> Iterator[Job]:
-    """Yield what is scored for the parts; clean windows always."""
-    for item in items:
-        yield Job(item)
-    for place, item in enumerate(items):
-        if "speeds" in parts:
-            yield from (Job(item, speed=speed) for speed in SPEEDS[1:])
-        if "stills" in parts:
-            yield from (Job(item, kind, 1.0) for kind in STILLS)
-        if "objects" in parts:
-            yield from (Job(item, kind, 1.0) for kind in OF_OBJECTS)
-        if "harmless" in parts:
-            changes = AS_FILMED if item.generator else {**HARMLESS, **CONTROLS}
-            yield from (Job(item, kind) for kind in changes)
-        for number, kind in enumerate(OF_MOTION if "damage" in parts else ()):
-            strengths = STRENGTHS if both else STRENGTHS[(place + number) % 2 :][:1]
-            yield from (Job(item, kind, strength) for strength in strengths)
+def jobs(items: Sequence[Recording], parts: Sequence[str], every: bool) -> Iterator[Job]:
+    """Yield what is scored for the parts; clean windows always. ``every`` defect at both strengths, else a quarter."""
+    yield from map(Job, items)
+    if "speeds" in parts:
+        yield from (Job(item, speed=speed) for item in items for speed in SPEEDS[1:])
+    items = [item for item in items if item.repo != UCF]
+    kinds = {"stills": STILLS, "objects": dict.fromkeys(OF_OBJECTS)}
+    yield from (Job(item, kind, 1.0) for part in kinds if part in parts for item in items for kind in kinds[part])
+    if "controls" in parts:
+        yield from (Job(item, kind) for item in items for kind in (AS_FILMED if item.generator else CONTROLS))
+    if "harmless" in parts:
+        yield from (Job(item, kind) for item in items for kind in HARMLESS)
+    for number, kind in enumerate(OF_MOTION if "damage" in parts else ()):
+        for place, item in enumerate(items):
+            turn = place + number
+            yield from (Job(item, kind, s) for k, s in enumerate(STRENGTHS) if every or turn % 4 == 2 * k)
 
 
 _digest = lru_cache(maxsize=1)(code_digest)
@@ -97,9 +97,14 @@ def _suite() -> Suite:
     return Suite(threads=1)
 
 
-def score(job: Job, cache: Path) -> Row | None:
-    """Return the scores of one window, from the cache where it is there; None where it cannot be made."""
+def score(job: Job, cache: Path, known: bool = False) -> Row | None:
+    """Return the scores of one window, from the cache where it is there; None where it cannot be made.
+
+    Those ``known`` alone come from the cache or not at all.
+    """
     name = f"{job.item.name}-{job.speed}-{job.kind}-{job.strength}-{_digest()}.json".replace(" ", "-")
+    if known and not (cache / name).is_file():
+        return None
     if not (cache / name).is_file():
         made = _make(job)
         write_text(cache / name, json.dumps(made))
@@ -298,9 +303,10 @@ def report_harmless(rows: Sequence[Row]) -> None:
 
 REPORTS: dict[str, Callable[[Sequence[Row]], None]] = {
     "speeds": report_clean,
-    "damage": report_damage,
     "stills": report_stills,
     "objects": report_objects,
+    "controls": report_harmless,
+    "damage": report_damage,
     "harmless": report_harmless,
 }
 
@@ -310,22 +316,23 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, required=True)
     parser.add_argument("--splits", nargs="+", default=["validation"])
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--both", action="store_true", help="each defect at both strengths")
+    parser.add_argument("--all", action="store_true", help="each defect on each window at both strengths")
+    parser.add_argument("--cached", action="store_true", help="score nothing, report what the cache has")
     parser.add_argument("--why", help="why sealed footage is opened; goes into the log")
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
     options.cache.mkdir(parents=True, exist_ok=True)
     items = recordings(*options.splits, reason=options.why)
-    todo = list(jobs(items, options.parts, options.both))
+    todo = list(jobs(items, options.parts, options.all))
     with ProcessPoolExecutor(options.processes) as pool:
         rows = []
-        for number, row in enumerate(pool.map(partial(score, cache=options.cache), todo), 1):
+        for number, row in enumerate(pool.map(partial(score, cache=options.cache, known=options.cached), todo), 1):
             rows += [] if row is None else [row]
             print(f"\r{number} of {len(todo)}", end="", flush=True)
     print()
     for name in ("", "UCF101: "):
         group = [row for row in rows if (row["item"].repo == UCF) == bool(name)]
-        for part in options.parts if group else ():
+        for part in (options.parts if not name else ["speeds"]) if group else ():
             print(f"\n{name}{part}")
             REPORTS[part](group)
 

@@ -22,7 +22,7 @@ from vmmetrics.perception.embedded.plausibility.views import Backbone, pictures,
 from vmmetrics.types import FloatArray
 
 SEED = 11
-WINDOWS = 2
+WINDOWS = 3
 """Windows of each file; of a source with several files, every other window has none of its own."""
 FILES = 4
 """Most files of one source."""

@@ -182,6 +182,5 @@ def _store(frames: Frames, look: Look) -> Frames:
 
 
 def _with_palette(frame: NDArray[np.uint8], colours: int) -> NDArray[np.uint8]:
-    octree = Image.Quantize.FASTOCTREE  # the default takes ten times as long
-    image = Image.fromarray(frame).quantize(colours, octree, dither=Image.Dither.FLOYDSTEINBERG)
+    image = Image.fromarray(frame).quantize(colours, dither=Image.Dither.FLOYDSTEINBERG)
     return np.asarray(image.convert("RGB"))

@@ -32,7 +32,7 @@ from vmmetrics.types import FloatArray
 ROUNDS = 400
 _FIRST_WEIGHT = 0.02
 _LEAST_CHANCE = 1e-9  # of a level, in its logarithm
-_HARMLESS_WEIGHT = 0.12  # of a pair with a harmlessly changed clip: there are twelve of them to one untouched
+_HARMLESS_WEIGHT = 0.12  # of a pair with a harmlessly changed clip: there are about eight of them to one untouched
 _NEIGHBOUR_WEIGHT = 0.5  # of a pair of neighbouring rungs, the least certain
 _SPREADS = 2.5  # spreads of a normal distribution between its tenths
 

@@ -53,13 +53,17 @@ def test_damage_is_the_same_each_time():
     assert applies("grey", clip)
 
 
-def test_jobs_alternate_strengths():
-    items = [ONE, replace(ONE, file="a/two.mp4")]
-    made = [job for job in jobs(items, ("damage",), both=False) if job.strength]
-    assert len(made) == 2 * 17
-    assert {(j.item.file, j.strength) for j in made if j.kind == "boil"} == {("a/one.mp4", 1.0), ("a/two.mp4", 0.5)}
-    assert sum(job.strength > 0 for job in jobs(items, ("damage",), both=True)) == 4 * 17
-    assert [job.kind for job in jobs([ONE], ("stills",), both=False)] == ["clean", *STILLS]
+def test_jobs_alternate_defects_and_strengths():
+    items = [replace(ONE, file=f"a/{n}.mp4") for n in range(4)]
+    made = [job for job in jobs(items, ("damage",), every=False) if job.strength]
+    assert len(made) == 4 * 17 / 2
+    boiling = {(job.item.file, job.strength) for job in made if job.kind == "boil"}
+    assert len(boiling) == 2
+    assert {strength for _, strength in boiling} == {0.5, 1.0}
+    assert sum(job.strength > 0 for job in jobs(items, ("damage",), every=True)) == 4 * 17 * 2
+    assert [job.kind for job in jobs([ONE], ("stills",), every=False)] == ["clean", *STILLS]
+    other = replace(ONE, repo=program.UCF)
+    assert [job.speed for job in jobs([other], program.PARTS, every=True)] == [1, 2, 3]
 
 
 def test_quantiles_weigh_repositories_equally():

@@ -68,10 +68,8 @@ USUAL_QUANTILE = 0.75
 TOO_LONG = 1.35
 """Largest length of a part, relative to its usual one: landmark noise of 5 % of a torso changes a forearm, half a torso
 long, by 14 %, a third of that once smoothed; stretches are visible from about 1.4."""
-LENGTH_WINDOW = 5
-"""Frames of the running median over lengths, against noise."""
-SCALE_WINDOW = 15
-"""Frames of the running median over a person's scale, which changes slowly."""
+LENGTH_WINDOW, SCALE_WINDOW = 5, 15
+"""Frames of the running medians over lengths, against noise, and over a person's scale, which changes slowly."""
 
 FULL_LENGTHS = np.array([1.0, 0.62, 0.52, 0.62, 0.52, 0.88, 0.85, 0.88, 0.85, 0.72, 0.5, 0.65])
 """Usual length of each part in torso lengths (shoulder to hip), from adult body proportions at the landmarks; children
@@ -82,8 +80,6 @@ LIMB_PAIRS = ((7, 8), (9, 10), (13, 14), (15, 16))
 """Elbows, wrists, knees, ankles: keypoints whose left and right may be exchanged."""
 TRUNK = (5, 6, 11, 12)
 """Shoulders and hips: limbs are tracked relative to their mean."""
-SMALLEST = 1e-6
-"""Least divisor, pixels."""
 TWINS = np.array([0, 3, 4, 1, 2, 7, 8, 5, 6, 9, 10, 11])
 """Index of each part's mirror twin."""
 
@@ -91,22 +87,19 @@ LEAP = 0.10
 """Movement of a part between frames, torso lengths beyond its usual one, from which it leaves its path."""
 USUAL_MOVEMENTS = 2.0
 """Allowed movement between frames, in medians of the part's movement, for noise and fast motion."""
-SKIP_COST = 0.03
-"""Cost, torso lengths, of leaving one frame out of the path: longer absences need larger leaps."""
-LONGEST_SKIP = 24
-"""Longest run of frames left out."""
-ABRUPT = 3.0
-"""Least leap onto and off a limb's wrong position, in multiples of its largest movement in the :data:`BESIDE` steps
-before and after: a body accelerates and brakes, also when shown three times as fast."""
-BESIDE = 2
-"""Steps compared on either side of a leap."""
+SKIP_COST, LONGEST_SKIP = 0.03, 24
+"""Cost, torso lengths, of leaving one frame out of the path, as longer absences need larger leaps, and the longest run
+of frames left out."""
+ABRUPT, BESIDE = 3.0, 2
+"""Least leap onto and off a limb's wrong position, in multiples of its largest movement in that many steps before and
+after: a body accelerates and brakes, also when shown three times as fast."""
 LASTING = 3
 """Least duration of any fault, frames: landmarks err for one or two."""
 
-SWAP_COST = 0.2
-"""Cost, torso lengths of movement, of each exchange of left and right."""
-SWAP_STAY_COST = 0.03
-"""The same per exchanged frame: of two labellings the longer one is the right one."""
+SWAP_COST, SWAP_STAY_COST = 0.2, 0.03
+"""Cost, torso lengths of movement, of each exchange of left and right, and per exchanged frame: of two labellings the
+longer one is the right one."""
+_SMALLEST = 1e-6  # least divisor, pixels
 SWAP_VISIBLE = 0.3
 """Least displacement, torso lengths, of a part by an exchange for a fault."""
 
@@ -152,13 +145,13 @@ def person_scale(lengths: FloatArray) -> FloatArray:
     scale: FloatArray = np.ones(len(lengths))
     for _ in range(3):  # usual lengths and scale depend on each other; converges in three rounds
         usual = _quantile(lengths / scale[:, None], 0.5, axis=0)
-        median = _quantile(lengths / np.maximum(usual, SMALLEST), 0.5, axis=1)
+        median = _quantile(lengths / np.maximum(usual, _SMALLEST), 0.5, axis=1)
         measured = np.flatnonzero(np.isfinite(median))
-        scale = np.maximum(np.interp(np.arange(len(median)), measured, median[measured]), SMALLEST)
+        scale = np.maximum(np.interp(np.arange(len(median)), measured, median[measured]), _SMALLEST)
     full = _quantile(lengths / scale[:, None], USUAL_QUANTILE, axis=0)
     # foreshortened parts measure short, so the longest ones give the size of the body
     torso = np.nanquantile(full / FULL_LENGTHS, USUAL_QUANTILE)
-    return np.asarray(np.maximum(median_filter(scale, size=SCALE_WINDOW, mode="nearest") * torso, SMALLEST))
+    return np.asarray(np.maximum(median_filter(scale, size=SCALE_WINDOW, mode="nearest") * torso, _SMALLEST))
 
 
 def _stretches(lengths: FloatArray) -> FloatArray:

@@ -159,7 +159,7 @@ def _share_around(lost: BoolArray, judged: BoolArray, owners: IntArray) -> Float
 
 
 def _lasting(faults: BoolArray, owners: IntArray) -> BoolArray:
-    """Return ``faults`` (K, h, w) without those of objects at fault for under :data:`REPAINTED_MOMENTS` in a row."""
+    """Return ``faults`` (K, h, w) without those of owners at fault for under :data:`REPAINTED_MOMENTS` in a row."""
     lasting = np.zeros_like(faults)
     for item in np.unique(owners[faults]):
         own = faults & (owners == item)

@@ -27,8 +27,8 @@ FILLED = 0.6
 QUIET = 0.2
 """Largest area without correspondence in and around it one step before and after, in its own areas."""
 OUTSTANDING, LARGEST = 2.0, 1.2
-"""Least ratio of its area to the 90 % quantile of the area without correspondence over all frames, and to the largest
-of any other step. 7 of the clean windows pass both, and 107 of the changed ones; 3 and 1.5: 3 and 95."""
+"""Least ratio of its area to the 90 % quantile of the area without correspondence over all steps, its own among them,
+and to the largest of any other. 7 of the clean windows pass both, and 107 of the changed ones; 3 and 1.5: 3 and 95."""
 
 
 SAME_CONTENT = 0.6

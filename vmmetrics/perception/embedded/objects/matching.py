@@ -194,10 +194,9 @@ SHARPNESS_RATIO = 1.25
 it. Sharpness is the mean difference of neighbouring pixels outside objects."""
 CRUMB_SHARE = 0.5
 """Share of its area :data:`GLANCE` frames earlier below which an object's last mask is too small to search by."""
-AROUND = 0.6
-"""Width of an object's surroundings, in square roots of its area."""
-SPOILT_SHARE = 0.5
-"""Largest share of the surroundings that may change; beyond, the frame is corrupted or something passes."""
+AROUND, SPOILT_SHARE = 0.6, 0.5
+"""Width of an object's surroundings, in square roots of its area, and the largest share of them that may change: beyond
+it the frame is corrupted or something passes."""
 MOVES_SHARE = 0.15
 """Largest area around it that may go on moving, in areas of the object; of 18 false events on clean windows at speeds 1
 and 3 most exceed it."""

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.perception.embedded.flow import inside, look_up, pixel_grid
-from vmmetrics.perception.embedded.plausibility.paths import CELLS, composed, fill_long, to_cells
 from vmmetrics.perception.embedded.plausibility.views import SIDE
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 from vmmetrics.utils.weights.manifest import weight_path
@@ -85,6 +84,8 @@ def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(powers / powers.sum(-1, keepdims=True))
 
 
+CELLS = 20
+"""Cells along each side of the maps; a cell is as wide as a patch of DIS flow."""
 CELL = SIDE // CELLS
 """Side of a cell, pixels."""
 LAGS = {"step": 0.0, "quarter": 0.25, "half": 0.5}
@@ -128,21 +129,18 @@ class PlausibilityEvidence:
     lags: dict[str, int]
 
 
-MAPS: dict[str, tuple[int | None, int | None]] = {
-    **{f"drift {depth} {lag}": (None, 0) for depth in ("fine", "middle") for lag in LAGS},
-    "drift coarse step": (None, 0),
+MAPS: dict[str, tuple[int, int]] = {
+    **{f"drift {depth} {lag}": (1, 0) for depth in ("fine", "middle") for lag in LAGS},
+    "drift coarse step": (1, 0),
     **{f"{kind} {depth}": (1, 1) for depth in ("fine", "middle") for kind in ("foreign", "rough")},
     **{f"{kind} {depth}": (1, span) for depth in ("fine", "middle") for kind, span in (("new", 0), ("missing", 1))},
     "other kind": (1, 0),
     "foreign kind": (1, 1),
     "unsteady light": (1, 1),
-    "replaced quarter": (None, None),
-    **{f"stretched {lag}": (None, 0) for lag in ("quarter", "half")},
     **dict.fromkeys(("not returning", "misfit", "bent", "bent wide", "strain"), (1, 0)),
     **dict.fromkeys(("jerk", "own jerk", "jerk in pixels"), (1, 1)),
 }
-"""Name of each map to the least numbers of frames before and after a frame that its value depends on; None for the lag
-that the name ends in."""
+"""Name of each map to the least numbers of frames before and after a frame that its value depends on."""
 
 
 def lag_frames(pace: float) -> dict[str, int]:
@@ -152,9 +150,8 @@ def lag_frames(pace: float) -> dict[str, int]:
 
 def span_of(name: str, lags: dict[str, int]) -> tuple[int, int]:
     """Return the numbers of frames before and after a frame that a map's value depends on."""
-    lag = lags.get(name.split()[-1], 1)
     before, after = MAPS[name]
-    return (lag if before is None else before), (lag if after is None else after)
+    return lags.get(name.split()[-1], before), after
 
 
 def gather(images: UInt8Array, features: tuple[FloatArray, ...], pace: float) -> PlausibilityEvidence:
@@ -181,7 +178,6 @@ def gather(images: UInt8Array, features: tuple[FloatArray, ...], pace: float) ->
     kinds = _compare_kinds(maps, features[2], onward, back)
     texture = _compare_pictures(maps, grey, onward, back)
     _compare_motion(maps, flow)
-    fill_long(maps, images, onward, back, lags)
     for t in np.flatnonzero(cuts):  # between t and t + 1: values across it are excluded
         for name in MAPS:
             before, after = span_of(name, lags)
@@ -189,6 +185,11 @@ def gather(images: UInt8Array, features: tuple[FloatArray, ...], pace: float) ->
         travel[t + 1 : t + 1 + lags["half"]] = np.nan
     pooled = features[2].mean((1, 2))
     return PlausibilityEvidence(maps, flow, travel, cuts, between, _distances(pooled), kinds, texture, lags)
+
+
+def to_cells(plane: FloatArray, cells: int = CELLS) -> FloatArray:
+    """Return the mean of ``plane`` (SIDE, SIDE, ...) in each of ``cells`` x ``cells`` cells."""
+    return np.asarray(cv2.resize(plane, (cells, cells), interpolation=cv2.INTER_AREA), np.float32)
 
 
 class _Depth:
@@ -276,7 +277,14 @@ def _follow_content(
     lags: dict[str, int],
 ) -> FloatArray:
     """Fill the maps of change along the motion and of content missing in both neighbours; return the travel (n,)."""
-    paths = {lag: composed(onward, frames) for lag, frames in lags.items()}
+    pixels = pixel_grid(SIDE, SIDE)
+    paths = {"step": onward}
+    for lag in ("quarter", "half"):
+        ends = list(onward)
+        for more in range(1, lags[lag]):
+            starts = ends[: len(onward) - more]
+            ends = [path + look_up(onward[t + more], pixels + path) for t, path in enumerate(starts)]
+        paths[lag] = ends
     for depth, following, name in zip(depths, steps, ("fine", "middle", "coarse"), strict=True):
         for lag in LAGS if name != "coarse" else ("step",):
             for t, path in enumerate(paths[lag]):

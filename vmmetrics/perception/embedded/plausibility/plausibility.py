@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.embedded.plausibility import evidence as measured
 from vmmetrics.perception.embedded.plausibility.evidence import MAPS, STILL, PlausibilityEvidence
-from vmmetrics.perception.embedded.plausibility.paths import CELLS
 from vmmetrics.perception.embedded.plausibility.views import Backbone, pictures, subsequences_of
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import BoolArray, FloatArray, SaliencyMap
@@ -260,8 +259,6 @@ REASONS = {
     "new": "content absent from the frame before",
     "missing": "content absent from both neighbouring frames",
     "unsteady light": "light changes for a moment",
-    "replaced": "content is replaced in its place",
-    "stretched": "shapes stretch and shrink",
     "not returning": "motion cannot be tracked",
     "misfit": "content differs from its motion-compensated prediction",
     "bent": "neighbouring parts move inconsistently",
@@ -356,7 +353,7 @@ class OrdinalPlausibility:
         by_map = excess[: len(view.evidence.maps) * len(SUMMARIES)].reshape(-1, len(SUMMARIES)).sum(1)
         names = [list(view.evidence.maps)[i] for i in np.argsort(-by_map, kind="stable")[:MAPS_HIDDEN]]
         before = _badness(self.model, view.numbers)
-        edges = np.linspace(0, CELLS, PARTS + 1).astype(int)
+        edges = np.linspace(0, measured.CELLS, PARTS + 1).astype(int)
 
         def gain(first: int, stop: int, cells: FloatArray) -> FloatArray:
             falls = np.zeros((PARTS, PARTS))

@@ -29,7 +29,7 @@ from vmmetrics.utils.weights.manifest import weight_path
 SIDE = 160
 """Side, pixels, of the squares that frames are resized to: that of small generated clips."""
 MOST_PACE = 30.0
-"""Highest frame rate of views, frames per second."""
+"""Usual highest frame rate of views, frames per second; a clip of about k times it is split into k subsequences."""
 SECONDS = 2.0
 """Length of a view, up to a quarter more in a single one: the shortest generated clips."""
 LEAST = 4
