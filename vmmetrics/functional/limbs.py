@@ -99,7 +99,7 @@ LASTING = 3
 SWAP_COST, SWAP_STAY_COST = 0.2, 0.03
 """Cost, torso lengths of movement, of each exchange of left and right, and per exchanged frame: of two labellings the
 longer one is the right one."""
-_SMALLEST = 1e-6  # least divisor, pixels
+SMALLEST = 1e-6  # least divisor, pixels
 SWAP_VISIBLE = 0.3
 """Least displacement, torso lengths, of a part by an exchange for a fault."""
 
@@ -145,13 +145,13 @@ def person_scale(lengths: FloatArray) -> FloatArray:
     scale: FloatArray = np.ones(len(lengths))
     for _ in range(3):  # usual lengths and scale depend on each other; converges in three rounds
         usual = _quantile(lengths / scale[:, None], 0.5, axis=0)
-        median = _quantile(lengths / np.maximum(usual, _SMALLEST), 0.5, axis=1)
+        median = _quantile(lengths / np.maximum(usual, SMALLEST), 0.5, axis=1)
         measured = np.flatnonzero(np.isfinite(median))
-        scale = np.maximum(np.interp(np.arange(len(median)), measured, median[measured]), _SMALLEST)
+        scale = np.maximum(np.interp(np.arange(len(median)), measured, median[measured]), SMALLEST)
     full = _quantile(lengths / scale[:, None], USUAL_QUANTILE, axis=0)
     # foreshortened parts measure short, so the longest ones give the size of the body
     torso = np.nanquantile(full / FULL_LENGTHS, USUAL_QUANTILE)
-    return np.asarray(np.maximum(median_filter(scale, size=SCALE_WINDOW, mode="nearest") * torso, _SMALLEST))
+    return np.asarray(np.maximum(median_filter(scale, size=SCALE_WINDOW, mode="nearest") * torso, SMALLEST))
 
 
 def _stretches(lengths: FloatArray) -> FloatArray:
