@@ -3,9 +3,9 @@
     python -m benchmarks.anchors --cache DIRECTORY [--processes 2] [--cas-held-out FILE.csv] [--sources N] [--dry-run]
 
 One window of about 2 s of at most two files of each source, classes A (train, validation) and B (validation); each is
-also scored after two of six harmless changes, in turn. About 8 CPU seconds a scoring (``--dry-run`` counts them). The
-scores lie in ``--cache``, a JSON file each: the same command resumes, and scores of other metric versions are made
-again. A change to the metrics that raises no version needs a new folder.
+also scored after two of six harmless changes, in turn, and every other source with a defect as well, before and after
+such a change, for scores that clean footage does not have. About 5 CPU seconds a scoring (``--dry-run`` counts them).
+The scores lie in ``--cache``, a JSON file each: the same command resumes; scores of other code are made again.
 
 ``--cas-held-out`` has columns ``name,cas``: CAS of training files by a classifier that had not seen their source. Where
 one is lacking, the file has no part in CAS and INDEX. Printed: scores of the sources, changes by kind, and the share of
@@ -29,8 +29,9 @@ from typing import Any
 import cv2
 import numpy as np
 
+from benchmarks.cas_recipe.ladder import DEFECTS
 from benchmarks.footage import FOOTAGE, Recording, code_digest, recordings, window
-from benchmarks.footage_changes import HARMLESS, applies
+from benchmarks.footage_changes import HARMLESS, applies, damaged
 from vmmetrics.functional.motion_index import PARTS, motion_index
 from vmmetrics.functional.motion_index import VERSION as INDEX_VERSION
 from vmmetrics.metrics.registry import version_of
@@ -43,13 +44,18 @@ OF_A_SOURCE = 2
 """Most files of one source."""
 CHANGES_OF_A_CLIP = 2
 BINS = 3
-"""Bins of the score, of equally many changes, in which half-widths are measured."""
+"""Bins of the score below 1, of equally many changes, in which half-widths are measured."""
 INSIDE = 0.9
 LEAST_WIDTH = 0.005
 """Least half-width: scores of 1 that no change of these clips moved are not certain to the fourth decimal."""
 
 
-BASE = ""
+BASE, OF = "", "|"
+"""Name of no change, and what parts the defect from the change."""
+SATURATED = 0.9995
+"""Score from which changes are a bin of their own: most clean clips have 1 in OIS and TCS."""
+LEAST_BIN = 8
+"""Least changes in a bin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +82,16 @@ def chosen(sources: int | None = None) -> list[Recording]:
 
 
 def jobs_of(items: Sequence[Recording]) -> list[tuple[Recording, str]]:
-    """Return what is scored: every file as it is, and the first of each source after two changes."""
+    """Return what is scored: every file as it is, and the first of each source after changes and with a defect."""
     jobs = [(item, BASE) for item in items]
     kinds, first = list(HARMLESS), {item.source: item for item in reversed(items)}
     for number, source in enumerate(sorted({item.source for item in chosen()})):
         if source not in first:
             continue  # a part of the sources has the changes that it has among all
         jobs += [(first[source], kinds[(number + k * 3) % len(kinds)]) for k in range(CHANGES_OF_A_CLIP)]
+        if number % 2 == 0:
+            defect = DEFECTS[number // 2 % len(DEFECTS)]
+            jobs += [(first[source], defect + OF + change) for change in (BASE, kinds[number // 2 % len(kinds)])]
     return jobs
 
 
@@ -98,12 +107,14 @@ def suite() -> Suite:
 def score(folder: Path, job: tuple[Recording, str]) -> Path:
     """Score a window into a file of the cache, unless it is there; return its path."""
     item, change = job
-    path = folder / f"{item.name}@{change.replace(' ', '-')}-{digest_of_code()}.json"
+    path = folder / f"{item.name}@{change.replace(' ', '-').replace(OF, '+')}-{digest_of_code()}.json"
     if path.exists():
         return path
-    clip = window(item.read())
-    if clip is not None and change:
-        clip = HARMLESS[change](clip) if applies(change, clip) else None
+    clip, (defect, _, kind) = window(item.read()), change.rpartition(OF)
+    if clip is not None and defect:
+        clip = damaged(clip, defect, 1.0)
+    if clip is not None and kind:
+        clip = HARMLESS[kind](clip) if applies(kind, clip) else None
     scores: dict[str, float] = {}
     if clip is not None:
         result = suite().score_clip(clip)
@@ -163,14 +174,15 @@ class Change:
 
 def changes_of(results: Sequence[Scored]) -> dict[str, list[Change]]:
     """Return the changes of every score, by metric; INDEX and CAS are those of the shipped weights on both sides."""
-    base = {result.item.file: result.scores for result in results if result.change == BASE}
+    base = {(r.item.file, r.change.rpartition(OF)[0]): r.scores for r in results if r.change.rpartition(OF)[2] == BASE}
     changes: dict[str, list[Change]] = {key: [] for key in ANCHORED}
     for result in results:
-        for key in ANCHORED if result.change != BASE else ():
-            before = base[result.item.file].get(key)
+        defect, _, kind = result.change.rpartition(OF)
+        for key in ANCHORED if kind != BASE else ():
+            before = base[result.item.file, defect].get(key)
             if before is not None and key in result.scores:
                 size = abs(result.scores[key] - before)
-                changes[key].append(Change(result.item.source, result.item.split, result.change, before, size))
+                changes[key].append(Change(result.item.source, result.item.split, kind, before, size))
     return changes
 
 
@@ -182,9 +194,11 @@ def half_widths(changes: Sequence[Change]) -> tuple[tuple[float, float], ...]:
     ((0.5, 0.2), (0.9, 0.1))
     """
     ordered = np.array(sorted((change.score, change.size) for change in changes))
+    below = ordered[ordered[:, 0] < SATURATED]
+    split = np.array_split(below, max(1, min(BINS, len(below) // LEAST_BIN))) if len(below) else []
     by_score: dict[float, list[np.ndarray]] = defaultdict(list)
-    for part in np.array_split(ordered, min(BINS, len(ordered))):
-        by_score[round(float(np.median(part[:, 0])), 4)].append(part)  # bins that are all of score 1 are one
+    for part in (*split, *([ordered[len(below) :]] if len(below) < len(ordered) else [])):
+        by_score[round(float(np.median(part[:, 0])), 4)].append(part)
     bins = [np.concatenate(parts) for parts in by_score.values()]
     # Bins that contradict a falling width are pooled, as in isotonic regression.
     pools: list[list[np.ndarray]] = []

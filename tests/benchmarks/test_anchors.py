@@ -54,6 +54,23 @@ def test_changes_are_from_the_same_file_unchanged() -> None:
     assert changes["ois"] == []
 
 
+def test_changes_of_a_damaged_window_are_from_the_damaged_one() -> None:
+    of = anchors.OF
+    results = [Scored(item("a", "x"), name, {"cas": score}) for name, score in (
+        (BASE, 0.9), ("boil" + of, 0.3), ("boil" + of + "grey", 0.5), ("grey", 0.8))]  # fmt: skip
+    assert [(c.score, round(c.size, 9), c.kind) for c in changes_of(results)["cas"]] == [
+        (0.3, 0.2, "grey"),
+        (0.9, 0.1, "grey"),
+    ]
+    assert held_out(results, {"a": 0.7})[0].change == BASE
+    assert len(held_out(results, {"a": 0.7})) == 1
+
+
+def test_low_scores_have_a_width_of_their_own() -> None:
+    mostly_one = [change(1.0, 0.0)] * 90 + [change(0.5, 0.2)] * 10
+    assert half_widths(mostly_one) == ((0.5, 0.2), (1.0, anchors.LEAST_WIDTH))
+
+
 def test_widths_are_quantiles_that_never_rise() -> None:
     falling = [change(score, size) for score, size in ((0.2, 0.3), (0.5, 0.2), (0.8, 0.1)) for _ in range(20)]
     assert half_widths(falling) == ((0.2, 0.3), (0.5, 0.2), (0.8, 0.1))
