@@ -147,8 +147,12 @@ def test_the_table_of_the_readme_has_the_scores_of_the_samples() -> None:
         expected = [scores.get(name) for name in ("cas", "mss", "ois", "pas", "tcs")]
         expected.append(motion_index(scores).score)
         numbers = re.sub(r" \(\d+/\d+\)", "", cells)  # without the places among real footage
-        shown = [None if cell == "-" else float(cell) for cell in numbers.split()]
-        assert shown == pytest.approx(expected, abs=0.01), clip
+        for cell, score in zip(numbers.split(), expected, strict=True):
+            if score is None:
+                assert cell == "-", clip
+            else:  # rounded to what harmless changes leave
+                digits = len(cell.partition(".")[2])
+                assert float(cell) == pytest.approx(score, abs=max(0.01, 0.51 * 10**-digits)), (clip, cell)
 
 
 def test_links_of_the_readme_and_of_contributing_lead_to_files() -> None:

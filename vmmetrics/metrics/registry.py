@@ -138,7 +138,7 @@ _OURS = (
         aspects="dynamic amplitude degree magnitude amount intensity",
         is_amount=True,
         not_of=("noise", "slides"),  # of a still the amount is known: none
-        version=2,
+        version=3,
         question="amount of visible motion of the main subject, the camera's own motion left out: "
         "1 none to be seen, 3 moderate, 5 large and lively. This is an amount, not a merit.",
     ),
