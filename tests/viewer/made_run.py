@@ -32,6 +32,7 @@ MODELS = ("alpha", "beta", "gamma")
 PROMPTS = ("a dog runs", "a cat jumps over a wall", "two people dance", "waves roll onto a beach")
 HOSTILE = '<img src=x onerror="document.title=1"></script><b>&amp;\u2028\u202eabc \U0001f600'
 CODECS = {".mp4": "libx264", ".webm": "libvpx-vp9"}
+NAMES = {".mp4": "h264", ".webm": "vp9"}  # as a record has them
 BITS, BLOCK = 6, 8
 """Of a frame number, and pixels of the square that shows each: white for 1, black for 0, from the left at the top."""
 WIDTH, HEIGHT, FPS = 64, 48, 8
@@ -145,7 +146,7 @@ def _outcome(made: MadeClip, root: Path | None, preset: str) -> tuple[Record, di
         made.missing, made.not_applicable, made.errors, made.error, frames=None if made.error else made.frames,
         fps=None if made.error else float(FPS), size=(WIDTH, HEIGHT), prompt=made.prompt, prompt_source="list",
         tags=made.tags, notes=made.notes, worker="host:1", ended="2026-11-23T12:00:00+00:00", seconds=1.5,
-        score_version=dict.fromkeys(made.scores, 2), codec=None if file is None else CODECS[file.suffix],
+        score_version=dict.fromkeys(made.scores, 2), codec=None if file is None else NAMES[file.suffix],
     )  # fmt: skip
     values = np.r_[np.nan, np.linspace(0.1, 0.9, made.frames - 1)]
     events = {
