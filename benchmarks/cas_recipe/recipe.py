@@ -1,30 +1,25 @@
 """The recipe of the embedded classifier: ``python -m benchmarks.cas_recipe.recipe``; half an hour on two cores.
 
-    python -m benchmarks.cas_recipe.recipe [--kept FOLDER] [--processes 2] [--held-out FILE.csv] [--left-out]
+    python -m benchmarks.cas_recipe.recipe [--kept FOLDER] [--processes 2] [--left-out]
 
 Makes the ladder from the train split of the footage beside the checkout and from renders, measures it, trains without
-some of the sources to see how well unseen ones are put in order, trains on all, and writes the weights. ``--held-out``
-writes CAS of the training windows that anchors are made of, each by a model that saw nothing of its source;
-``--left-out`` prints how well each defect is told by models that never saw it.
+some of the sources to see how well unseen ones are put in order, trains on all, and writes the weights. ``--left-out``
+prints how well each defect is told by models that never saw it.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 from pathlib import Path
 
 import cv2
 import numpy as np
 
-from benchmarks.anchors import chosen
-from benchmarks.cas_recipe.folds import fold_models, held_out_scores, kinds_left_out, order_preserved, score
-from benchmarks.cas_recipe.groups import FILES, Table, measure_groups, measure_views, plan
+from benchmarks.cas_recipe.folds import held_out_scores, kinds_left_out, order_preserved
+from benchmarks.cas_recipe.groups import FILES, Table, measure_groups, plan
 from benchmarks.cas_recipe.ordinal import fit
 from benchmarks.cas_recipe.sources import footage_sources, rendered_sources
-from benchmarks.footage import window
-from vmmetrics.perception.embedded.plausibility.views import Backbone
 from vmmetrics.utils.weights.manifest import weights_folder
 
 RENDERS = 6
@@ -38,27 +33,12 @@ def measured_levels(folder: Path, processes: int) -> Table:
     return measure_groups(groups, None, folder, processes)
 
 
-def write_held_out(table: Table, path: Path) -> None:
-    """Write columns ``name,cas`` for the training windows of the anchors, by models that saw nothing of the source."""
-    network = Backbone(threads=1)
-    items = [item for item in chosen() if item.split == "train"]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(("name", "cas"))
-        for sources, model in fold_models(table):
-            for item in (item for item in items if item.source in sources):
-                clip = window(item.read())
-                if clip is not None:
-                    writer.writerow((item.name, f"{score(model, measure_views(clip, network)).mean():.6f}"))
-
-
 def main() -> None:
     """Run the recipe and say how well it went."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kept", type=Path, default=FOLDER, help="folder for measured groups; found again on a rerun")
     parser.add_argument("--output", type=Path, default=weights_folder() / "embedded" / "cas_ladder.npz")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--held-out", type=Path, help="CSV for CAS of training windows, their source unseen")
     parser.add_argument("--left-out", action="store_true", help="train without each defect in turn")
     options = parser.parse_args()
     cv2.setNumThreads(1)  # one process per core is faster than threads within each; workers inherit it
@@ -68,8 +48,6 @@ def main() -> None:
     sys.stdout.write(f"{len(table.rungs)} clips; order kept on {order.share:.3f} [{low:.3f}, {high:.3f}] of pairs of ")
     sys.stdout.write(f"unseen sources\nwriting {options.output}\n")
     fit(table).save(options.output)
-    if options.held_out:
-        write_held_out(table, options.held_out)
     if options.left_out:
         areas = kinds_left_out(table)
         for kind, (seen, unseen) in areas.items():
