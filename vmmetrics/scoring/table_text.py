@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
-from vmmetrics.scoring.anchors import ANCHORED
-from vmmetrics.scoring.summary import NAMED_COLLAPSED
+from vmmetrics.scoring.anchors import ANCHORED, Place
+from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.summary import NAMED_COLLAPSED, Summary
 from vmmetrics.types import collapse_of
 
-if TYPE_CHECKING:
-    from vmmetrics.scoring.table import Table
+
+class Scores(Protocol):
+    """What the sentences need of a table of scores."""
+
+    records: Sequence[Record]
+
+    @property
+    def summary(self) -> Summary:
+        """Counts of the records."""
+
+    def places(self, record: Record) -> dict[str, Place]:
+        """Return the places of a record's scores among real footage."""
+
+    def no_place(self, record: Record) -> str:
+        """Return why scores of a record have no place."""
+
+    def __len__(self) -> int: ...
+
 
 _SHOWN_REASONS = 10  # of missing scores, those of collapsed clips apart
 _Reason = tuple[str, tuple[str, ...], bool]
 _Clips = tuple[int, list[str]]
 
 
-def anchor_lines(table: Table, clips: int | None = None) -> list[str]:
+def anchor_lines(table: Scores, clips: int | None = None) -> list[str]:
     """Return what the numbers in brackets are, with the first of them as an example, or why there are none.
 
     Args:
@@ -40,7 +57,7 @@ def anchor_lines(table: Table, clips: int | None = None) -> list[str]:
     return list(lines)
 
 
-def missing_lines(table: Table) -> list[str]:
+def missing_lines(table: Scores) -> list[str]:
     """Return lines with the clips without a score by reason, and those whose index is lowered.
 
     Collapsed clips come first, a line for each kind; the most frequent of the other reasons follow.
@@ -85,7 +102,7 @@ def _missing_line(total: int, about: _Reason, of: _Clips) -> str:
     return f"- {label} {verb} {share}: {'collapsed, ' if collapse else ''}{reason}{which}"
 
 
-def remarks(table: Table, clips: int | None = None) -> list[str]:
+def remarks(table: Scores, clips: int | None = None) -> list[str]:
     """Return all that is said beneath a table: brackets, notes on the run, reasons of missing scores, and failures.
 
     Args:
