@@ -36,24 +36,26 @@ from benchmarks.footage_changes import (
     CONTROLS,
     HARMLESS,
     OF_OBJECTS,
+    SEVERITY_OF,
     STILLS,
     applies,
     damaged,
     with_object_defect,
 )
 from benchmarks.known_groups import Interval, separation
-from vmmetrics.alignment.perturbations.objects import ClipObjects, NotApplicableError
+from vmmetrics.alignment.perturbations.objects import NotApplicableError
+from vmmetrics.alignment.probe.cases import objects_of
 from vmmetrics.functional.motion_index import PLAIN_OWN_CHANGE
 from vmmetrics.metrics.registry import METRICS
 from vmmetrics.scoring.suite import ClipScores, Suite
+from vmmetrics.scoring.summary import INDEX
 from vmmetrics.types import Box, collapse_of
 from vmmetrics.utils.storage.atomic import write_text
 
-INDEX = "motion_index"
 UCF = "Satyamwork43/Video_App"
 """Repository of the UCF101 clips."""
 SPEEDS = (1, 2, 3)
-STRENGTHS = (0.5, 1.0)
+STRENGTHS = tuple(SEVERITY_OF)
 NEAR = 3
 """Frames around a defect within which an event answers for it."""
 PARTS = ("speeds", "stills", "objects", "controls", "damage", "harmless")
@@ -106,10 +108,9 @@ def score(job: Job, cache: Path, known: bool = False) -> Row | None:
     if known and not (cache / name).is_file():
         return None
     if not (cache / name).is_file():
-        made = _make(job)
-        write_text(cache / name, json.dumps(made))
-    found: Row | None = json.loads((cache / name).read_text(encoding="utf-8"))
-    return None if found is None else {**found, **job._asdict()}
+        write_text(cache / name, json.dumps(_make(job)))
+    stored: Row | None = json.loads((cache / name).read_text(encoding="utf-8"))
+    return None if stored is None else {**stored, **job._asdict()}
 
 
 def _make(job: Job) -> Row | None:
@@ -120,12 +121,8 @@ def _make(job: Job) -> Row | None:
     if job.kind in OF_MOTION:
         shown = damaged(shown, job.kind, job.strength)
     elif job.kind in OF_OBJECTS:
-        scene = _suite().scene(shown)
-        labels = [cv2.resize(m, (shown.width, shown.height), interpolation=cv2.INTER_NEAREST)
-                  for m in scene.objects.labels]  # fmt: skip
-        objects = ClipObjects(np.stack(labels).astype(np.uint8), scene.poses.keypoints)
         try:
-            shown, changed = with_object_defect(shown, job.kind, objects)
+            shown, changed = with_object_defect(shown, job.kind, objects_of(_suite().scene(shown)))
         except NotApplicableError:
             return None
     else:

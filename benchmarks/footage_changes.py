@@ -8,9 +8,8 @@ from functools import partial
 
 import cv2
 import numpy as np
-from PIL import Image
 
-from benchmarks.cas_recipe.ladder import CLEAN, inject
+from benchmarks.cas_recipe.ladder import CLEAN, inject, with_palette
 from benchmarks.cas_recipe.ladder import DEFECTS as OF_MOTION
 from benchmarks.footage import clip_of
 from vmmetrics.alignment.perturbations.frames import at_rate, mirrored, reencoded, scaled
@@ -129,11 +128,9 @@ def sharpened(clip: Clip) -> Clip:
     return replace(clip, frames=np.stack(frames).astype(np.uint8))
 
 
-def with_palette(clip: Clip) -> Clip:
+def as_gif(clip: Clip) -> Clip:
     """Return the clip with 256 colours a frame, dithered, as in a GIF."""
-    dither = Image.Dither.FLOYDSTEINBERG
-    images = [Image.fromarray(frame).quantize(256, dither=dither).convert("RGB") for frame in clip.frames]
-    return replace(clip, frames=np.stack([np.asarray(image) for image in images]))
+    return replace(clip, frames=np.stack([with_palette(frame, 256) for frame in clip.frames]))
 
 
 def shaken(clip: Clip) -> Clip:
@@ -155,7 +152,7 @@ HARMLESS: Mapping[str, Change] = {
     "half the rate": lambda clip: at_rate(clip, clip.fps / 2),
     "grey": grey,
 }
-CONTROLS: Mapping[str, Change] = {"256² at 8": small_and_slow, "sharpened": sharpened, "palette": with_palette}
+CONTROLS: Mapping[str, Change] = {"256² at 8": small_and_slow, "sharpened": sharpened, "palette": as_gif}
 """Real footage in the form of generated clips."""
 AS_FILMED: Mapping[str, Change] = {"grain": grainy, "shake": shaken, "codec": partial(reencoded, crf=30)}
 """Generated clips in the form of real footage."""

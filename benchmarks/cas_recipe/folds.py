@@ -100,11 +100,10 @@ def kinds_left_out(table: Table, folds: int = 3) -> dict[str, tuple[float, float
     for kind in kinds:
         bad = solid & (table.kinds == kind) & (table.rungs >= _APART)
         unseen = held_out_scores(table, folds=folds, left_out=kind)
-        areas[kind] = tuple(
-            float(mannwhitneyu(scores[clean], scores[bad]).statistic / (clean.sum() * bad.sum()))
-            for scores in (seen, unseen)
-        )
-    return {kind: (first, second) for kind, (first, second) in areas.items()}
+        pairs = float(clean.sum() * bad.sum())
+        first, second = (mannwhitneyu(scores[clean], scores[bad]).statistic / pairs for scores in (seen, unseen))
+        areas[kind] = (float(first), float(second))
+    return areas
 
 
 def order_preserved(table: Table, scores: FloatArray) -> Order:

@@ -177,10 +177,11 @@ def _store(frames: Frames, look: Look) -> Frames:
         coded = [cv2.imencode(".jpg", f, quality)[1] for f in stored]
         stored = np.stack([np.asarray(cv2.imdecode(c, cv2.IMREAD_COLOR), np.uint8) for c in coded])
     if look.colours is not None:
-        stored = np.stack([_with_palette(f, look.colours) for f in stored])
+        stored = np.stack([with_palette(f, look.colours) for f in stored])
     return stored
 
 
-def _with_palette(frame: NDArray[np.uint8], colours: int) -> NDArray[np.uint8]:
+def with_palette(frame: NDArray[np.uint8], colours: int) -> NDArray[np.uint8]:
+    """Return a frame (H, W, 3) in a palette of its own, dithered."""
     image = Image.fromarray(frame).quantize(colours, dither=Image.Dither.FLOYDSTEINBERG)
     return np.asarray(image.convert("RGB"))

@@ -87,8 +87,7 @@ def results_parts(table: Table) -> list[Part]:
         averages = table.summary.mean(numbers)
         means.add(model, *(_mean_cell(averages.get(metric), len(numbers)) for metric in averaged))
     lines = tuple(line.removeprefix("- ") for line in remarks(table))
-    said = [Lines("remarks", "Remarks", lines)] if lines else []
-    return [clips, *([means] if len(table) > 1 else []), *said]
+    return [clips, *([means] if len(table) > 1 else []), *([Lines("remarks", "Remarks", lines)] if lines else [])]
 
 
 def means_columns(table: Table) -> dict[str, str]:

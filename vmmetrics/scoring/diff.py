@@ -208,7 +208,7 @@ def difference_of(
             f"No clip of {after.title} is in {before.title}, by name, content or prompt: nothing to compare"
         )
     records = [record for pair in pairs for record in (pair.before, pair.after)]
-    zeros = any(record.collapsed and record.index_or_zero == 0 for record in records)
+    zeros = any(record.counts_as_zero for record in records)
     if zeros or any(record.motion_index is not None for record in records):
         metrics = (*([INDEX_OR_ZERO] if zeros else []), INDEX, *metrics)
     untested = _untested(metrics, collapsed)

@@ -265,8 +265,8 @@ def _configuration_notes(models: Sequence[Model]) -> list[str]:
 
 
 def _collapse_notes(model: Model) -> list[str]:
-    kinds = Counter(record.collapsed for record in model.records if record.collapsed and record.index_or_zero == 0)
-    names = [record.clip for record in model.records if record.collapsed and record.index_or_zero == 0]
+    zeros = [record for record in model.records if record.counts_as_zero]
+    kinds, names = Counter(record.collapsed for record in zeros), [record.clip for record in zeros]
     counts = ", ".join(f"{clips} {kind}" for kind, clips in kinds.most_common())
     what = f"{len(names)} of {len(model.records)} clips collapsed ({counts}), INDEX counted as 0"
     return [f"{model.name}: {what}: {listed(names, _NAMED)}"] if names else []

@@ -193,7 +193,7 @@ def prompt_scores(models: Iterable[Model]) -> PromptScores:
     own = {key: part for model in models for key, part in model.run.own.items()}
     keys = (*in_order([*METRICS, *own]), AVERAGE)
     if models[0].run.configuration["protocol"] == "vmmetrics":
-        collapsed = any(record.collapsed and record.index_or_zero == 0 for m in models for record in m.records)
+        collapsed = any(record.counts_as_zero for m in models for record in m.records)
         keys = (*keys, INDEX, *([INDEX_OR_ZERO] if collapsed else []))
     keyed, note = _by_prompt(models)
     prompts = sorted({prompt for by_prompt in keyed for prompt in by_prompt})

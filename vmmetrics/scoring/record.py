@@ -173,11 +173,14 @@ class Record:
         return next(filter(None, map(collapse_of, reasons)), None)
 
     @property
+    def counts_as_zero(self) -> bool:
+        """True for a collapsed clip of a run that computes CAS and MSS: its index counts as 0."""
+        return self.collapsed is not None and self.missing.keys() >= {*INDEX_NEEDS}
+
+    @property
     def index_or_zero(self) -> float | None:
-        """The index, 0 for a collapsed clip of a run that computes CAS and MSS; None for other clips without one."""
-        if self.collapsed is not None and self.missing.keys() >= {*INDEX_NEEDS}:
-            return 0.0
-        return self.motion_index
+        """The index, 0 where :attr:`counts_as_zero`; None for other clips without one."""
+        return 0.0 if self.counts_as_zero else self.motion_index
 
     @property
     def unjudged(self) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from vmmetrics.scoring.anchors import ANCHORED, Place
-from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.record import INDEX_NEEDS, Record
 from vmmetrics.scoring.summary import NAMED_COLLAPSED, Summary
 from vmmetrics.types import collapse_of
 
@@ -94,7 +94,7 @@ def _missing_line(total: int, about: _Reason, of: _Clips) -> str:
     (reason, metrics, foreign), (clips, names) = about, of
     share = f"{clips} of {total} clips" if clips < total else "every clip" if clips > 1 else "the clip"
     more = f" and {clips - len(names)} more" if clips > len(names) else ""
-    collapse = collapse_of(reason) is not None and {"cas", "mss"} <= set(metrics)
+    collapse = collapse_of(reason) is not None and {*INDEX_NEEDS} <= {*metrics}
     named = clips < total or (collapse and clips > 1)
     label = ", ".join(metric.upper() for metric in metrics)
     verb = ("do not apply to" if len(metrics) > 1 else "does not apply to") if foreign else "missing in"

@@ -134,7 +134,7 @@ def read_threshold(text: str, metrics: Sequence[str], protocol: str = "vmmetrics
         least = math.nan
     if not equals or not math.isfinite(least):
         raise ValueError(f"expected METRIC=NUMBER, such as INDEX=0.5, but got {text!r}")
-    allowed = (*metrics, INDEX) if {"cas", "mss"} <= set(metrics) else tuple(metrics)
+    allowed = (*metrics, INDEX) if {*INDEX_NEEDS} <= {*metrics} else tuple(metrics)
     if metric not in allowed:
         needs = "; INDEX needs cas and mss" if metric == INDEX else ""
         raise ValueError(f"expected one of {', '.join(allowed)}, which are scored, but got {name!r}{needs}")

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from vmmetrics.metrics.registry import METRICS, find, label
 from vmmetrics.scoring.anchors import Place
-from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.record import INDEX_NEEDS, Record
 from vmmetrics.scoring.summary import INDEX
 from vmmetrics.viewer.selection import Row
 from vmmetrics.viewer.texts import legible
@@ -16,7 +16,6 @@ T = TypeVar("T", bound=Hashable)
 DIGITS = 4
 """Decimals of scores from 0 to 1, and significant digits less 2 of others: as many as tables show."""
 _PLAIN = ("name", "run", "model", "prompt", "frames", "fps", "failed", "events", "media", "poster", "overlay")
-_PARTS = ("cas", "mss")  # without which a clip has no index
 
 
 class Codes(Generic[T]):
@@ -84,7 +83,7 @@ class Columns:
             "poster": int(poster),
             "overlay": int(overlay),
         }
-        if record.motion_index is None and record.index_or_zero is not None:
+        if record.counts_as_zero:
             self._collapsed.append(len(self))
         number = str(len(self))
         for name, value in values.items():
@@ -154,7 +153,7 @@ def _why_missing(record: Record, metric: str) -> tuple[str, str] | None:
     if metric in record.missing:
         return record.missing[metric], "not applicable" if metric in record.not_applicable else "missing"
     if metric == INDEX:
-        without = [label(part) for part in _PARTS if part not in record.scores]
+        without = [label(part) for part in INDEX_NEEDS if part not in record.scores]
         return (f"no {' and no '.join(without)}", "missing") if without else None
     return None
 

@@ -20,6 +20,7 @@ from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES, PERT
 from vmmetrics.alignment.perturbations.objects import OBJECT_DEFECTS, ClipObjects, NotApplicableError
 from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, SetupError, explain
+from vmmetrics.perception.scene import Scene
 from vmmetrics.scoring.settings import Scoring, Settings, reading_options
 from vmmetrics.scoring.task import Task
 from vmmetrics.video import read_clip
@@ -322,8 +323,11 @@ def _read(key: _Key, plan: Plan) -> Clip:
 @lru_cache(maxsize=1)
 def _find(key: _Key, plan: Plan) -> ClipObjects:
     """Return the objects and people that the embedded models detect in the unperturbed clip."""
-    clip = _read(key, plan)
-    scene = Settings(metrics=("ois", "tcs")).build().scene(clip)
-    size = (clip.width, clip.height)
+    return objects_of(Settings(metrics=("ois", "tcs")).build().scene(_read(key, plan)))
+
+
+def objects_of(scene: Scene) -> ClipObjects:
+    """Return the objects and people of a scene, in pixels of its clip."""
+    size = (scene.clip.width, scene.clip.height)
     labels = [cv2.resize(m, size, interpolation=cv2.INTER_NEAREST) for m in scene.objects.labels]
     return ClipObjects(np.stack(labels).astype(np.uint8), scene.poses.keypoints)

@@ -13,8 +13,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.perception.embedded.objects.evidence import Evidence, disc, warp, warp_mask
-from vmmetrics.perception.embedded.objects.matching import changed_pixels
+from vmmetrics.perception.embedded.objects.evidence import Evidence, disc, warp_mask
+from vmmetrics.perception.embedded.objects.matching import aligned, changed_pixels
 from vmmetrics.types import BoolArray, FloatArray
 
 # Limits from 114 windows of train and validation footage at speeds 1 and 3, and those of speed 1 with an object
@@ -101,7 +101,7 @@ def _is_quiet(evidence: Evidence, lost: list[BoolArray], mask: BoolArray, t: int
 
 def _is_new(evidence: Evidence, mask: BoolArray, t: int) -> bool:
     """Return True if the new content has the steeper outline: an object has edges around it, its background none."""
-    new = np.asarray(warp(evidence.colour[t + 1], evidence.positions(t, t + 1)), np.float32)
+    new = aligned(evidence, t, t + 1)[0].astype(np.float32)
     return outlined(evidence.colour[t].astype(np.float32), mask) < outlined(new, mask)
 
 
@@ -114,8 +114,8 @@ def relit_or_overlaid(evidence: Evidence, mask: BoolArray, t: int, other: int) -
     box = mask[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
     if box.mean() >= RECTANGULAR:
         return True
-    new = warp(evidence.colour[other], evidence.positions(t, other))
-    one, two = (_detail(np.asarray(picture, np.float64).mean(-1))[mask] for picture in (evidence.colour[t], new))
+    pictures = (evidence.colour[t], aligned(evidence, t, other)[0])
+    one, two = (_detail(picture.astype(np.float64).mean(-1))[mask] for picture in pictures)
     if min(one.std(), two.std()) < LEAST_DETAIL:
         return False
     return bool(np.corrcoef(one, two)[0, 1] >= SAME_CONTENT)
