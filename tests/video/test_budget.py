@@ -35,9 +35,11 @@ def test_no_clip_of_usual_size_is_made_smaller_than_before(size: tuple[int, int]
 
 
 def test_the_largest_part_of_perception_stays_within_the_estimate() -> None:
-    frames = np.random.default_rng(0).integers(60, 150, (1, 96, 96, 3), np.uint8).repeat(16, axis=0)
+    rng = np.random.default_rng(0)
+    frames = rng.integers(60, 150, (1, 96, 96, 3), np.uint8).repeat(16, axis=0)
+    thing = rng.integers(90, 250, (30, 30, 3), np.uint8)
     for t, frame in enumerate(frames):
-        frame[20:50, 2 * t : 2 * t + 30] = 240
+        frame[20:50, 2 * t : 2 * t + 30] = thing
     models = Models(DISFlow(), GlobalMotion(), MotionSegmenter(), GridTracker(), None, TemporalQuality())  # type: ignore[arg-type]
     scene = Scene(Clip(frames, np.arange(16) / 8, 8.0), models)
     tracemalloc.start()

@@ -129,9 +129,11 @@ def test_sampled_frames_keep_the_times_of_the_file(tmp_path: Path) -> None:
 
 
 def test_a_gap_changes_neither_scores_nor_cost(tmp_path: Path) -> None:
-    frames = np.tile(np.random.default_rng(0).integers(60, 150, (64, 64, 3), np.uint8), (8, 1, 1, 1))
+    rng = np.random.default_rng(0)
+    frames = np.tile(rng.integers(60, 150, (64, 64, 3), np.uint8), (8, 1, 1, 1))
+    thing = rng.integers(90, 250, (22, 21, 3), np.uint8)
     for t, frame in enumerate(frames):
-        frame[10:32, 5 + 3 * t : 26 + 3 * t] = (220, 40, 30)
+        frame[10:32, 5 + 3 * t : 26 + 3 * t] = thing
     settings = Settings(metrics=("pas", "mss"))
     scorer, records = Scorer(settings), []
     for hours in (0, 24, 8766):
