@@ -144,7 +144,8 @@ def test_never_less_with_a_larger_thing(photograph):
 
     changes = [boiling(side) for side in (8, 16, 32, 64)]
     assert changes == sorted(changes)
-    assert changes[-1] == pytest.approx(64**2 / (SIZE[0] * SIZE[1]), rel=0.4)
+    share = 64**2 / (SIZE[0] * SIZE[1])
+    assert share < changes[-1] < 2.2 * share  # what it covers in the other frame counts, too
 
 
 @pytest.mark.parametrize("gain", [1.0, 0.3, 0.12])

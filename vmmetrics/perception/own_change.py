@@ -2,8 +2,8 @@
 
 A photograph that is panned, zoomed, turned or tilted, also in two layers that shift against each other, can be rebuilt
 from any of its frames by one or two homographies. Footage cannot: things, water, leaves and depth change otherwise.
-Each of three moments is rebuilt from an earlier and a later frame; the share of the frame that neither rebuilds is the
-own change. A second layer counts as depth only where the background moves: before a camera at rest it is a thing.
+Each of three moments is rebuilt from an earlier and a later frame; the share of the frame that they do not rebuild is
+the own change. A second layer counts as depth only where the background moves: before a camera at rest it is a thing.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ less of a difference is a difference."""
 QUIETEST, NOISES, MOST_NOISE = 0.3, 2.5, 12.0
 """Share of the pixels that say how noisy the clip is, standard deviations of that noise that do not count, and the most
 grey levels that are taken for noise."""
+BLACK, WHITE = 8, 245
+"""Grey levels from which pixels may be clipped."""
 LEAST_SLOPE = 1.0
 """Slope of a point whose flow is used, grey levels a pixel."""
 MATCH = 0.8
@@ -57,7 +59,8 @@ LEAST_LAYER = 0.02
 """Least share of the points that make a second layer."""
 _NORMAL_QUIETEST = 0.385  # that quantile of the size of a standard normal deviation
 _SPACING = 4  # pixels between points of a layer
-_OPENING = np.ones((3, 3), np.uint8)  # smallest region that counts
+_OPENING = np.ones((5, 5), np.uint8)  # smallest region that counts: errors of registration are thinner
+_EDGES = np.ones((3, 3), np.uint8)  # a slope beside a pixel counts as its own
 
 
 def own_change(clip: Clip) -> float | None:
@@ -102,9 +105,12 @@ def _follow(images: UInt8Array) -> list[FloatArray]:
 
 
 def _unexplained(images: UInt8Array, camera: list[FloatArray], middle: int) -> float:
-    """Return the share of the image ``middle`` that neither an earlier nor a later image rebuilds."""
+    """Return the share of the image ``middle`` that an earlier and a later image do not rebuild.
+
+    One is enough where a second layer may cover a place in the other; else the mean of their differences counts.
+    """
     blurred = _blurred(images[middle])
-    gaps = []
+    gaps, covers = [], False
     reach = max(1, round(REACH * (len(images) - 1)))
     for other in (max(middle - reach, 0), min(middle + reach, len(images) - 1)):
         while abs(other - middle) > 1 and not _overlaps(camera[other] @ np.linalg.inv(camera[middle]), blurred.shape):
@@ -112,12 +118,13 @@ def _unexplained(images: UInt8Array, camera: list[FloatArray], middle: int) -> f
         if other != middle:
             motion = camera[other] @ np.linalg.inv(camera[middle])
             layers = _layers(images[middle], images[other], motion if _sound(motion) else np.eye(3))
+            covers |= len(layers) > 1
             gaps.append(_gap(blurred, [_warp(_blurred(images[other]), layer, np.nan) for layer in layers]))
-    gap = np.nan_to_num(np.fmin.reduce(gaps))
+    gap = np.nan_to_num(np.fmin.reduce(gaps)) if covers else np.mean(np.nan_to_num(gaps), axis=0)
     noise = float(np.quantile(gap, QUIETEST)) / _NORMAL_QUIETEST
     levels = LEVELS * min(1.0, float(blurred.std()) / FULL_CONTRAST)
     levels = max(levels, LEAST_LEVELS, min(NOISES * noise, MOST_NOISE))
-    allowed = levels + DISPLACEMENT * cv2.dilate(_slope(blurred), _OPENING)
+    allowed = levels + DISPLACEMENT * cv2.dilate(_slope(blurred), _EDGES)
     changed = (gap > allowed).astype(np.uint8)
     return float(cv2.morphologyEx(changed, cv2.MORPH_OPEN, _OPENING).mean())
 
@@ -200,7 +207,14 @@ def _gap(image: FloatArray, warped: list[FloatArray]) -> FloatArray:
         square = np.average(np.square(there - there_mean), weights=weights)
         gain = float(np.clip((product + 4) / (square + 4), 0.5, 2))  # 4: a plain image says nothing of contrast
         offset = here_mean - gain * there_mean
-    return np.asarray(np.fmin.reduce([np.abs(gain * one + offset - image) for one in warped]))
+    return np.asarray(np.fmin.reduce([_difference(image, one, gain, offset) for one in warped]))
+
+
+def _difference(image: FloatArray, warped: FloatArray, gain: float, offset: float) -> FloatArray:
+    """Return the absolute difference; a white pixel says only how bright it is at least, a black one at most."""
+    lighter = gain * warped + offset - image
+    unknown = np.where(lighter < 0, (warped >= WHITE) | (image <= BLACK), (image >= WHITE) | (warped <= BLACK))
+    return np.where(unknown, 0.0, np.abs(lighter))
 
 
 def _warp(image: FloatArray, motion: FloatArray, outside: float | None) -> FloatArray:

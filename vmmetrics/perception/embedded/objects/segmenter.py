@@ -9,8 +9,9 @@ import numpy as np
 
 from vmmetrics.perception.embedded.objects import pruning
 from vmmetrics.perception.embedded.objects.breaks import Break, find_breaks, outlined, relit_or_overlaid
+from vmmetrics.perception.embedded.objects.causes import absences
 from vmmetrics.perception.embedded.objects.evidence import Evidence, Labels, disc, gather_evidence, warp, warp_mask
-from vmmetrics.perception.embedded.objects.matching import absences, aligned, changed_pixels
+from vmmetrics.perception.embedded.objects.matching import aligned, changed_pixels
 from vmmetrics.perception.embedded.objects.tracking import NEW_SHARE, Mask, MaskTracker, filled, moving_map
 from vmmetrics.perception.scene import Objects, Scene, SceneObject
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
