@@ -196,11 +196,11 @@ def _gap(image: FloatArray, warped: list[FloatArray]) -> FloatArray:
     for scale in (16.0, 8.0, 4.0, 4.0, 4.0):
         gaps = np.nan_to_num(np.abs(gain * of + offset - sparse), nan=np.inf)
         best = gaps.argmin(0)[None]
-        gap = np.take_along_axis(gaps, best, 0)[0]
-        seen = np.isfinite(gap)
+        gap, there = (np.take_along_axis(values, best, 0)[0] for values in (gaps, of))
+        seen = np.isfinite(gap) & (np.fmin(there, sparse) > BLACK) & (np.fmax(there, sparse) < WHITE)
         if seen.sum() < 50:
             break
-        there, here = np.take_along_axis(of, best, 0)[0][seen], sparse[seen]
+        there, here = there[seen], sparse[seen]
         weights = (1 + np.square(gap[seen] / scale)) ** -2
         there_mean, here_mean = np.average(there, weights=weights), np.average(here, weights=weights)
         product = np.average((there - there_mean) * (here - here_mean), weights=weights)
@@ -211,10 +211,16 @@ def _gap(image: FloatArray, warped: list[FloatArray]) -> FloatArray:
 
 
 def _difference(image: FloatArray, warped: FloatArray, gain: float, offset: float) -> FloatArray:
-    """Return the absolute difference; a white pixel says only how bright it is at least, a black one at most."""
+    """Return the absolute difference; beside a white pixel is known only how bright it is at least, a black one at most."""
+    (white, black), (warped_white, warped_black) = (_clipped(each) for each in (image, np.nan_to_num(warped, nan=128)))
     lighter = gain * warped + offset - image
-    unknown = np.where(lighter < 0, (warped >= WHITE) | (image <= BLACK), (image >= WHITE) | (warped <= BLACK))
+    unknown = np.where(lighter < 0, warped_white | black, white | warped_black)
     return np.where(unknown, 0.0, np.abs(lighter))
+
+
+def _clipped(image: FloatArray) -> tuple[BoolArray, BoolArray]:
+    """Return (h, w) bool, beside a white and beside a black pixel: the blur has spread them."""
+    return cv2.dilate(image, _OPENING) >= WHITE, cv2.erode(image, _OPENING) <= BLACK
 
 
 def _warp(image: FloatArray, motion: FloatArray, outside: float | None) -> FloatArray:
