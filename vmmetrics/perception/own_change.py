@@ -211,7 +211,7 @@ def _gap(image: FloatArray, warped: list[FloatArray]) -> FloatArray:
 
 
 def _difference(image: FloatArray, warped: FloatArray, gain: float, offset: float) -> FloatArray:
-    """Return the absolute difference; beside a white pixel is known only how bright it is at least, a black one at most."""
+    """Return the absolute difference; beside white is known only how bright it is at least, beside black at most."""
     (white, black), (warped_white, warped_black) = (_clipped(each) for each in (image, np.nan_to_num(warped, nan=128)))
     lighter = gain * warped + offset - image
     unknown = np.where(lighter < 0, warped_white | black, white | warped_black)
