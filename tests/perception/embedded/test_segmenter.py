@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -149,6 +150,13 @@ def test_an_object_replaced_while_it_moves_fast_ends_in_that_frame(pan: float) -
 def test_no_break_where_something_moves_fast_all_the_time() -> None:
     """Each step is too far for the flow: at both ends nothing corresponds, in every frame."""
     clip = draw(lambda t: (60.0 + 100 * (t % 2), 80.0))
+    assert find_breaks(gather_evidence(scene_of(clip))) == []
+
+
+def test_no_break_where_a_thing_turns_between_two_frames() -> None:
+    """Another side of it has other details in its colours."""
+    before, after = draw(moving), draw(moving, spin=10.0)
+    clip = replace(before, frames=np.concatenate([before.frames[:14], after.frames[14:]]))
     assert find_breaks(gather_evidence(scene_of(clip))) == []
 
 
