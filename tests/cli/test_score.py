@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 Captured = pytest.CaptureFixture[str]
@@ -104,6 +106,17 @@ def test_options_reach_the_run(vmmetrics: Any, make_clips: Any, tmp_path: Path, 
     run = json.loads(Path("run/run.json").read_text())
     assert run["configuration"]["protocol"] == "vmbench"
     assert run["configuration"]["reading"] == {"assume_fps": 12, "max_memory": 1572864}
+
+
+def test_a_clip_scored_smaller_than_it_is_is_named_on_screen(vmmetrics: Any, tmp_path: Path, capsys: Captured) -> None:
+    (tmp_path / "clips").mkdir()
+    for name, side in (("large", 512), ("small", 64)):
+        frames = np.random.default_rng(0).integers(0, 255, (1, side + 8, side, 3), np.uint8)
+        np.save(tmp_path / "clips" / f"{name}.npy", np.stack([frames[0, k : k + side] for k in range(8)]))
+    options = ["--out", "run", "--metrics", "mss", "--max-memory", "5MB", "--assume-fps", "8"]
+    assert vmmetrics("score", "clips", *options) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"downscaled to fit --max-memory in 1 of 2 clips: large\.npy at (\d+)x\1$", shown, re.MULTILINE)
 
 
 def test_a_clip_that_takes_too_long_fails_alone(vmmetrics: Any, make_clips: Any, capsys: Captured) -> None:

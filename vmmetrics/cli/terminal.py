@@ -19,6 +19,8 @@ from vmmetrics.utils.display.markup import clean, spelled
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
+EXIT_DECLINED = 1
+"""Exit code: the answer to a question was no."""
 EXIT_FAILURES = 3
 """Exit code: some items failed; missing scores are no failures."""
 EXIT_WORSE = 4
@@ -133,7 +135,7 @@ def agree(messages: Console, yes: bool) -> None:
     except typer.Abort:
         messages.print()
     error(messages, "nothing was sent; use --yes to skip this question")
-    raise typer.Exit(EXIT_INTERRUPTED)
+    raise typer.Exit(EXIT_DECLINED)
 
 
 @contextmanager

@@ -164,8 +164,8 @@ def run(
 ) -> None:
     """Evaluate a video language model on a benchmark: ask its questions and score the answers.
 
-    Re-run the same command to resume; nothing is asked or paid for twice. Exit codes: 0 all answered, 3 some
-    questions without an answer, 2 wrong usage or setup, 130 stopped.
+    Re-run the same command to resume; nothing is asked or paid for twice. Exit codes: 0 all got a reply (one
+    that cannot be read counts as wrong), 3 some got none, 1 declined, 2 wrong usage or setup, 130 stopped.
     """
     from vmmetrics.understanding import registry
     from vmmetrics.understanding.harness.models import ModelSettings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
@@ -31,6 +32,7 @@ INDEX_NEEDS = ("cas", "mss")
 """Metrics without which a clip has no index."""
 EVEN_SECONDS = 0.001
 """Seconds, the tick to which Matroska and WebM round times."""
+_DOWNSCALED = re.compile(r"downscaled from [0-9]{1,6}x[0-9]{1,6} to ([0-9]{1,6})x([0-9]{1,6}) ")
 _SERIES_DIGITS = 6  # significant digits kept of a per-frame value: below the width of a line in any picture
 
 
@@ -144,6 +146,12 @@ class Record:
             return None  # the released scores leave 0..1
         scores = {metric: score for metric, score in self.scores.items() if metric in PARTS}
         return motion_index(scores, self.own_change).score
+
+    @property
+    def scored_size(self) -> tuple[int, int] | None:
+        """Width and height, pixels, at which it was scored where it was downscaled to fit the memory, or None."""
+        matches = filter(None, map(_DOWNSCALED.match, self.notes))
+        return next(((int(found[1]), int(found[2])) for found in matches), None)
 
     @property
     def index_remark(self) -> str | None:

@@ -45,12 +45,15 @@ class Summary:
         collapsed: Number of collapsed clips.
         remarked: How many have an index that a factor lowers.
         remarks: The first of those: name, factor and reason.
+        downscaled: How many were scored at a smaller size, to fit the memory.
+        downscaled_clips: The first of those: name, width and height.
         telling: Name of the clip on disk with the lowest score of a metric whose low scores are faults, or None.
     """
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
-        self.clips = self.failed = self.remarked = 0
+        self.clips = self.failed = self.remarked = self.downscaled = 0
         self.remarks: list[tuple[str, str]] = []
+        self.downscaled_clips: list[tuple[str, tuple[int, int]]] = []
         self.failures: list[tuple[str, str]] = []
         self.reasons: dict[tuple[str, tuple[str, ...], bool], tuple[int, list[str]]] = {}
         self.collapsed = 0
@@ -101,6 +104,10 @@ class Summary:
             self.remarked += 1
             if len(self.remarks) < _NAMED:
                 self.remarks.append((record.clip, record.index_remark))
+        if size := record.scored_size:
+            self.downscaled += 1
+            if len(self.downscaled_clips) < _NAMED:
+                self.downscaled_clips.append((record.clip, size))
         if record.failed:
             self.failed += 1
             if len(self.failures) < _NAMED:

@@ -58,7 +58,7 @@ def anchor_lines(table: Scores, clips: int | None = None) -> list[str]:
 
 
 def missing_lines(table: Scores) -> list[str]:
-    """Return lines with the clips without a score by reason, and those whose index is lowered.
+    """Return lines with the clips without a score by reason, those whose index is lowered, and the downscaled ones.
 
     Collapsed clips come first, a line for each kind; the most frequent of the other reasons follow.
     """
@@ -67,15 +67,19 @@ def missing_lines(table: Scores) -> list[str]:
     others = [(key, clips) for key, clips in reasons.items() if not collapse_of(key[0])]
     others.sort(key=lambda item: -item[1][0])
     lines = [_missing_line(len(table), *item) for item in (*collapsed, *others[:_SHOWN_REASONS])]
-    if remarks := table.summary.remarks:
-        named = "; ".join(f"{clip} {remark}" for clip, remark in remarks)
-        unnamed = table.summary.remarked - len(remarks)
-        lines.append(
-            f"- INDEX lowered in {table.summary.remarked} of {len(table)} clips: {named}"
-            + (f"; and {unnamed} more" if unnamed else "")
-        )
+    summary, total = table.summary, len(table)
+    lowered = [f"{clip} {remark}" for clip, remark in summary.remarks]
+    smaller = [f"{clip} at {width}x{height}" for clip, (width, height) in summary.downscaled_clips]
+    lines += _named_lines("INDEX lowered", summary.remarked, total, lowered)
+    lines += _named_lines("downscaled to fit --max-memory", summary.downscaled, total, smaller)
     rest = len(others) - _SHOWN_REASONS
     return [*lines, *([f"- {rest} more reasons of missing scores: column missing of scores.csv"] if rest > 0 else [])]
+
+
+def _named_lines(what: str, clips: int, total: int, named: Sequence[str]) -> list[str]:
+    """Return a line on some clips, the first of which are named; none without any."""
+    more = [f"and {clips - len(named)} more"] if clips > len(named) else []
+    return [f"- {what} in {clips} of {total} clips: {'; '.join([*named, *more])}"] if clips else []
 
 
 def _by_kind(reasons: Iterable[tuple[_Reason, _Clips]]) -> list[tuple[_Reason, _Clips]]:

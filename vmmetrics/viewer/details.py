@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, cast, get_args
@@ -17,7 +16,6 @@ from vmmetrics.viewer.selection import Row
 
 CLIPS_PER_SHARD = 256
 _POINTS = 100  # in a score of 1
-_DOWNSCALED = re.compile(r"downscaled from [0-9]{1,6}x[0-9]{1,6} to ([0-9]{1,6})x([0-9]{1,6}) ")
 
 
 def results_of(row: Row, lines: Mapping[str, Any], warnings: list[str]) -> dict[str, MetricResult]:
@@ -127,10 +125,7 @@ def runs_of(frames: Iterable[int]) -> list[tuple[int, int]]:
 
 def pixels_of(record: Record) -> list[int] | None:
     """Return width and height of the pixels that boxes and overlays are in: those of a downscaled clip are fewer."""
-    for note in record.notes:
-        if match := _DOWNSCALED.match(note):
-            return _size((int(match[1]), int(match[2])))
-    return _size(record.size)
+    return _size(record.scored_size or record.size)
 
 
 def _size(size: Sequence[int] | None) -> list[int] | None:

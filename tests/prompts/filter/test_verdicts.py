@@ -204,7 +204,7 @@ def test_command_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.Mo
     arguments += ["--price-per-million", "1", "2"]
     try:
         declined = CliRunner().invoke(app, arguments, input="n\n")
-        assert declined.exit_code == 130 and not script.requests and not out.exists()
+        assert declined.exit_code == 1 and not script.requests and not out.exists()
         assert "4 to be judged: 4 requests" in declined.output and "at most" in declined.output
         first = CliRunner().invoke(app, [*arguments, "--yes"])
         assert first.exit_code == 3, first.output

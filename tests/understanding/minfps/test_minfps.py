@@ -302,7 +302,7 @@ def test_an_endpoint_is_asked_once_its_cost_is_agreed_to(
     url, stop = server.serve(script)
     options = ("--annotator", f"endpoint:m@{url}", "--price-per-million", "1", "1", "--max-cost", "0.05")
     declined = command(*options, said="n\n")
-    assert declined.exit_code == 130 and script.requests == []
+    assert declined.exit_code == 1 and script.requests == []
     # rates 1 to 10 of two seconds: 2 + 4 + ... + 20 frames in 10 requests
     assert "m, at most: 10 requests, about 84," in declined.output
     agreed = command(*options, "--yes")
