@@ -21,8 +21,7 @@ import numpy as np
 from scipy import linalg, stats
 
 from vmmetrics.types import FloatArray, IntArray
-from vmmetrics.utils.statistics.bootstrap import Estimate, interval_note, prompt_codes, quotient
-from vmmetrics.utils.statistics.correlation import LEAST_CLIPS, few_prompts
+from vmmetrics.utils.statistics.bootstrap import LEAST_PROMPTS, Estimate, interval_note, prompt_codes, quotient
 from vmmetrics.utils.statistics.ranks import unit_ranks
 
 SHUFFLES = 1000
@@ -121,8 +120,8 @@ def permutation_estimate(value: float, shuffled: FloatArray, *, n: int, prompts:
     Returns:
         The figure; without an interval where no order could be significant.
     """
-    if prompts < LEAST_CLIPS:
-        return Estimate(value, n=n, note=few_prompts(prompts))
+    if prompts < LEAST_PROMPTS:
+        return Estimate(value, n=n, note=interval_note(prompts))
     far = np.sort(np.abs(np.nan_to_num(shuffled)))
     shares = 1 - np.searchsorted(far, far - _SAME) / len(far)
     p = 1 - float(np.searchsorted(far, abs(value) - _SAME)) / len(far)
