@@ -160,9 +160,11 @@ class RunDirectory(Locked):
         for key, name in clips.items():
             expected = known.get(key) or next(filter(None, (_below(root, key) for root in self._model_roots)), name)
             if expected != name:
+                inside = key.endswith(f"/{expected}")
+                folder = key.removesuffix(f"/{expected}") if inside else "the folder that this run was scored from"
                 raise SetupError(
-                    f"{key} is called {expected} in {self.path}, not {name}: score the folder that this run was scored "
-                    "from (scored clips are not scored again), or choose another --out"
+                    f"{key} is called {expected} in {self.path}, not {name}: score {folder} (scored clips are not "
+                    "scored again), or choose another --out"
                 )
             if name in taken:
                 raise SetupError(
