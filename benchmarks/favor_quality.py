@@ -5,7 +5,8 @@
 Each annotation is scored against itself, another video's, itself with parts dropped, exchanged, invented or moved, and
 a hand-made set against its paraphrases; both scores use the same text similarity and the released code's own word lists
 where they are given. ``--captions`` scores the human captions by our first step, ``--calibrate`` prints what the
-similarity's bounds were taken from. Annotations are for research only: nothing of them is kept.
+similarity's bounds were taken from, ``--texts`` scores hand-made texts and needs no annotations. Annotations are for
+research only: nothing of them is kept.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from vmmetrics.understanding.benchmarks.favor.extraction import extract
+from vmmetrics.understanding.benchmarks.favor.extraction import EXTRACTION, extract
 from vmmetrics.understanding.benchmarks.favor.lexicon import VERBS
 from vmmetrics.understanding.benchmarks.favor.released_lists import read_verbs
 from vmmetrics.understanding.benchmarks.favor.released_scores import released_scores
@@ -147,6 +149,53 @@ def captions(annotations: dict[str, dict[str, str]], similarity: Similarity) -> 
         print(f"  {label:14}" + "  ".join(f"{name} {np.mean([row[name] for row in rows]):.3f}" for name in COLUMNS))
 
 
+def told_wrong(caption: dict[str, Any], wording: str, pool: Sequence[str], rng: random.Random) -> dict[str, list[str]]:
+    """The sentences of a caption with half of them gone, exchanged or as many invented, in reverse, or opposite."""
+    camera, *body = caption[wording]
+    half = len(body) // 2
+    dropped = sorted(rng.sample(range(len(body)), len(body) - half))
+    invented, exchanged = list(body), list(body)
+    for sentence in rng.sample(pool, half):
+        invented.insert(rng.randint(0, len(invented)), sentence)
+    for place, sentence in zip(rng.sample(range(len(body)), half), rng.sample(pool, half), strict=True):
+        exchanged[place] = sentence
+    opposite = [caption["opposites"][wording].get(str(n), text) for n, text in enumerate(caption[wording])]
+    bodies = {"reversed": body[::-1], "half dropped": [body[n] for n in dropped]}
+    bodies |= {"half invented": invented, "half exchanged": exchanged}
+    return {how: [camera, *sentences] for how, sentences in bodies.items()} | {"opposites": opposite}
+
+
+def texts(similarity: Similarity, seed: int) -> None:
+    """Whole texts: how often free right paraphrases score above wrong texts, and what the first step misses."""
+    rng, captions = random.Random(seed), tomllib.loads(PARAPHRASES.read_text("utf-8"))["caption"]
+    above: dict[tuple[str, str], list[float]] = {}
+    lost = subjects = sentences = 0
+    for number, caption in enumerate(captions):
+        actions = tuple((action, who) for action, who in caption["actions"])
+        acting = {
+            who: ActingSubject(name, tuple(action for action, other in actions if other == who))
+            for who, name in enumerate(caption["subjects"], 1)
+        }
+        reference = Structure(tuple(caption["camera"]), acting, actions)
+        told = extract(" ".join(caption["paraphrase"]))
+        right = score(similarity, reference, told).composite
+        subjects += len(told.subjects) == len(acting)
+        sentences += len(caption["paraphrase"]) - 1
+        lost += sum(not extract(sentence).chronology for sentence in caption["paraphrase"][1:])
+        for wording in ("paraphrase", "original"):
+            pool = [text for other in captions if other is not caption for text in other[wording][1:]]
+            wrong = told_wrong(caption, wording, pool, rng) | {"another's": captions[number - 1][wording]}
+            for how, text in wrong.items():
+                value = score(similarity, reference, extract(" ".join(text))).composite
+                above.setdefault((wording, how), []).append((right > value) + 0.5 * (right == value))
+    print(f"{EXTRACTION}: {lost} of {sentences} sentences without an action, {subjects} of {len(captions)} with the "
+          "right number of subjects; share of comparisons that the paraphrase wins")  # fmt: skip
+    for wording in ("paraphrase", "original"):
+        shares = {how: float(np.mean(values)) for (name, how), values in above.items() if name == wording}
+        cells = "  ".join(f"{how} {share:.2f}" for how, share in shares.items())
+        print(f"  against wrong texts in the words of the {wording:10} {np.mean(list(shares.values())):.2f}: {cells}")
+
+
 def released_captions(annotations: dict[str, dict[str, str]], released: ReleasedSimilarity) -> None:
     """The same by our first step and the released second one."""
     answers = {name: extract(entry["caption"]).to_released() for name, entry in annotations.items()}
@@ -184,7 +233,8 @@ def calibrate(structures: Sequence[Structure], seed: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("annotations", type=Path, help="the user's copy of FAVOR_gt_annotations.json")
+    parser.add_argument("annotations", type=Path, nargs="?", help="the user's copy of FAVOR_gt_annotations.json")
+    parser.add_argument("--texts", action="store_true", help="measure on the hand-made texts alone")
     parser.add_argument("--dictionaries", type=Path, help="the user's copy of action_extraction_dicts.pkl")
     parser.add_argument("--similarity", choices=("embedding", "words"))
     parser.add_argument("--sample", type=int, default=250, help="videos for the table")
@@ -192,6 +242,11 @@ def main() -> None:
     parser.add_argument("--captions", action="store_true")
     parser.add_argument("--calibrate", action="store_true")
     options = parser.parse_args()
+    if options.texts:
+        texts(installed_similarity(options.similarity), options.seed)
+        return
+    if options.annotations is None:
+        parser.error("expected annotations, or --texts")
     annotations = json.loads(options.annotations.read_text("utf-8"))
     names = sorted(annotations)
     if options.sample < len(names):

@@ -17,13 +17,13 @@ from vmmetrics.alignment.claims import (
     preference_claim,
     widest_claims,
 )
+from vmmetrics.alignment.power import Power
 from vmmetrics.alignment.results import (
     Grouped,
     HumanAgreement,
     MetricDifference,
     NameBaseline,
     PairAlignment,
-    Power,
     PreferenceAccuracy,
     StudyReport,
 )
@@ -40,8 +40,9 @@ def pair_of(
     null: Estimate = NULL,
     without: dict[str, Estimate] | None = None,
     off_mode: int = 40,
+    both: Estimate = NONE,
 ) -> PairAlignment:
-    levels = (Grouped(NONE), Grouped(inside), NONE, NONE, without or {}, NONE, null)
+    levels = (Grouped(NONE), Grouped(inside), NONE, both, without or {}, NONE, null)
     return PairAlignment("cas", "motion", pooled, NONE, NONE, NONE, *levels, off_mode, 0.25)
 
 
@@ -229,7 +230,7 @@ def test_preferences_in_words(share: Estimate, said: str) -> None:
 def test_a_whole_study(report: StudyReport) -> None:
     power = Power("motion", 0.6, 0.7, 0.3, 500, 125, {}, 0.22, "")
     claims = widest_claims(replace(report, powers=(power,)))
-    assert any(claim.startswith("good on motion agrees with people among clips of the same model") for claim in claims)
+    assert claims[0].startswith("good on motion agrees with people beyond what model and prompt explain: ρ ")
     assert any(claim.startswith("noise on motion: no agreement") for claim in claims)
     assert any("the model's name alone" in claim and "less than good" in claim for claim in claims)
     assert any(claim.startswith("4 models cannot establish") for claim in claims)
@@ -254,10 +255,12 @@ def test_many_metrics_are_counted() -> None:
     )
     report = align(crossed_study(3), resamples=5)
     claims = widest_claims(replace(report, alignments=pairs))
-    assert any(
-        "Of 10 metrics compared with motion, 10 (m0, m1" in claim and "a probability of 22%" in claim
-        for claim in claims
-    )
+    assert any("Of 10 metrics compared with motion, 10 (m0, m1" in claim for claim in claims)
+    two = [replace(pair, without_both=Estimate(0.3, 0.1 if k < 2 else -0.1, 0.5)) for k, pair in enumerate(pairs)]
+    (claim,) = (c for c in widest_claims(replace(report, alignments=tuple(two))) if c.startswith("Of 10 metrics"))
+    assert "2 (m0, m1) agree with people beyond what model and prompt explain at p < 0.05; " in claim
+    expected = 1 - 0.975**10 - 10 * 0.025 * 0.975**9  # of two or more, not of one
+    assert f"at least 2 would with a probability of {expected:.1%}" in claim
 
 
 def test_preferences_alone_make_claims_too(report: StudyReport) -> None:
@@ -273,6 +276,59 @@ def test_an_empty_report_claims_nothing(report: StudyReport) -> None:
         report, alignments=(), baselines=(), differences=(), ceilings=(), preferences=(), powers=(), models=0
     )
     assert widest_claims(nothing) == ()
+
+
+def test_the_widest_claim_is_that_neither_model_nor_prompt_explains() -> None:
+    """A metric that only knows which prompts are hard agrees with people among clips of the same model."""
+    inside = Estimate(0.4, 0.2, 0.6, p=0.001, n=4)
+    beyond = metric_claim(pair_of(Estimate(0.5, 0.3, 0.7), inside, both=Estimate(0.35, 0.1, 0.5, p=0.004)))
+    assert "agrees with people beyond what model and prompt explain: ρ 0.35 [0.10, 0.50], p 0.004; among" in beyond
+    prompt = metric_claim(pair_of(Estimate(0.5, 0.3, 0.7), inside, both=Estimate(0.02, -0.2, 0.2, p=0.8)))
+    assert "not shown beyond what the prompt explains (ρ 0.02 [−0.20, 0.20], p 0.800)" in prompt
+    weak = metric_claim(pair_of(Estimate(0.5, 0.3, 0.7), inside, both=Estimate(0.3, 0.1, 0.5, p=0.02)), 13)
+    assert "shows some agreement with people beyond what model and prompt explain, not significant after" in weak
+
+
+def test_a_metric_of_the_difficulty_of_prompts_makes_no_first_claim() -> None:
+    rng = np.random.default_rng(5)
+    study = crossed_study(20, metric_noise={"sees": 0.3}, seed=3)
+    prompts = np.repeat(rng.normal(size=20), 4)
+    ratings = np.clip(np.round(study.ratings["motion"] + 1.5 * prompts[:, None]), 1, 9)
+    scores = {"knows": prompts + 0.2 * rng.normal(size=80), "sees": study.scores["sees"] + prompts}
+    report = align(replace(study, scores=scores, ratings={"motion": ratings}), resamples=100)
+    first, second = (claim for claim in report.claims if claim.startswith(("knows on", "sees on")))
+    assert first.startswith("sees on motion agrees with people beyond what model and prompt explain")
+    assert second.startswith("knows on motion agrees with people among clips of the same model: ")
+    assert "not shown beyond what the prompt explains" in second
+    assert any(
+        "the prompt alone, by other models' ratings of it, reaches mean ρ 0." in claim for claim in report.claims
+    )
+
+
+def test_a_mixture_of_the_metrics_is_corrected_for_itself_too() -> None:
+    weak = Estimate(0.3, 0.1, 0.5, p=0.02)
+    pairs = tuple(replace(pair_of(Estimate(0.5, 0.3, 0.7), both=weak), metric=f"m{number}") for number in range(6))
+    report = replace(align(crossed_study(3), resamples=5), alignments=pairs, repeats={"m5": "made of the others"})
+    claims = widest_claims(report)
+    assert any(claim.startswith("m4 on") and "correction for 5 metrics" in claim for claim in claims)
+    assert any(claim.startswith("m5 on") and "correction for 6 metrics" in claim for claim in claims)
+
+
+def test_raters_who_part_from_the_others_are_claims_with_what_recovery_changes() -> None:
+    study = crossed_study(25, raters=5, metric_noise={"good": 0.4}, seed=1)
+    ratings = study.ratings["motion"].copy()
+    ratings[:, 0] = 6 - ratings[:, 0]
+    study = replace(study, ratings={"motion": ratings})
+    report = align(study, resamples=200)
+    (claim,) = (c for c in widest_claims(report, brief=True) if c.startswith("Outlying raters of motion: "))
+    mean, recovered = report.agreements[0].recovered["good"]
+    assert mean == report.alignments[0].spearman.value < recovered
+    assert recovered == pytest.approx(align(study, resamples=5, mos="recovered").alignments[0].spearman.value)
+    assert "rater0 rates against the others" in claim
+    assert (
+        f"--mos recovered weighs raters by their consistency and moves ρ over all clips: good {mean:.2f} to " in claim
+    )
+    assert not any("--mos" in c for c in align(study, resamples=200, mos="recovered").claims)
 
 
 def test_a_p_that_correction_takes_away_is_said() -> None:

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from tests.alignment.made_study import crossed_study, study_of
-from vmmetrics.alignment.levels import name_baseline, other_half, other_prompts
+from vmmetrics.alignment.levels import name_baseline, other_half, other_prompts, prompt_baseline
 
 NAN = np.nan
 
@@ -90,3 +90,36 @@ def test_constant_and_missing_judgements() -> None:
         study = study_of(np.full((6, 2), value), models=tuple("xyxyxy"), prompts=tuple("aabbcc"))
         baseline = name_baseline(study, "motion", 10, 0)
         assert baseline.overall.value is None and baseline.overall.note
+
+
+def test_the_prompt_alone_is_the_mean_rating_by_other_models() -> None:
+    study = crossed_study(8, 3, seed=2)
+    ratings, prompts, models = study.mean_rating("motion"), np.array(study.prompts), np.array(study.models)
+    predicted = np.array(
+        [
+            np.mean([ratings[(prompts == p) & (models == o)] - ratings[models == o].mean() for o in set(models) - {m}])
+            for p, m in zip(prompts, models, strict=True)
+        ]
+    ).round(9)
+    inside = [stats.spearmanr(predicted[models == m], ratings[models == m]).statistic for m in set(models)]
+    baseline = prompt_baseline(study, "motion", 20, 0)
+    assert baseline.within_model.value == pytest.approx(np.mean(inside), abs=1e-12)
+    assert baseline.overall.value == pytest.approx(stats.spearmanr(predicted, ratings).statistic, abs=1e-12)
+
+
+def test_prompts_without_meaning_are_worth_nothing_on_average() -> None:
+    """Nor do models of unlike quality change it, whose means of the others are in the opposite order."""
+    found = [prompt_baseline(crossed_study(15, 4, seed=seed, model_spread=2), "motion", 2, 0) for seed in range(60)]
+    for values in ([b.overall.value for b in found], [b.within_model.value for b in found]):
+        known = np.array(values, float)
+        assert abs(known.mean()) < 4 * known.std() / np.sqrt(len(known))
+
+
+@pytest.mark.parametrize(("models", "why"), [(("",) * 6, "not known"), (("a",) * 6, "single model")])
+def test_without_other_models_there_is_no_prompt_baseline(models: tuple[str, ...], why: str) -> None:
+    study = study_of(np.arange(6.0)[:, None], models=models, prompts=tuple("aabbcc"))
+    baseline = prompt_baseline(study, "motion", 2, 0)
+    assert baseline.overall.value is baseline.within_model.value is None
+    assert why in str(baseline.within_model.note)
+    alone = study_of(np.arange(6.0)[:, None], models=tuple("ababab"), prompts=tuple("abcdef"))  # no prompt in common
+    assert prompt_baseline(alone, "motion", 2, 0).overall.value is None

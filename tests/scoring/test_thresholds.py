@@ -28,7 +28,7 @@ def test_every_model_must_pass_and_only_scored_clips_count() -> None:
     )
     passed, failed, empty, *missing = judge(table, [Threshold("mss", 0.8)])
     assert (passed.passed, failed.passed, empty.passed) == (True, False, False)  # 0.8 is not under 0.8
-    assert str(passed) == "passed: MSS of a 0.8000 [0.7000, 0.9000] over 2 of 3 clips, 0.0000 above 0.8"
+    assert str(passed) == "passed: MSS of a 0.8000 over 2 of 3 clips, 0.0000 above 0.8"
     assert str(failed) == "failed: MSS of b 0.3000 over 1 of 2 clips, 0.5000 under 0.8"
     assert str(empty) == "failed: MSS of c: the clip has no score; required: at least 0.8"
     assert [str(check) for check in missing] == [

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import compress
 
 import numpy as np
 
 from vmmetrics.alignment.results import Agreement, DisputedClip, OutlyingRater
-from vmmetrics.alignment.study import Study
+from vmmetrics.alignment.study import Study, clips_with_both, samples_of, with_recovered_quality
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.statistics import agreement, bootstrap
 from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, Statistic, estimate, sampled
-from vmmetrics.utils.statistics.correlation import spearman_statistic
+from vmmetrics.utils.statistics.correlation import spearman, spearman_statistic, why_undefined
 
 # Raters who part from the others, and clips that people disagree on.
 
@@ -173,13 +174,26 @@ def measure_agreement(study: Study, dimension: str, resamples: int = RESAMPLES, 
             fleiss = bootstrap.with_note(fleiss, f"over the {same.sum()} clips of {len(same)} with {commonest} ratings")
     else:  # all of these count equal ratings
         nominal = cohen = weighted = fleiss = Estimate(None, n=len(prompts), note=_CONTINUOUS)
-    raters = study.rater_names(dimension)
+    outlying = outlying_raters(ratings, study.rater_names(dimension), prompts, resamples, seed)
     return Agreement(
         dimension,
         *(nominal, ordinal, interval, single, mean, cohen, weighted, fleiss),
-        outlying=outlying_raters(ratings, raters, prompts, resamples, seed),
+        outlying=outlying,
         disputed=disputed_clips(ratings, tuple(compress(study.clips, twice))),
+        recovered=_with_recovered(study, dimension) if outlying and dimension not in study.recovered else {},
     )
+
+
+def _with_recovered(study: Study, dimension: str) -> dict[str, tuple[float, float]]:
+    """Return pooled Spearman of each metric with the mean rating, and with the quality recovered from the raters."""
+    quality = with_recovered_quality(replace(study, ratings={dimension: study.ratings[dimension]})).recovered[dimension]
+    correlations = {}
+    for sample in samples_of(study, dimension, study.metrics_for(dimension)):
+        rated = clips_with_both(study, sample.metrics[0], dimension)
+        for metric, scores in zip(sample.metrics, sample.scores, strict=True):
+            if why_undefined(scores, sample.ratings) is None and why_undefined(scores, quality[rated]) is None:
+                correlations[metric] = (spearman(scores, sample.ratings), spearman(scores, quality[rated]))
+    return correlations
 
 
 def _why_nothing(ratings: FloatArray) -> str:

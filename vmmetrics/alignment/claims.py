@@ -1,8 +1,9 @@
 """Claims that a study supports, in plain sentences, each with the numbers it rests on.
 
 A claim is made where the 95 % interval leaves out what would refute it, and the p value, where there is one, agrees.
-From wide to narrow: a metric agrees with people among clips of the same model; it says more than which model made the
-clip; it agrees with people over all clips, which telling models apart explains; nothing is shown.
+From wide to narrow: a metric agrees with people where it is known which model made each clip from which prompt; among
+clips of the same model, which knowing the hard prompts may explain; beyond differences between models, or no more than
+they explain; nothing is shown.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
 import numpy as np
+from scipy.stats import binom
 
 from vmmetrics.alignment import results
+from vmmetrics.alignment.power import Power
 from vmmetrics.alignment.readers.columns import measures_amount
 from vmmetrics.utils.display.tables import number, p_value
 from vmmetrics.utils.statistics.bootstrap import Estimate
@@ -51,23 +54,14 @@ def widest_claims(report: results.StudyReport, brief: bool = False) -> tuple[str
     for dimension in rated:
         pairs = report.ranked(dimension)
         counted = [pair for pair in pairs if pair.metric not in report.repeats and not hardly_varies(pair)]
-        shown = _most_telling(pairs) if brief else pairs
-        claims += [metric_claim(pair, len(counted)) for pair in shown]
-        passed = [pair.metric for pair in counted if above(pair.within_model.mean)]
-        if len(counted) >= MANY_METRICS and passed:
-            left_out = len(pairs) - len(counted)
-            but = f" ({left_out} that repeat or mix others, or hardly vary, not counted)" if left_out else ""
-            claims.append(
-                f"Of {len(counted)} metrics compared with {dimension}{but}, {len(passed)} ({', '.join(passed)}) "
-                f"agree{'s' * (len(passed) == 1)} with people among clips of the same model at p < {LEVEL}; by "
-                f"chance alone, at least one of as many unrelated metrics would do so with a probability of "
-                f"{1 - (1 - _BY_CHANCE) ** len(counted):.0%}."
-            )
-        claims += [
-            claim for base in report.baselines if base.dimension == dimension for claim in name_claim(base, pairs)
-        ]
+        shown = pairs[:BRIEF_METRICS] if brief else pairs
+        claims += [metric_claim(pair, len(counted) + (pair not in counted)) for pair in shown]
+        claims += [chance_claim(counted, len(pairs) - len(counted))]
+        claims += [name_claim(base, pairs) for base in report.baselines if base.dimension == dimension]
+        claims += [prompt_claim(base, pairs) for base in report.prompt_baselines if base.dimension == dimension]
         tops = [list(human_agreement_claim(top)) for top in report.ceilings if top.dimension == dimension]
         claims += [claim for top in tops for claim in (top[:1] if brief else top)]
+        claims += [rater_claim(each, pairs) for each in report.agreements if each.dimension == dimension]
         claims += [preference_baseline_claim([e for e in report.preferences if e.dimension == dimension])]
         apart = difference_claims([d for d in report.differences if d.dimension == dimension], report)
         claims += [claim for claim in apart if not brief or claim.startswith("Told apart")]
@@ -80,16 +74,6 @@ def widest_claims(report: results.StudyReport, brief: bool = False) -> tuple[str
     return tuple(dict.fromkeys(filter(None, claims)))
 
 
-def _most_telling(pairs: Sequence[results.PairAlignment]) -> list[results.PairAlignment]:
-    """Return the first of the ranked metrics, and the best with model and prompt both taken out."""
-    first = list(pairs[:BRIEF_METRICS])
-    candidates = [
-        (p.without_both.value, p) for p in pairs if p.without_both.value is not None and above(p.without_both)
-    ]
-    best = max(candidates, key=itemgetter(0))[1] if candidates else None
-    return first if best is None or best in first else [*first, best]
-
-
 def hardly_varies(pair: results.PairAlignment) -> bool:
     """Return True if a correlation rests on too few clips off the commonest score or rating to carry a claim."""
     return pair.spearman.value is not None and pair.off_mode < LEAST_OFF_MODE
@@ -100,9 +84,10 @@ def metric_claim(pair: results.PairAlignment, metrics: int = 1) -> str:
 
     Args:
         pair: What was found.
-        metrics: How many were looked at: p within models is raised for them (Bonferroni).
+        metrics: How many were looked at: p is raised for them (Bonferroni).
     """
     about, pooled, inside = f"{pair.metric} on {pair.dimension}", pair.spearman, pair.within_model.mean
+    both = pair.without_both
     if pooled.value is None:
         return f"{about}: undefined: {pooled.note}."
     if hardly_varies(pair):
@@ -113,15 +98,19 @@ def metric_claim(pair: results.PairAlignment, metrics: int = 1) -> str:
         )
     if pooled.low is None:
         return f"{about}: {_figure(pooled)} over these {pooled.n} clips, not generalisable: {pooled.note}."
-    if above(inside):
-        raised = None if inside.p is None else min(1.0, inside.p * metrics)
+    if above(both) or above(inside):
+        tested = both if above(both) else inside
+        raised = None if tested.p is None else min(1.0, tested.p * metrics)
         weak = raised is not None and raised >= LEVEL
         caveat = f", not significant after correction for {metrics} metrics (p {p_value(raised)})" if weak else ""
-        return (
-            f"{about} {'shows some agreement' if weak else 'agrees'} with people among clips of the same model"
-            f"{caveat}: mean {_figure(inside)} over {inside.n} model{'s' * (inside.n != 1)}; {_figure(pooled)} over "
-            f"all clips{_beyond_both(pair)}{_beyond_calm(pair)}{_rests_on_one(pair)}."
-        )
+        agrees = f"{about} {'shows some agreement' if weak else 'agrees'} with people"
+        within = f"mean {_figure(inside)} over {inside.n} model{'s' * (inside.n != 1)}"
+        rest = f"{_figure(pooled)} over all clips{_beyond_calm(pair)}{_rests_on_one(pair)}"
+        if above(both):
+            among = "" if inside.value is None else f"; among clips of the same model, {within}"
+            return f"{agrees} beyond what model and prompt explain{caveat}: {_figure(both)}{among}; {rest}."
+        prompts = "" if both.value is None else f"; not shown beyond what the prompt explains ({_figure(both)})"
+        return f"{agrees} among clips of the same model{caveat}: {within}{prompts}; {rest}."
     narrow = _not_inside(inside, pair.smallest)
     if below(pooled):
         how = ": more of it goes with lower ratings" if measures_amount(pair.metric) else " runs against people"
@@ -184,7 +173,7 @@ def _not_inside(inside: Estimate, smallest: float | None) -> str:
         return f"agreement within models is undefined ({inside.note})"
     if below(inside):
         return f"among clips of the same model it runs against people (mean {_figure(inside)})"
-    seen = "" if smallest is None else f"; below about {number(smallest)} it could not be significant at this size"
+    seen = "" if smallest is None else f"; below about {number(smallest)} it is not significant here"
     return f"agreement among clips of the same model is not shown (mean {_figure(inside)}{seen})"
 
 
@@ -203,16 +192,71 @@ def _rests_on_one(pair: results.PairAlignment) -> str:
     return f"; over all clips it rests on {name}, without which {_figure(rest)}"
 
 
-def name_claim(base: results.NameBaseline, pairs: Sequence[results.PairAlignment]) -> Iterator[str]:
-    """Yield sentences that compare the metrics with a prediction from the model's name alone."""
-    overall = base.overall.value
-    if overall is None:
-        return
-    better = [p.metric for p in pairs if p.spearman.value is not None and p.spearman.value > overall]
-    yield (
-        f"On {base.dimension} a prediction from the model's name alone reaches {_figure(base.overall)} "
-        f"over all clips, {'less than ' + ', '.join(better) if better else 'and no metric here reaches more'}."
+def chance_claim(pairs: Sequence[results.PairAlignment], left_out: int) -> str:
+    """Return how many of many metrics agree with people, and how likely chance makes as many; else empty.
+
+    Args:
+        pairs: The metrics on one dimension, without repeats.
+        left_out: How many repeat others or hardly vary.
+    """
+    tested = [(pair, pair.without_both) for pair in pairs if pair.without_both.value is not None]
+    where = "beyond what model and prompt explain"
+    if not tested:
+        tested, where = [(pair, pair.within_model.mean) for pair in pairs], "among clips of the same model"
+    passed = [pair.metric for pair, figure in tested if above(figure)]
+    if len(tested) < MANY_METRICS or not passed:
+        return ""
+    but = f" ({left_out} that repeat or mix others, or hardly vary, not counted)" if left_out else ""
+    chance = float(binom.sf(len(passed) - 1, len(tested), _BY_CHANCE))
+    return (
+        f"Of {len(tested)} metrics compared with {pairs[0].dimension}{but}, {len(passed)} ({', '.join(passed)}) "
+        f"agree{'s' * (len(passed) == 1)} with people {where} at p < {LEVEL}; of as many unrelated ones, independent "
+        f"of each other, at least {len(passed)} would with a probability of {chance:.1%}."
     )
+
+
+def name_claim(base: results.NameBaseline, pairs: Sequence[results.PairAlignment]) -> str:
+    """Return a sentence that compares the metrics with a prediction from the model's name alone; else empty."""
+    if base.overall.value is None:
+        return ""
+    return (
+        f"On {base.dimension} a prediction from the model's name alone reaches {_figure(base.overall)} "
+        f"over all clips, {_reached(base.overall.value, [(p.metric, p.spearman) for p in pairs])}."
+    )
+
+
+def prompt_claim(base: results.PromptBaseline, pairs: Sequence[results.PairAlignment]) -> str:
+    """Return a sentence that compares the metrics with the other models' ratings of a prompt; else empty."""
+    inside = base.within_model
+    if inside.value is None or inside.value <= 0:
+        return ""
+    return (
+        f"On {base.dimension} the prompt alone, by other models' ratings of it, reaches mean {_figure(inside)} among "
+        f"clips of the same model, {_reached(inside.value, [(p.metric, p.within_model.mean) for p in pairs])}."
+    )
+
+
+def _reached(value: float, figures: Sequence[tuple[str, Estimate]]) -> str:
+    better = [metric for metric, figure in figures if figure.value is not None and figure.value > value]
+    return f"less than {', '.join(better)}" if better else "and no metric here reaches more"
+
+
+def rater_claim(people: results.Agreement, pairs: Sequence[results.PairAlignment]) -> str:
+    """Return a sentence on outlying raters and what MOS recovery changes; empty if there are none."""
+    if not people.outlying:
+        return ""
+    odd = "; ".join(f"{rater.rater} {rater.reason}" for rater in people.outlying)
+    moved = [
+        f"{p.metric} {' to '.join(map(number, people.recovered[p.metric]))}"
+        for p in pairs
+        if p.metric in people.recovered
+    ]
+    after = (
+        f". --mos recovered weighs raters by their consistency and moves ρ over all clips: {', '.join(moved[:LISTED])}"
+        if moved
+        else ""
+    )
+    return f"Outlying raters of {people.dimension}: {odd}{after}."
 
 
 def preference_baseline_claim(entries: Sequence[results.PreferenceAccuracy]) -> str:
@@ -329,7 +373,7 @@ def model_claim(models: int) -> str:
     return f"{models} models can show that a metric ranks these models as people do, but not others."
 
 
-def power_claim(power: results.Power, clips: int) -> Iterator[str]:
+def power_claim(power: Power, clips: int) -> Iterator[str]:
     """Return a sentence on what the number of clips allows."""
     needed = "" if power.clips is None else f"; 80 % needs {power.clips} clips"
     prompts = "" if power.prompts is None or not needed else f" of {power.prompts} prompts"

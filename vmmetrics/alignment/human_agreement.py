@@ -19,7 +19,7 @@ import numpy as np
 
 from vmmetrics.alignment import power
 from vmmetrics.alignment.levels import NO_AMPLITUDE, NOT_AT_AMPLITUDE
-from vmmetrics.alignment.results import HumanAgreement, Power
+from vmmetrics.alignment.results import HumanAgreement
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import BoolArray, FloatArray, IntArray
 from vmmetrics.utils.statistics import bootstrap, correlation
@@ -177,7 +177,7 @@ RATERS = (1, 2, 3, 5, 10)
 """Numbers of raters for which the required clips are computed, besides the actual number."""
 
 
-def measure_power(study: Study, dimension: str, metrics: Sequence[str], seed: int = SEED) -> Power:
+def measure_power(study: Study, dimension: str, metrics: Sequence[str], seed: int = SEED) -> power.Power:
     """Return which differences a study of this size detects, and the size it would need.
 
     The two correlations are meant with the mean of the raters there are; with other numbers of raters both grow or
@@ -220,7 +220,7 @@ def measure_power(study: Study, dimension: str, metrics: Sequence[str], seed: in
     now = power.power_of(FIRST, SECOND, between, rated.size, design)
     prompts_needed = math.ceil(needed * len(each) / rated.size) if rated.size else None
     smallest = power.smallest_within_model(list(named.values()), share)
-    return Power(
+    return power.Power(
         dimension=dimension,
         first=FIRST,
         second=SECOND,

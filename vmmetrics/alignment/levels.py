@@ -7,14 +7,15 @@ fixed, so it speaks of these models and of any prompts.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import combinations_with_replacement
 
 import numpy as np
 
-from vmmetrics.alignment.results import Grouped, Matrix, NameBaseline
+from vmmetrics.alignment.results import Grouped, Matrix, NameBaseline, PromptBaseline
 from vmmetrics.alignment.study import AVERAGE, Sample, Study, snapped
 from vmmetrics.types import FloatArray, IntArray
-from vmmetrics.utils.statistics import correlation
+from vmmetrics.utils.statistics import correlation, permutation
 from vmmetrics.utils.statistics.bootstrap import Estimate, mean_of_defined, prompt_blocks, prompt_codes, sampled
 from vmmetrics.utils.statistics.correlation import (
     LEAST_CLIPS,
@@ -24,6 +25,11 @@ from vmmetrics.utils.statistics.correlation import (
     why_undefined,
 )
 from vmmetrics.utils.statistics.partial import LEAST_PARTIAL, partial_statistic, partial_within
+from vmmetrics.utils.statistics.permutation import (
+    permutation_estimate,
+    shuffled_within_model,
+    shuffled_without_both,
+)
 from vmmetrics.utils.statistics.ranks import code, weighted_spearman
 
 LISTED_PROMPTS = 500
@@ -93,19 +99,26 @@ def within_model(sample: Sample, resamples: int, seed: int) -> list[Grouped]:
     """Return Spearman among the clips of one model and its mean over models, per metric.
 
     A model counts where it has three clips at least and both sides vary; in a bootstrap sample, where they do there.
+    Intervals and p of fewer than twelve prompts are by permutation (:mod:`vmmetrics.utils.statistics.permutation`).
     """
     sample = sample.with_named_models()
     none = Estimate(None, note="the models of the clips are not known")
     if not sample.models:
         return [Grouped(none) for _ in sample.metrics]
-    drawn = resampled_within_model(sample, resamples, seed)
+    permuted = _has_few_prompts(sample)
+    estimated = permutation_estimate if permuted else correlation_estimate
+    drawn = (
+        shuffled_within_model(sample.scores, sample.ratings, sample.prompts, sample.models, seed)
+        if permuted
+        else resampled_within_model(sample, resamples, seed)
+    )
     codes, names = sample.model_codes()
     parts = [sample.keep(codes == number) for number in range(len(names))]
     prompts = len(set(sample.prompts))
     results = []
     for number, by_model in enumerate(drawn):
         groups = {
-            name: _estimate(part.scores[number], part, spearman, values)
+            name: _estimate(part.scores[number], part, spearman, values, estimated)
             for name, part, values in zip(names, parts, by_model.T, strict=True)
         }
         defined = [estimate.value for estimate in groups.values() if estimate.value is not None]
@@ -113,7 +126,7 @@ def within_model(sample: Sample, resamples: int, seed: int) -> list[Grouped]:
         if defined:
             there = np.array([estimate.value is not None for estimate in groups.values()])
             means = mean_of_defined(by_model[:, there])
-            mean = correlation_estimate(float(np.mean(defined)), means, n=len(defined), prompts=prompts)
+            mean = estimated(float(np.mean(defined)), means, n=len(defined), prompts=prompts)
         results.append(Grouped(mean, groups))
     return results
 
@@ -135,16 +148,26 @@ def without_both(sample: Sample, resamples: int, seed: int) -> list[Estimate]:
     """Return the correlation of ranks with model and prompt both taken out, one per metric.
 
     What is left when it is known which model made each clip and from which prompt: neither good models nor easy prompts
-    can win it.
+    can win it. Intervals and p as of :func:`within_model`.
     """
     sample = sample.with_named_models()
     counts = (len(set(sample.models)), len(set(sample.prompts)), len(sample.ratings))
     if counts[0] < 2 or counts[2] < counts[0] + counts[1] + 1:
         note = "it takes two models, and more clips than models and prompts together"
         return [Estimate(None, n=counts[2], note=note) for _ in sample.metrics]
-    statistic = partial_statistic(sample.scores.T, sample.ratings, sample.prompts, sample.models)
-    values, drawn = sampled(statistic, sample.prompts, resamples, seed)
+    sides = (sample.ratings, sample.prompts, sample.models)
+    permuted = _has_few_prompts(sample)
+    values, drawn = sampled(
+        partial_statistic(sample.scores.T, *sides), sample.prompts, 0 if permuted else resamples, seed
+    )
     undefined = "model and prompt explain one side entirely"
+    if permuted:
+        return [
+            Estimate(None, n=counts[2], note=undefined)
+            if np.isnan(value)
+            else permutation_estimate(float(value), of_metric, n=counts[2], prompts=counts[1])
+            for value, of_metric in zip(values, shuffled_without_both(sample.scores, *sides, seed), strict=True)
+        ]
     return [
         correlation.estimate_of(value, of_metric, sample.prompts, undefined)
         for value, of_metric in zip(values, drawn.T, strict=True)
@@ -183,11 +206,21 @@ def amplitude_constant(sample: Sample, resamples: int, seed: int) -> list[Estima
     return estimates
 
 
-def _estimate(scores: FloatArray, sample: Sample, point: Correlation, values: FloatArray) -> Estimate:
+def _has_few_prompts(sample: Sample) -> bool:
+    return LEAST_CLIPS <= len(set(sample.prompts)) < permutation.BELOW
+
+
+def _estimate(
+    scores: FloatArray,
+    sample: Sample,
+    point: Correlation,
+    values: FloatArray,
+    estimated: Callable[..., Estimate] = correlation_estimate,
+) -> Estimate:
     if (reason := why_undefined(scores, sample.ratings)) is not None:
         return Estimate(None, n=len(scores), note=reason)
     prompts = len(set(sample.prompts))
-    return correlation_estimate(point(scores, sample.ratings), values, n=len(scores), prompts=prompts)
+    return estimated(point(scores, sample.ratings), values, n=len(scores), prompts=prompts)
 
 
 # Which metrics and judgements say the same: Spearman of each with each, on the clips that both have.
@@ -237,7 +270,8 @@ def repeats_of(matrix: Matrix) -> dict[str, str]:
     return repeats
 
 
-# What the name of the model is worth: each clip is given a mean rating of other clips of its model.
+# What the name of the model is worth, and the prompt: each clip is given a mean rating of other clips of its model, or
+# of its prompt.
 #
 # No rating may predict itself, nor may its absence. Were each clip given the mean of all its model's others, then
 # inside a model the best clips would have the lowest predictions, and ranks would make much of that little: with four
@@ -262,6 +296,25 @@ def name_baseline(study: Study, dimension: str, resamples: int, seed: int) -> Na
     inside = within_prompt(everything.keep(np.isfinite(predicted) & np.isfinite(ratings)), resamples, seed)[0].mean
     overall = _over_halves(everything.keep(np.isfinite(ratings)).with_named_models(), resamples, seed)
     return NameBaseline(dimension, overall, inside)
+
+
+def prompt_baseline(study: Study, dimension: str, resamples: int, seed: int) -> PromptBaseline:
+    """Measure how well other models' ratings of a prompt predict ratings; the intervals hold the predictions fixed.
+
+    Ratings are taken less their model's mean: the means of the others would be lowest for the best model.
+    """
+    ratings = study.mean_rating(dimension)
+    everything = Sample(dimension, ("prompt",), ratings[None], ratings, study.prompts, study.models)
+    sample = everything.keep(np.isfinite(ratings)).with_named_models()
+    codes, names = sample.model_codes()
+    if len(names) < 2:
+        none = Estimate(None, note="there is a single model" if names else "the models of the clips are not known")
+        return PromptBaseline(dimension, none, none)
+    above_mean = sample.ratings - (np.bincount(codes, sample.ratings) / np.bincount(codes))[codes]
+    predicted = other_prompts(above_mean, sample.models, sample.prompts)  # of other models, of the same prompt
+    sample = replace(sample, scores=predicted[None]).keep(np.isfinite(predicted))
+    overall, inside = overall_spearman(sample, resamples, seed), within_model(sample, resamples, seed)
+    return PromptBaseline(dimension, overall[0], inside[0].mean)
 
 
 def other_prompts(ratings: FloatArray, prompts: Sequence[str], models: Sequence[str]) -> FloatArray:

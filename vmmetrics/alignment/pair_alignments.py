@@ -28,11 +28,11 @@ from vmmetrics.utils.statistics.correlation import (
 )
 from vmmetrics.utils.statistics.logistic_fit import fit_logistic
 from vmmetrics.utils.statistics.paired import holm
+from vmmetrics.utils.statistics.permutation import prompt_shuffles
+from vmmetrics.utils.statistics.ranks import unit_ranks
 
 # What telling the models apart is worth: the rank of models, and ratings shuffled inside them.
 
-SHUFFLES = 1000
-"""Shuffles of the ratings inside each model."""
 EXACT_MODELS = 8
 """Maximum models for an exact permutation p value at model level: 8! = 40,320 orders."""
 _TIE = 1e-12  # correlations that differ by less differ by rounding alone
@@ -91,21 +91,13 @@ def shuffled(sample: Sample, seed: int) -> list[Estimate]:
     if len(names) < 2:
         note = "there is a single model" if names else _UNKNOWN
         return [Estimate(None, n=len(codes), note=note) for _ in sample.metrics]
-    prompt, count = bootstrap.prompt_codes(sample.prompts)
-    by_model = np.lexsort((prompt, codes))
+    by_model = np.argsort(codes, kind="stable")
     sizes = np.bincount(codes)
-    ranks = _unit_ranks(sample.scores[:, by_model])
-    rated = _unit_ranks(sample.ratings[None, by_model])[0]
+    ranks, rated = unit_ranks(sample.scores), unit_ranks(sample.ratings[None])[0]
     starts = np.cumsum(sizes) - sizes
-    expected = (np.add.reduceat(ranks, starts, axis=1) * np.add.reduceat(rated, starts) / sizes).sum(axis=1)
-    rng = np.random.default_rng(seed)
-    correlations = np.empty((SHUFFLES, len(ranks)))
-    for row in correlations:
-        # the clips of each model in a new order of prompts, those of one prompt in any
-        row[:] = (
-            ranks
-            @ rated[np.lexsort((rng.random(len(codes)), rng.permutation(count)[prompt[by_model]], codes[by_model]))]
-        )
+    of_models = np.add.reduceat(ranks[:, by_model], starts, axis=1) * np.add.reduceat(rated[by_model], starts)
+    expected = (of_models / sizes).sum(axis=1)
+    correlations = np.stack([ranks @ rated[order] for order in prompt_shuffles(sample.prompts, sample.models, seed)])
     return [
         Estimate(float(value), *bootstrap.percentile_interval(values), n=len(codes))
         if (reason := why_undefined(scores, sample.ratings)) is None
@@ -128,17 +120,9 @@ def _model_means(values: FloatArray, codes: IntArray, prompts: Sequence[str], re
 
 def _row_spearman(x: FloatArray, y: FloatArray) -> FloatArray:
     """Return (R,) Spearman of the rows of two (R, M); NaN where one does not vary or has a NaN."""
-    correlations: FloatArray = (_unit_ranks(x) * _unit_ranks(y)).sum(axis=1)
+    correlations: FloatArray = (unit_ranks(x) * unit_ranks(y)).sum(axis=1)
     varied = (np.ptp(x, axis=1) > 0) & (np.ptp(y, axis=1) > 0)  # neither is where a value is NaN
     return np.where(varied, np.clip(correlations, -1, 1), np.nan)
-
-
-def _unit_ranks(values: FloatArray) -> FloatArray:
-    """Return (R, N) centred ranks of each row with norm 1 (their products sum to Spearman); 0 for a constant row."""
-    ranks = stats.rankdata(values, axis=1, nan_policy="omit") - (values.shape[1] + 1) / 2
-    length = np.sqrt((ranks**2).sum(axis=1, keepdims=True))
-    unit: FloatArray = np.divide(ranks, length, out=np.zeros_like(ranks), where=length > 0)
-    return unit
 
 
 # In the order of a pair's figures, between Kendall's and those of shuffled ratings.

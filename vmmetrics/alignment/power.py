@@ -18,7 +18,7 @@ Models are taken as they are: the answer speaks of these models and any prompts.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +34,33 @@ PROMPT_SHARE = 0.2
 """Default share of the ratings' variance between prompts."""
 _Z = float(norm.ppf(1 - LEVEL / 2))
 _HIGHEST = 0.999  # a correlation at 1 has no transform
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """Power of a study of this kind.
+
+    Attributes:
+        dimension: The dimension whose raters and clusters it was worked out from.
+        first: A correlation.
+        second: The other correlation.
+        power: Chance of telling them apart with the clips there are.
+        clips: Clips needed for 80 %, with the raters and clips per prompt there are.
+        prompts: Prompts that makes.
+        raters: How the clips needed change with the number of raters: raters → clips.
+        smallest: Smallest mean within-model correlation that differs from 0 at the size there is.
+        note: What was assumed.
+    """
+
+    dimension: str
+    first: float
+    second: float
+    power: float
+    clips: int | None
+    prompts: int | None
+    raters: Mapping[int, int]
+    smallest: float | None
+    note: str
 
 
 @dataclass(frozen=True, slots=True)

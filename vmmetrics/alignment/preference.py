@@ -16,9 +16,7 @@ from vmmetrics.types import FloatArray, IntArray
 from vmmetrics.utils.statistics import bootstrap
 from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, finite, sampled, with_note
 from vmmetrics.utils.statistics.correlation import (
-    LEAST_CLIPS,
     estimate_of,
-    few_prompts,
     group_count,
     spearman_statistic,
     why_undefined,
@@ -196,9 +194,8 @@ def accuracy_estimates(
         statistic, names = combination.share_statistic(pairs, credits_[:, columns], prompts)
         values, samples = sampled(statistic, names, resamples, seed)
         for column, value, drawn in zip(columns, values, samples.T, strict=True):
-            if len(names) < LEAST_CLIPS:
-                few = few_prompts(len(names))
-                estimates[column] = Estimate(float(value), n=counted, note=few)
+            if len(names) < bootstrap.LEAST_PROMPTS:
+                estimates[column] = Estimate(float(value), n=counted, note=bootstrap.interval_note(len(names)))
                 continue
             p = bootstrap.two_sided_p(drawn - _CHANCE)
             estimates[column] = bootstrap.bootstrapped(float(value), drawn, n=counted, prompts=len(names), p=p)

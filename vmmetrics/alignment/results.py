@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from vmmetrics.alignment.model_results import ModelFigures
+from vmmetrics.alignment.power import Power
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.statistics.bootstrap import Estimate
@@ -38,7 +39,8 @@ class PairAlignment:
         kendall_c: Likewise.
         pearson: Likewise.
         within_prompt: Spearman among clips of one prompt.
-        within_model: Spearman among clips of one model; what recognising the generator cannot win.
+        within_model: Spearman among clips of one model; what recognising the generator cannot win, but knowing which
+            prompts are hard can.
         amplitude_constant: Mean over models of the partial Spearman given the amplitude of motion, which preferring
             calm clips cannot win; ``n`` counts models.
         without_both: Correlation of ranks with model and prompt both taken out: what neither recognising the generator
@@ -91,6 +93,21 @@ class NameBaseline:
     dimension: str
     overall: Estimate
     within_prompt: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class PromptBaseline:
+    """Baseline by the prompt: a clip's prediction is the mean rating of other models' clips of its prompt.
+
+    Attributes:
+        dimension: The dimension.
+        overall: Pooled Spearman; ratings less their model's mean.
+        within_model: Mean Spearman among clips of one model.
+    """
+
+    dimension: str
+    overall: Estimate
+    within_model: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +214,8 @@ class Agreement:
         fleiss: Fleiss' κ.
         outlying: Raters who part from the others.
         disputed: The clips people disagree on most, worst first.
+        recovered: Where raters are outlying, metric → pooled Spearman with the mean rating and with the quality that
+            MOS recovery finds.
     """
 
     dimension: str
@@ -210,6 +229,7 @@ class Agreement:
     fleiss: Estimate
     outlying: tuple[OutlyingRater, ...] = ()
     disputed: tuple[DisputedClip, ...] = ()
+    recovered: Mapping[str, tuple[float, float]] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,33 +315,6 @@ class Matrix:
 
 
 @dataclass(frozen=True, slots=True)
-class Power:
-    """Power of a study of this kind.
-
-    Attributes:
-        dimension: The dimension whose raters and clusters it was worked out from.
-        first: A correlation.
-        second: The other correlation.
-        power: Chance of telling them apart with the clips there are.
-        clips: Clips needed for 80 %, with the raters and clips per prompt there are.
-        prompts: Prompts that makes.
-        raters: How the clips needed change with the number of raters: raters → clips.
-        smallest: Smallest mean within-model correlation that differs from 0 at the size there is.
-        note: What was assumed.
-    """
-
-    dimension: str
-    first: float
-    second: float
-    power: float
-    clips: int | None
-    prompts: int | None
-    raters: Mapping[int, int]
-    smallest: float | None
-    note: str
-
-
-@dataclass(frozen=True, slots=True)
 class StudyReport:
     """All results of a study.
 
@@ -347,6 +340,7 @@ class StudyReport:
         settings: Resamples, seed, confidence, and versions.
         less_motion: Per dimension, what preferring the clip that moves less would reach: minus the amplitude, compared
             like a metric; empty where no amplitude is known.
+        prompt_baselines: One per dimension.
     """
 
     clips: int
@@ -369,19 +363,20 @@ class StudyReport:
     problems: tuple[str, ...]
     settings: Mapping[str, Any]
     less_motion: tuple[PairAlignment, ...] = ()
+    prompt_baselines: tuple[PromptBaseline, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it as plain values; NaN as None."""
         return dict(plain(self))
 
     def ranked(self, dimension: str) -> list[PairAlignment]:
-        """Return the metrics on a dimension: best within model first, then best over all clips, undefined ones last.
+        """Return the metrics on a dimension: best with model and prompt taken out, then within model first.
 
-        Metrics that score under half of the clips come after the others: the best of a handful is no best.
+        Undefined ones come last, metrics that score under half of the clips after the others.
         """
 
         def rank(pair: PairAlignment) -> tuple[Any, ...]:
-            figures = (pair.within_model.mean.descending, pair.spearman.descending)
-            return pair.missing > pair.spearman.n, *figures, pair.metric
+            figures = (pair.without_both, pair.within_model.mean, pair.spearman)
+            return pair.missing > pair.spearman.n, *(figure.descending for figure in figures), pair.metric
 
         return sorted((pair for pair in self.alignments if pair.dimension == dimension), key=rank)

@@ -15,10 +15,10 @@ from vmmetrics.alignment import results
 from vmmetrics.alignment.agreement import measure_agreement
 from vmmetrics.alignment.claims import LEAST_OFF_MODE, widest_claims
 from vmmetrics.alignment.human_agreement import measure_human_agreement, measure_power
-from vmmetrics.alignment.levels import correlation_matrix, name_baseline, repeats_of
+from vmmetrics.alignment.levels import correlation_matrix, name_baseline, prompt_baseline, repeats_of
 from vmmetrics.alignment.model_figures import measure_models
 from vmmetrics.alignment.of_models import LEAST_MODELS
-from vmmetrics.alignment.pair_alignments import SHUFFLES, measure_alignments, measure_differences, measure_less_motion
+from vmmetrics.alignment.pair_alignments import measure_alignments, measure_differences, measure_less_motion
 from vmmetrics.alignment.preference import Ties, measure_ablations, measure_preferences
 from vmmetrics.alignment.preference_baselines import measure_preference_baselines
 from vmmetrics.alignment.readers.columns import measures_amount
@@ -28,6 +28,7 @@ from vmmetrics.types import BoolArray
 from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.statistics.bootstrap import CONFIDENCE, FEW_PROMPTS, RESAMPLES, SEED, Estimate
 from vmmetrics.utils.statistics.correlation import LEAST_CLIPS
+from vmmetrics.utils.statistics.permutation import SHUFFLES
 from vmmetrics.utils.version import __version__
 
 # A study without the clips of some models, such as real footage among generated clips.
@@ -52,6 +53,7 @@ def without_models(study: Study, models: Collection[str]) -> Study:
 
 _KINDS: dict[type, str] = {
     results.NameBaseline: "name of the model",
+    results.PromptBaseline: "the prompt alone",
     results.MetricDifference: "difference",
     results.HumanAgreement: "human ceiling",
     results.Agreement: "agreement of raters",
@@ -78,7 +80,8 @@ def problems_of(report: results.StudyReport) -> tuple[str, ...]:
     hopeless = {(pair.metric, pair.dimension) for pair in report.alignments if pair.spearman.value is None}
     lines: dict[tuple[tuple[str, ...], str], list[str]] = {}
     people = (report.ceilings, report.agreements, report.preferences, report.ablations)
-    parts: Iterator[Any] = chain(report.alignments, report.baselines, report.differences, *people)
+    known = (report.baselines, report.prompt_baselines)
+    parts: Iterator[Any] = chain(report.alignments, *known, report.differences, *people)
     for part in parts:
         if {(getattr(part, end, None), part.dimension) for end in ("first", "second")} & hopeless:
             continue  # a difference
@@ -202,6 +205,7 @@ def align(
         problems=(),
         settings=_settings(drawn, exclude_models, averages, against, ties, mos),
         less_motion=tuple(measure_less_motion(study, rated, *drawn)),
+        prompt_baselines=tuple(prompt_baseline(study, d, *drawn) for d in rated),
     )
     return replace(report, claims=widest_claims(report), problems=(*unknown, *problems_of(report)))
 

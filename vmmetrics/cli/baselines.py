@@ -154,7 +154,7 @@ def _print(table: Table, form: str, output: Console, messages: Console) -> None:
         cells = [figure(0, "0"), figure(None), figure(None)]
         if mean is not None:
             ends = None if mean.low is None or mean.high is None else (mean.low, mean.high)
-            interval = "-" if ends is None else f"{ends[0]:.4g} .. {ends[1]:.4g}"
+            interval = "needs 3 prompts" if ends is None else f"{ends[0]:.4g} .. {ends[1]:.4g}"
             shown = DisplayCell(f"{mean.mean:.4g}", value=mean.mean, interval=ends)
             cells = [figure(mean.clips, str(mean.clips)), shown, DisplayCell(interval)]
         by_model = [scores[name].mean if name in scores else None for scores in models.values()]

@@ -80,7 +80,7 @@ def results_parts(table: Table) -> list[Part]:
         clips.add(record.clip, *(figure(scores.get(m), text) for m, text in table.cells(record).items()))
     averaged = means_columns(table)
     names = heads("model", *averaged.values())
-    means = DisplayTable("means", "Means", "95 % bootstrap intervals over prompts", names)
+    means = DisplayTable("means", "Means", "95 % bootstrap intervals over prompts, of 3 or more", names)
     models = table.summary.models
     rows = [*(models.items() if len(models) > 1 else ()), ("all", np.arange(len(table)))]
     for model, numbers in rows:
@@ -114,7 +114,7 @@ def _print_tables(table: Table, output: Console) -> None:
     if len(table) > SHOWN_CLIPS:
         output.print(f"and {len(table) - SHOWN_CLIPS} more clips, in scores.csv")
     if len(table) > 1:
-        print_titled(output, "mean [95 % bootstrap interval over prompts]", _means(table))
+        print_titled(output, "mean [95 % bootstrap interval over prompts, of 3 or more]", _means(table))
     patterns = [(str(pattern), rows) for pattern, rows in table.summary.by_tag("pattern").items()]
     if len(patterns) > 1:
         grid = _grid_of_means("pattern", table, patterns)

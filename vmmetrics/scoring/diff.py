@@ -21,7 +21,7 @@ from vmmetrics.scoring.record import Collapsed, Record
 from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO
 from vmmetrics.scoring.versions import differing, versions_of
 from vmmetrics.types import FloatArray
-from vmmetrics.utils.statistics.bootstrap import percentile_interval
+from vmmetrics.utils.statistics.bootstrap import LEAST_PROMPTS, percentile_interval
 from vmmetrics.utils.statistics.paired import holm, resampled_means, sign_flip_ps
 from vmmetrics.utils.storage import provenance
 
@@ -42,7 +42,7 @@ class MeanDifference:
         before: Mean in the first run, over prompts; None without such clips.
         after: Mean in the second run.
         difference: ``after`` less ``before``.
-        low: Lower end of its 95 % bootstrap interval over prompts; None for fewer than two prompts.
+        low: Lower end of its 95 % bootstrap interval over prompts; None for fewer than three prompts.
         high: Upper end.
         p: Two-sided, of a sign-flip test over prompts; None without such clips.
         p_holm: The same, Holm-corrected over all metrics of this model; None for the index that is not tested.
@@ -352,7 +352,7 @@ def _one(
     prompts = int(measured.sum())
     if not prompts:
         return MeanDifference(model, metric, 0, 0, *(None,) * 7, lost, gained, lower)
-    low, high = percentile_interval(samples) if prompts > 1 else (None, None)
+    low, high = percentile_interval(samples) if prompts >= LEAST_PROMPTS else (None, None)
     before, after = float(first[measured].mean()), float(second[measured].mean())
     moved = (before, after, after - before, low, high, p, None)
     return MeanDifference(model, metric, clips, prompts, *moved, lost, gained, lower)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from math import inf
 from pathlib import Path
@@ -26,6 +27,7 @@ from vmmetrics.utils.storage.atomic import write_json
 from vmmetrics.utils.storage.job_folder import check_folder, prepare, refuse
 from vmmetrics.utils.storage.journal import Journal, encode
 from vmmetrics.utils.storage.lock import CONFIGURATION, JOURNAL, ByteLocks, Locked
+from vmmetrics.video.search import printable
 
 GROUP_LINES, GROUP_SECONDS = 64, 0.5
 """Outcomes that are written together, and seconds that the first of them waits for others."""
@@ -139,6 +141,43 @@ class RunDirectory(Locked):
     def entries(self, keys: Sequence[str]) -> dict[str, Entry]:
         """Return the entries of the clips with these keys on disk, as of the last :meth:`refresh`."""
         return self._entries.entries(keys)
+
+    def check_names(self, clips: Mapping[str, str]) -> None:
+        """Refuse clips that the run has under other names, and names that it has for other clips.
+
+        Args:
+            clips: Name by key. A clip in a folder of models that the run was scored from has its name by that folder.
+
+        Raises:
+            SetupError: One was scored from another folder.
+        """
+        with self._locks.holding(JOURNAL):
+            self._entries.flush()
+        known = dict(self._entries.names("key", list(clips)))
+        taken = {
+            name: key for key, name in self._entries.names("clip", [n for k, n in clips.items() if k not in known])
+        }
+        for key, name in clips.items():
+            expected = known.get(key) or next(filter(None, (_below(root, key) for root in self._model_roots)), name)
+            if expected != name:
+                inside = key.endswith(f"/{expected}")
+                folder = key.removesuffix(f"/{expected}") if inside else "the folder that this run was scored from"
+                raise SetupError(
+                    f"{key} is called {expected} in {self.path}, not {name}: score {folder} (scored clips are not "
+                    "scored again), or choose another --out"
+                )
+            if name in taken:
+                raise SetupError(
+                    f"{self.path} has {taken[name]} as {name}, so {key} cannot be: score the folder that holds both, "
+                    "with another --out"
+                )
+
+    @cached_property
+    def _model_roots(self) -> set[str]:
+        """Folders of models that the first clips of the run lie in."""
+        records = RunRecords(self._scores.path, self._entries.offsets()[:_LOOKED_AT])
+        inside = (record for record in records if record.model is not None and record.key.endswith(f"/{record.clip}"))
+        return {record.key.removesuffix(record.clip) for record in inside}
 
     def newest(self, key: str) -> Record | None:
         """Return the newest record of a clip, written or waiting to be."""
@@ -285,6 +324,13 @@ class _Outcome:
     poster: bytes
     released: bool = False
 
+
+def _below(root: str, key: str) -> str | None:
+    """Return the name of a clip in a folder, or None where it lies elsewhere."""
+    return printable(key.removeprefix(root)) if key.startswith(root) else None
+
+
+_LOOKED_AT = 1000  # records, for the folders of models
 
 _OURS = {
     "run.json", "run.lock", SCORES, EVENTS, STATES, FILE, f"{FILE}-journal", "scores.csv", "scores.parquet",

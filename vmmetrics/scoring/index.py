@@ -266,10 +266,13 @@ class RunIndex:
             offsets |= {key: newest[1].offset for key in keys if (newest := self._clips.get(_bytes(key))) is not None}
         return offsets
 
-    def _rows(self, keys: Sequence[str], columns: str) -> list[Any]:
-        marks = ", ".join("?" * len(keys))
-        sql = f"SELECT {columns} FROM clips WHERE key IN ({marks})"  # noqa: S608  (columns and marks are ours)
-        return self._recovering(lambda: self._db.execute(sql, [_bytes(key) for key in keys]).fetchall())
+    def names(self, column: str, values: Sequence[str]) -> list[tuple[str, str]]:
+        """Return key and name of the clips whose ``key`` or ``clip`` is given, as of the last :meth:`flush`."""
+        return [(_text(key), _text(clip)) for key, clip in self._rows(values, "key, clip", column)]
+
+    def _rows(self, values: Sequence[str], columns: str, by: str = "key") -> list[Any]:
+        sql = f"SELECT {columns} FROM clips WHERE {by} IN ({', '.join('?' * len(values))})"  # noqa: S608  (all ours)
+        return self._recovering(lambda: self._db.execute(sql, [_bytes(value) for value in values]).fetchall())
 
     def key_of(self, clip: str, sha256: str | None) -> str | None:
         """Return the key of the clip of that name and content, or None."""

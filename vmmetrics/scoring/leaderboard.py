@@ -43,7 +43,7 @@ class Cell:
 
     Attributes:
         mean: Over clips; None where there is none.
-        low: Lower end of its 95 % interval over prompts, as :meth:`Table.mean` of the run; None for fewer than two.
+        low: Lower end of its 95 % interval over prompts, as :meth:`Table.mean` of the run; None for fewer than three.
         high: Upper end, or None.
         prompts: Prompts with a score.
         clips: Clips with a score, or counted as 0.

@@ -15,6 +15,7 @@ from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO
 from vmmetrics.utils.display import tables
 from vmmetrics.utils.display.markup import csv_text
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Lines, Part, bounds, p_value
+from vmmetrics.utils.statistics.bootstrap import LEAST_PROMPTS
 
 # VMBench's published table (arXiv 2503.10076 and the README of AMAP-ML/VMBench); its file has it times 100.
 
@@ -74,7 +75,9 @@ _ENDS = ("low", "high", "prompts", "clips_without")  # of columns beside that of
 def board_parts(board: Board, published: Sequence[PublishedRow]) -> list[Part]:
     """Return a board as a table, published rows below a rule, and remarks on significance."""
     twice = INDEX_OR_ZERO in board.columns
-    caption = f"Means over clips, 0 to 1 [95 % interval over {board.prompts} prompts], ranked by {head(board.by)}."
+    none = f"; none from under {LEAST_PROMPTS}" if min(row.prompts for row in board.rows) < LEAST_PROMPTS else ""
+    over = f"95 % interval over {board.prompts} prompts{none}"
+    caption = f"Means over clips, 0 to 1 [{over}], ranked by {head(board.by)}."
     if published:
         caption += f" Below the rule, {_published_title(board)}."
     heads = ("INDEX, judged" if twice and column == INDEX else head(column) for column in board.columns)

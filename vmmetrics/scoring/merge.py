@@ -63,7 +63,8 @@ def merge(runs: Sequence[Path], out: Path) -> Merged:
         out: New directory; must not exist or be empty.
 
     Raises:
-        SetupError: Configurations or metric versions differ, a directory is not a run, or ``out`` exists.
+        SetupError: Configurations or metric versions differ, a directory is not a run, ``out`` exists, or two clips
+            have one name.
     """
     out = Path(os.path.abspath(out))  # noqa: PTH100  ("." has no name, and links are kept)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -156,6 +157,12 @@ def _join(sources: Sequence[RunRecords], duplicates: list[str], conflicts: list[
             by_content[record.sha256] = _combine(first, record)
         if len(by_content) > 1:
             by_content.pop(None, None)  # one run could read it
+        key, *others = dict.fromkeys(record.key for record in by_content.values())
+        if others:
+            raise SetupError(
+                f"{key} and {others[0]} are both called {record.clip}; runs of several models are compared with "
+                "'vmmetrics leaderboard A=RUN B=RUN', and one run of all is scored from the folder that holds both"
+            )
         yield from by_content.values()
 
 

@@ -61,6 +61,9 @@ class MemoryStore:
     def release(self, key: str) -> None:
         """Do nothing: no other process waits."""
 
+    def check_names(self, clips: Mapping[str, str]) -> None:
+        """Do nothing: the clips are those of one call."""
+
     def entries(self, keys: Sequence[str]) -> dict[str, Entry]:
         """Return the entries of clips."""
         return {key: Entry.of(self._records[key]) for key in keys if key in self._records}
@@ -177,6 +180,7 @@ class Session:
         changed: set[str] = set()
         clips = 0
         while block := list(islice(rest, KEYS)):
+            self._store.check_names({task.key: task.clip for task in block})
             entries = self._store.entries([task.key for task in block])
             for task in block:
                 entry = entries.get(task.key)

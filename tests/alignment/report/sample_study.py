@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import stats
 
+from vmmetrics.alignment.power import Power
 from vmmetrics.alignment.results import (
     Ablation,
     Agreement,
@@ -20,7 +21,6 @@ from vmmetrics.alignment.results import (
     NameBaseline,
     OutlyingRater,
     PairAlignment,
-    Power,
     PreferenceAccuracy,
     StudyReport,
 )

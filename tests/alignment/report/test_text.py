@@ -17,7 +17,7 @@ from sample_study import make_degenerate, make_report, make_study
 
 from vmmetrics.alignment import align, read_study
 from vmmetrics.alignment.claims import widest_claims
-from vmmetrics.alignment.report.tables import HUMAN, NAME_ONLY, main_table, report_parts, study_of
+from vmmetrics.alignment.report.tables import HUMAN, NAME_ONLY, brief_table, main_table, report_parts, study_of
 from vmmetrics.alignment.report.text import print_report, to_csv, to_latex, to_markdown
 from vmmetrics.alignment.results import StudyReport
 from vmmetrics.utils.display.markup import clean, markdown, shortened, tex
@@ -188,10 +188,20 @@ def test_the_terminal_is_read_in_a_glance() -> None:
     assert sum(max(1, -(-len(line.rstrip()) // 120)) for line in shown.splitlines()) <= 60
 
 
-def test_metrics_are_sorted_by_what_cannot_be_won_by_recognising_the_model() -> None:
+def test_metrics_are_sorted_by_what_neither_the_model_nor_the_prompt_explains() -> None:
     table = main_table(REPORT, "naturalness")
-    inside = {p.metric: p.within_model.mean.value or 0.0 for p in REPORT.alignments if p.dimension == "naturalness"}
-    assert [row.cells[0].text for row in table.rows if not row.reference] == sorted(inside, key=lambda m: -inside[m])
+    both = {p.metric: p.without_both.value or 0.0 for p in REPORT.alignments if p.dimension == "naturalness"}
+    assert [row.cells[0].text for row in table.rows if not row.reference] == sorted(both, key=lambda m: -both[m])
+
+
+def test_the_prompt_alone_stands_beside_the_name_of_the_model() -> None:
+    study = read_study(DATA / "scores.csv", DATA / "ratings.csv")
+    report = align(study, exclude_models=["real"], resamples=50)
+    for table in (main_table(report, "temporal_quality"), brief_table(report, "temporal_quality", 3)):
+        *_, name, prompt = table.rows
+        assert (name.cells[0].text, prompt.cells[0].text, prompt.reference) == ("model's name", "prompt alone", True)
+        assert prompt.cells[3].text.startswith("0.38")
+    assert "prompt_baseline,,temporal_quality,within_model,,0.38" in to_csv(report)
 
 
 def test_what_is_missing_is_a_dash_with_a_footnote() -> None:

@@ -70,6 +70,7 @@ def test_human_captions_score_high_and_others_low(data: Path) -> None:
     assert [f.measure for f in figures if f.group == "all"] == [
         "composite", "camera f1", "subject f1", "subject order", "chronology f1", "chronology order"]  # fmt: skip
     assert "overlap of words" in figures[0].note
+    assert figures[0].note.startswith("values depend on wording: compare answers of one style only, or rate them with")
     assert {f.name for f in figures if f.group == "perspective"} == {"third-person", "first-person"}
 
 
@@ -104,6 +105,8 @@ def test_runs_scored_by_two_similarities_are_said_to_be(data: Path, monkeypatch:
         command = ["understand", "run", "favor-caption", "--model", f"recorded:{said}", "--data", str(data)]
         assert run_main([*command, "--out", str(data / name)]) == 0
     notes = compare_runs(data / "one", data / "two", "vmmetrics").notes
+    assert notes[0].startswith("values depend on wording: ")
+    assert make_boards([data / "one"], "vmmetrics")[0].notes[0] == notes[0]
     assert any("text similarity: one" in note and "text similarity: two" in note for note in notes)
     assert not any("similarity" in note for note in compare_runs(data / "one", data / "one", "vmmetrics").notes)
 
@@ -140,7 +143,7 @@ def test_upstream_takes_the_released_first_steps_output(data: Path) -> None:
     assert "first step: as submitted" in note
     texts = BENCHMARK.score(questions, own_captions(), "upstream")
     note = BENCHMARK.figures(questions, texts, "upstream")[0].note
-    assert "first step: ours (split 1), not the released one" in note
+    assert "first step: ours (split 2), not the released one" in note
     assert "submit its output" in note
     (data / FILE).write_bytes(pickle.dumps({"COMMON_VERBS": ["open"]}))
     with pytest.raises(SetupError, match="PHRASAL_VERBS"):

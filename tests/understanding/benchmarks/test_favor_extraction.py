@@ -53,6 +53,24 @@ CASES = [
     ("The camera wearer opens a door.", {"camera wearer": ["opens a door"]}, []),
     ("A slow tracking shot of two dogs running.", {"two dogs": ["running"]}, ["tracking shot"]),
     ("A man is tracked by the camera. It is a room.", {}, ["is tracked by"]),
+    # verbs that no list has
+    ("A mare trots. She halts. At last the groom unsaddles her.",
+     {"mare": ["trots", "halts"], "groom": ["unsaddles her"]}, []),
+    ("A man crouches, swirls the water and gives it a stir.",
+     {"man": ["crouches", "swirls the water", "gives it a stir"]}, []),
+    ("With a spanner he undoes a fitting. Both thumbs sink into the clay.",
+     {"he": ["undoes a fitting", "Both thumbs sink into the clay"]}, []),
+    ("A kitchen with warm colours. Two people at a table. First-person view.", {}, ["First-person view"]),
+    # one subject by several words, and none of what is only passed or filmed
+    ("A girl in a yellow coat jumps. The kid slips. A small dog barks. The pup runs.",
+     {"girl in a yellow coat": ["jumps", "slips"], "small dog": ["barks", "runs"]}, []),
+    ("A woman climbs. Below, her partner feeds slack.", {"woman": ["climbs"], "her partner": ["feeds slack"]}, []),
+    ("A man lifts a lid. A picture frame is taken out.", {"man": ["lifts a lid", "taken A picture frame out"]}, []),
+    ("The picture drifts to the right. We move closer to a house.", {}, ["drifts to right", "move closer to a house"]),
+    ("An athlete in white dashes off. Another in green follows. The one in white waves.",
+     {"athlete in white": ["dashes off", "waves"], "Another in green": ["follows"]}, []),
+    ("A boy sits. The boy in the sweater waves. On a wall the clock ticks.",
+     {"boy": ["sits", "waves"], "clock": ["ticks"]}, []),
     ("I'm sorry, but I can't view the video. If you describe it, I can help.", {}, []),
 ]  # fmt: skip
 PIECES = [

@@ -67,6 +67,8 @@ def test_a_single_video_has_no_interval_and_no_question_no_mean() -> None:
     one = clustered_mean([1.0, 0.0], ["a", "a"])
     assert (one.value, one.low, one.error) == (0.5, None, None)
     assert "single video" in one.note
+    two = clustered_mean([1.0, 0.0], ["a", "b"])
+    assert (two.value, two.low, two.high) == (0.5, None, None) and "it takes 3 videos" in two.note
     assert clustered_mean([], []).value is None
     assert "alike" in clustered_mean([1.0, 1.0], ["a", "b"]).note
     rounded = clustered_mean([0.1] * 9, ["a"] * 3 + ["b"] * 6)

@@ -34,3 +34,9 @@ def test_the_same_scores_give_the_same_interval() -> None:
 def test_few_scores() -> None:
     assert mean_with_interval([]) is None
     assert mean_with_interval([0.25]) == (0.25, None, None, 1)
+    two = mean_with_interval([0.2, 0.4])
+    assert two is not None and two[1:] == (None, None, 2)  # it would be the two themselves
+    of_two_prompts = mean_with_interval([0.2, 0.3, 0.4, 0.5], prompts=["a", "a", "b", "b"])
+    assert of_two_prompts is not None and of_two_prompts.low is None
+    three = mean_with_interval([0.2, 0.4, 0.6])
+    assert three is not None and three.low is not None

@@ -10,6 +10,7 @@ from scipy.stats import rankdata
 
 from vmmetrics.alignment import results
 from vmmetrics.alignment.model_results import ModelFigures
+from vmmetrics.alignment.power import Power
 from vmmetrics.alignment.readers.columns import measures_amount
 from vmmetrics.alignment.study import Study
 from vmmetrics.utils.display import tables
@@ -150,7 +151,7 @@ def differences_part(differences: Sequence[results.MetricDifference], *, only_si
     return table
 
 
-def _power(powers: Sequence[results.Power]) -> DisplayTable:
+def _power(powers: Sequence[Power]) -> DisplayTable:
     columns = heads(
         *("dimension", "to tell ρ", "power now", "clips for 80 %", "prompts for 80 %"),
         tables.DisplayColumn("raters: clips", number=False),

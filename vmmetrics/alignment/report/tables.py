@@ -21,13 +21,15 @@ from vmmetrics.utils.statistics.bootstrap import Estimate, with_note
 
 HUMAN = SINGLE_RATER
 NAME_ONLY = MODEL_NAME
+PROMPT_ONLY = "prompt alone"
 _DISPUTED_SHOWN = 5
 _WITH_INTERVAL = (1, 3, 4)  # of the figures of agreement: α ordinal and both ICC
 _MODEL_LENGTH = 10  # characters of a model's name under a number: the table must fit 120 columns
 _MAIN = {
     "n": "clips with a score and a rating",
     "ρ all clips": "Spearman over all clips",
-    "ρ within model": "mean Spearman among clips of one model: telling models apart does not help",
+    "ρ within model": "mean Spearman among clips of one model: telling models apart does not help, knowing which "
+    "prompts are hard does",
     "ρ amplitude constant": "mean partial Spearman among clips of one model, amplitude held constant: preferring calm "
     "clips does not help",
     "ρ both out": "correlation of ranks with model and prompt both taken out",
@@ -115,6 +117,9 @@ def brief_table(report: StudyReport, dimension: str, most: int) -> DisplayTable:
     for base in report.baselines:
         if base.dimension == dimension:
             table.add(NAME_ONLY, "", _one_line(base.overall), reference=True)
+    for known in report.prompt_baselines:
+        if known.dimension == dimension:
+            table.add(PROMPT_ONLY, "", _one_line(known.overall), _one_line(known.within_model), reference=True)
     return table
 
 
@@ -159,12 +164,13 @@ def matching_lines(report: StudyReport) -> display.Lines:
 
 
 def main_table(report: StudyReport, dimension: str) -> DisplayTable:
-    """Return every metric on a dimension, the best within model first, and its reference values."""
+    """Return every metric on a dimension, the best with both out first, and its reference values."""
     caption = (
         "Spearman's ρ with the mean rating [95 % interval over prompts]. Read the metrics against the last rows: "
         f"“{LESS_MOTION}” prefers the clip of smaller amplitude; "
         f"“{HUMAN}” is one rater against the mean of the others (one fewer than for the metrics, so slightly low); "
-        f"“{NAME_ONLY}” is a model's mean rating over the other half of the prompts, without reading the clip. "
+        f"“{NAME_ONLY}” is a model's mean rating over the other half of the prompts, “{PROMPT_ONLY}” the other models' "
+        "mean rating of the same prompt, both without reading the clip. "
         "Shuffled: ratings shuffled inside each model [95 % of the shuffles]."
     )
     columns = heads("metric", *(DisplayColumn(name, hint=hint) for name, hint in _MAIN.items()))
@@ -201,6 +207,9 @@ def main_table(report: StudyReport, dimension: str) -> DisplayTable:
             # inside a model the name says nothing, by construction
             overall, inside = table.estimate(baseline.overall), table.estimate(baseline.within_prompt)
             table.add(NAME_ONLY, "", overall, "", "", "", inside, reference=True)
+    for known in report.prompt_baselines:
+        if known.dimension == dimension:
+            table.add(PROMPT_ONLY, "", *map(table.estimate, (known.overall, known.within_model)), reference=True)
     return table
 
 

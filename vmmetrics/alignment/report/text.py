@@ -91,6 +91,8 @@ def csv_rows(report: StudyReport) -> Iterator[CsvRow]:
         yield from _figures("alignment", pair.metric, pair)
     for baseline in report.baselines:
         yield from _figures("name_baseline", "", baseline)
+    for known in report.prompt_baselines:
+        yield from _figures("prompt_baseline", "", known)
     for calm in report.less_motion:
         yield from _figures("less_motion", calm.metric, calm)
     for difference in report.differences:
@@ -100,11 +102,14 @@ def csv_rows(report: StudyReport) -> Iterator[CsvRow]:
         for rater, value_ in human.raters.items():
             yield CsvRow("ceiling", "", human.dimension, "rater", rater, *astuple(value_))
     for agreement in report.agreements:
-        yield from _figures("agreement", "", agreement)
+        yield from _figures("agreement", "", replace(agreement, recovered={}))
         key = ("agreement", "", agreement.dimension)
         for person in agreement.outlying:
             yield CsvRow(*key, "outlying_correlation", person.rater, person.correlation, note=person.reason)
             yield CsvRow(*key, "outlying_bias", person.rater, person.bias, note=person.reason)
+        for metric, (mean, recovered) in agreement.recovered.items():
+            yield CsvRow("agreement", metric, agreement.dimension, "spearman_with_mean", value=mean)
+            yield CsvRow("agreement", metric, agreement.dimension, "spearman_with_recovered", value=recovered)
         for clip in agreement.disputed:
             ratings = " ".join(f"{rating:g}" for rating in clip.ratings)
             yield CsvRow(*key, "disputed_spread", clip.clip, clip.spread, n=len(clip.ratings), note=ratings)

@@ -169,7 +169,8 @@ class FavorCaption(Benchmark):
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
         """Return the composite and the five scores, over all and by perspective, and any ratings."""
-        note = next((entry.detail["by"] for entry in scored if "by" in entry.detail), "")
+        by = next((entry.detail["by"] for entry in scored if "by" in entry.detail), None)
+        note = "; ".join(filter(None, (_DATA["caveat"], by)))
         if protocol == "upstream":
             note += "; videos without a description are left out, as the released code does"
             if _OUR_STEP in note:

@@ -62,7 +62,7 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
     tests = differences(common, one, other, groupings, sides[0].measure)
     if not tests:
         raise SetupError(f"{first} and {second} have no question in common that both have a score for")
-    notes = []
+    notes = _caveats(sides[0].benchmark)
     unshared = len(sides[0].scored) + len(sides[1].scored) - 2 * len(common)
     if unshared:
         notes.append(f"{unshared} questions that only one of the runs was asked are left out")
@@ -76,6 +76,12 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
         more = (first, second) if sides[0].frames == sides[1].frames else [side.frames for side in sides]
         names = [f"{name}, {which}" for name, which in zip(names, more, strict=True)]
     return Compared(sides[0].benchmark, (names[0], names[1]), tests, notes)
+
+
+def _caveats(benchmark: str) -> list[str]:
+    """Return what is to be said of every comparison by a benchmark."""
+    caveat = registry.find(benchmark).data.get("caveat")
+    return [] if caveat is None else [str(caveat)]
 
 
 def _timing_notes(runs: Sequence[ReadScores]) -> list[str]:
@@ -208,7 +214,9 @@ def _board(benchmark: str, protocol: Scoring, group: str | None, rows: Sequence[
     steps = [_step(better, worse, measure) for better, worse in pairwise(ranked)]
     raised = iter(holm([step.p for step in steps if step is not None]))
     steps = [None if step is None else replace(step, p_holm=next(raised)) for step in steps]
-    return RunBoard(benchmark, protocol, measure, group, columns, rows, steps, references, _notes(rows))
+    return RunBoard(
+        benchmark, protocol, measure, group, columns, rows, steps, references, _caveats(benchmark) + _notes(rows)
+    )
 
 
 def _step(better: ReadScores, worse: ReadScores, measure: str) -> ModelDifference | None:

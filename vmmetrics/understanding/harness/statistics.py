@@ -52,7 +52,7 @@ class ClusteredMean:
 
     Attributes:
         value: Their mean, each value counting once; None for none.
-        low: Lower end of the 95 % interval; None for fewer than two clusters.
+        low: Lower end of the 95 % interval; None for fewer than three clusters.
         high: Upper end.
         error: Clustered standard error; None for fewer than two clusters.
         n: Values.
@@ -73,6 +73,8 @@ class ClusteredMean:
             return "no interval: there is a single video"
         if self.clusters and self.error == 0:
             return "all videos score alike: no bootstrap interval"
+        if 0 < self.clusters < bootstrap.LEAST_PROMPTS:
+            return f"no interval: it takes {bootstrap.LEAST_PROMPTS} videos"
         return f"rough interval: under {FEW_VIDEOS} videos" if 0 < self.clusters < FEW_VIDEOS else ""
 
 
@@ -83,7 +85,8 @@ def too_few_videos(questions: Iterable[Question]) -> list[str]:
         return []
     if videos == 1:
         return ["all questions are about one video: no interval can be given"]
-    return [f"the questions are about {videos} videos: intervals will be rough below {FEW_VIDEOS}"]
+    needs = f"need {bootstrap.LEAST_PROMPTS} and " if videos < bootstrap.LEAST_PROMPTS else ""
+    return [f"the questions are about {videos} videos: intervals {needs}will be rough below {FEW_VIDEOS}"]
 
 
 def clustered_mean(
@@ -97,9 +100,9 @@ def clustered_mean(
         resamples: Bootstrap samples.
         seed: Of the samples.
 
-    >>> found = clustered_mean([1, 1, 0, 0], ["a", "a", "b", "b"])
-    >>> found.value, found.low, found.high, found.error
-    (0.5, 0.0, 1.0, 0.5)
+    >>> found = clustered_mean([1, 1, 0, 0, 1, 0], ["a", "a", "b", "b", "c", "c"])
+    >>> found.value, found.low, found.high
+    (0.5, 0.0, 1.0)
     """
     if not values:
         return ClusteredMean(None, None, None, None, 0, 0)
@@ -113,7 +116,7 @@ def clustered_mean(
     drawn = np.concatenate(
         [(block @ sums) / (block @ sizes) for block in bootstrap.prompt_blocks(count, resamples, seed)]
     )
-    low, high = bootstrap.percentile_interval(drawn)
+    low, high = bootstrap.percentile_interval(drawn) if count >= bootstrap.LEAST_PROMPTS else (None, None)
     error = float(np.sqrt(count / (count - 1) * np.square(sums - mean * sizes).sum()) / sizes.sum())
     return ClusteredMean(mean, low, high, error if error > _ROUNDING else 0.0, len(numbers), count)
 
@@ -209,7 +212,7 @@ class ModelDifference:
         first: Mean of the first model.
         second: Mean of the second.
         difference: Second minus first.
-        low: Lower end of its 95 % interval, bootstrap over videos; None for fewer than two videos.
+        low: Lower end of its 95 % interval, bootstrap over videos; None for fewer than three videos.
         high: Upper end.
         p: Of no difference: the models swapped at random video by video.
         p_holm: The same, raised for the other categories of its grouping.

@@ -23,6 +23,8 @@ SEED = 20_2411
 """Any fixed number: the same study gives the same intervals everywhere."""
 CONFIDENCE = 0.95
 """Coverage of the intervals."""
+LEAST_PROMPTS = 3
+"""Fewest prompts of an interval: that of two would be the two themselves, and cover half."""
 FEW_PROMPTS = 5
 """Below so many prompts a bootstrap sample can take under 126 values (35 with four): the interval is called rough."""
 
@@ -157,6 +159,8 @@ def interval_note(prompts: int) -> str | None:
     """
     if prompts <= 1:
         return "no interval: there is a single prompt, and prompts are what is resampled"
+    if prompts < LEAST_PROMPTS:
+        return f"no interval: it takes {LEAST_PROMPTS} prompts, and there are {prompts}"
     if prompts < FEW_PROMPTS:
         return f"the interval is rough: it rests on {prompts} prompts"
     return None
@@ -173,7 +177,7 @@ def bootstrapped(value: float, values: FloatArray, *, n: int, prompts: int, p: f
         p: Its p value.
     """
     note = interval_note(prompts)
-    if prompts <= 1:
+    if prompts < LEAST_PROMPTS:
         return Estimate(value, p=p, n=n, note=note)
     low, high = percentile_interval(values)
     if low is None:

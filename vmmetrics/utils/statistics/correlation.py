@@ -27,7 +27,7 @@ from scipy import stats
 
 from vmmetrics.types import BoolArray, FloatArray, IntArray
 from vmmetrics.utils.statistics import bootstrap
-from vmmetrics.utils.statistics.bootstrap import Estimate, Statistic, interval_note, mean_of_defined
+from vmmetrics.utils.statistics.bootstrap import LEAST_PROMPTS, Estimate, Statistic, interval_note, mean_of_defined
 from vmmetrics.utils.statistics.ranks import code, weighted_spearman
 
 LEAST_CLIPS = 3
@@ -137,8 +137,8 @@ def correlation_estimate(value: float, values: FloatArray, *, n: int, prompts: i
         The figure; without an interval for under three prompts or where under half of the samples define it.
     """
     note = interval_note(prompts)
-    if prompts < LEAST_CLIPS:
-        return Estimate(value, n=n, note=few_prompts(prompts))
+    if prompts < LEAST_PROMPTS:
+        return Estimate(value, n=n, note=note)
     if 2 * np.isnan(values).sum() > values.size or not values.size:
         return Estimate(value, n=n, note="no interval: under half of the bootstrap samples define it")
     counted = np.nan_to_num(values)
@@ -149,13 +149,6 @@ def correlation_estimate(value: float, values: FloatArray, *, n: int, prompts: i
     reach = float(stats.t.ppf((1 + bootstrap.CONFIDENCE) / 2, prompts - 2)) * error
     p = float(2 * stats.t.sf(abs(centre) / error, prompts - 2))
     return Estimate(value, float(np.tanh(centre - reach)), float(np.tanh(centre + reach)), p, n, note)
-
-
-def few_prompts(prompts: int) -> str | None:
-    """Return the reason why one or two prompts give no interval, or None."""
-    if prompts <= 1:
-        return interval_note(1)
-    return f"no interval: it takes {LEAST_CLIPS} prompts, and there are {prompts}"
 
 
 def difference_estimate(value: float, values: FloatArray, *, n: int, prompts: int, undefined: str) -> Estimate:
@@ -174,8 +167,9 @@ def difference_estimate(value: float, values: FloatArray, *, n: int, prompts: in
     if np.isnan(value):
         return Estimate(None, n=n, note=undefined)
     defined = int((~np.isnan(values)).sum())
-    if prompts < LEAST_CLIPS or 2 * defined < values.size or not defined:
-        note = few_prompts(prompts) if prompts < LEAST_CLIPS else "no interval: under half of the samples define it"
+    if prompts < LEAST_PROMPTS or 2 * defined < values.size or not defined:
+        few = prompts < LEAST_PROMPTS
+        note = interval_note(prompts) if few else "no interval: under half of the samples define it"
         return Estimate(value, n=n, note=note)
     error = float(np.nan_to_num(values).std(ddof=1))
     if error < _SAME:
@@ -297,7 +291,7 @@ def below(x: IntArray, y: IntArray) -> IntArray:
 def _estimate(value: float, p: float, influence: FloatArray, clusters: IntArray, count: int) -> Estimate:
     n, note = len(influence), interval_note(count)
     chance = p if count == n else None
-    if count <= 1:
+    if count < LEAST_PROMPTS:
         return Estimate(value, p=chance, n=n, note=note)
     sums = np.bincount(clusters, weights=influence, minlength=count)
     error = float(np.sqrt(count / (count - 1) * (sums @ sums)))
@@ -305,7 +299,7 @@ def _estimate(value: float, p: float, influence: FloatArray, clusters: IntArray,
         return Estimate(value, value, value, chance, n, note)
     centre, error = float(np.arctanh(value)), error / (1 - value**2)
     reach = float(stats.t.ppf((1 + bootstrap.CONFIDENCE) / 2, count - 1)) * error
-    if LEAST_CLIPS <= count < n:
+    if count < n:
         chance = float(2 * stats.t.sf(abs(centre) / error, count - 2))
     return Estimate(value, float(np.tanh(centre - reach)), float(np.tanh(centre + reach)), chance, n, note)
 

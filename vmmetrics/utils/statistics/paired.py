@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.types import FloatArray, IntArray
-from vmmetrics.utils.statistics.bootstrap import CONFIDENCE, MEAN_RESAMPLES, SEED, percentile_interval, prompt_blocks
+from vmmetrics.utils.statistics.bootstrap import (
+    CONFIDENCE,
+    LEAST_PROMPTS,
+    MEAN_RESAMPLES,
+    SEED,
+    percentile_interval,
+    prompt_blocks,
+)
 
 # The mean of scores and how far it can be trusted.
 
@@ -25,7 +32,7 @@ class Mean(NamedTuple):
 
     Attributes:
         mean: Mean of the scores.
-        low: Lower end of the 95 % interval, None for fewer than two scores.
+        low: Lower end of the 95 % interval, None for fewer than three scores (prompts).
         high: Upper end, or None.
         clips: Number of scores; clips without a score are not in it.
     """
@@ -60,7 +67,7 @@ def mean_with_interval(
     sums, counts = (values, np.ones(len(values))) if prompts is None else _by_prompt(values, prompts)
     clips, units = int(values.size), int(sums.size)
     mean = float(sums.sum() / clips)
-    if units == 1:
+    if units < LEAST_PROMPTS:
         return Mean(mean, None, None, clips)
     if units >= (MANY if many is None else many):
         return Mean(mean, *_ends_of_many((sums - mean * counts) * (units / clips), mean), clips)
@@ -153,7 +160,7 @@ class Difference(NamedTuple):
 
     Attributes:
         difference: Of the first mean, less the second; None without a common prompt.
-        low: Lower end of its 95 % bootstrap interval over prompts; None for fewer than two.
+        low: Lower end of its 95 % bootstrap interval over prompts; None for fewer than three.
         high: Upper end.
         p: Two-sided, of a sign-flip test over prompts; None without a common prompt.
         prompts: Common prompts.
@@ -183,7 +190,9 @@ def paired_differences(scores: FloatArray, clips: FloatArray) -> list[Difference
     drawn = samples.reshape(len(samples), 2, -1)
     compared = []
     for pair, (prompts, p) in enumerate(zip(common.sum(axis=1).tolist(), sign_flip_ps(parts), strict=True)):
-        low, high = percentile_interval(drawn[:, 0, pair] - drawn[:, 1, pair]) if prompts > 1 else (None, None)
+        low, high = (
+            percentile_interval(drawn[:, 0, pair] - drawn[:, 1, pair]) if prompts >= LEAST_PROMPTS else (None, None)
+        )
         value, tested = (float(parts[:, pair].sum()), p) if prompts else (None, None)
         compared.append(Difference(value, low, high, tested, prompts))
     return compared

@@ -17,9 +17,18 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from vmmetrics.types import FloatArray, IntArray
 from vmmetrics.utils.statistics.bootstrap import quotient
+
+
+def unit_ranks(values: FloatArray) -> FloatArray:
+    """Return (R, N) centred ranks of each row with norm 1 (their products sum to Spearman); 0 for a constant row."""
+    ranks = stats.rankdata(values, axis=1, nan_policy="omit") - (values.shape[1] + 1) / 2
+    length = np.sqrt((ranks**2).sum(axis=1, keepdims=True))
+    unit: FloatArray = np.divide(ranks, length, out=np.zeros_like(ranks), where=length > 0)
+    return unit
 
 
 class Coded(NamedTuple):

@@ -260,7 +260,7 @@
     const several = vm.data.index.boards.length > 1;
     const warnings = [remark, !board.comparable && !/not comparable/.test(remark) ? "not comparable with published VMBench numbers" : "", several ? "not comparable with the other tables of this page" : ""].filter(Boolean);
     const single = board.rows.length === 1, [first] = board.rows;
-    const basis = single && first.prompts < 2 ? "one prompt, so no intervals" : `${vm.count(board.prompts, "prompt")}; intervals are 95 % bootstrap intervals over prompts`;
+    const basis = single && first.prompts < 3 ? `${vm.count(first.prompts, "prompt")}: too few for intervals` : `${vm.count(board.prompts, "prompt")}; intervals are 95 % bootstrap intervals over prompts`;
     return vm.h("section", {},
       vm.h("h2", {}, head[0].toUpperCase() + head.slice(1)),
       warnings.length ? vm.h("p.warning", {}, `${warnings.join("; ")}.`) : null,
