@@ -245,11 +245,12 @@ def _subject(phrase: Sequence[str], subjects: list[_Subject]) -> tuple[int, Sequ
     recent = range(len(subjects) - 1, max(-1, len(subjects) - 1 - _REMEMBERED), -1)
     pronoun = words[0]
     if pronoun in _PRONOUNS and not (len(words) > 1 and words[-1] in _OTHERS):
-        same, others = (_HE, _SHE) if pronoun in _HE else (_SHE, _HE) if pronoun in _SHE else (frozenset(), frozenset())
+        own = _HE if pronoun in _HE else _SHE if pronoun in _SHE else frozenset()
+        others = (_HE | _SHE) - own if own else frozenset()
         fits = [index for index in recent if subjects[index].words.isdisjoint(others)]
         if fits:  # whoever was called so before, else the latest
-            who = next((index for index in fits if subjects[index].words & same), fits[0])
-            subjects[who].words |= {pronoun} & same
+            who = next((index for index in fits if subjects[index].words & own), fits[0])
+            subjects[who].words |= {pronoun} & own
             return who, phrase[1:]
     if owner is not None:
         index, _ = _subject([*phrase[:owner], phrase[owner][:-2]], subjects)
