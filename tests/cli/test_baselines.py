@@ -35,6 +35,7 @@ def test_a_table_of_means_and_a_run(vmmetrics: Any, clips: Path, capsys: Capture
     shown = capsys.readouterr()
     row = next(line for line in shown.out.splitlines() if line.split()[:1] == ["frame_difference"])
     assert "lower" in row and "levels of 255" in row
+    assert "needs 3 prompts" in row and ".." not in row  # of two clips the ends would be the two
     assert "one" in shown.out and "two" in shown.out
     assert "SSIM missing in 1 of 3 clips: one frame" in shown.out
     assert "vmmetrics align RUN run RATINGS" in shown.err

@@ -28,7 +28,7 @@ def test_means_by_hand(tmp_path: Path) -> None:
         ("a", 2, 2, 2),
     ]
     assert board["rows"][1]["cells"]["tcs"] == {
-        "mean": 0.6, "low": 0.5, "high": 0.7, "prompts": 2, "clips": 2, "without": {},
+        "mean": 0.6, "low": None, "high": None, "prompts": 2, "clips": 2, "without": {},
     }  # fmt: skip
     assert board["steps"][0]["difference"] == pytest.approx(index(0.9) - index(0.5), abs=1e-6)
     assert (board["prompts"], board["by"], board["comparable"]) == (2, "motion_index", False)

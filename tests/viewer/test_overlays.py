@@ -42,7 +42,10 @@ def test_a_redrawn_overlay_is_the_one_that_scoring_keeps(clips: Path, tmp_path: 
 
 def test_clips_of_one_name_are_told_apart(clips: Path, tmp_path: Path) -> None:
     for folder in ("one", "two"):
-        score(clips / folder, metrics=("tcs",), out=tmp_path / "run")
+        score(clips / folder, metrics=("tcs",), out=tmp_path / folder)
+    shutil.copytree(tmp_path / "one", tmp_path / "run")  # as runs could be before a name was refused to a second clip
+    with (tmp_path / "run" / "scores.jsonl").open("ab") as file:
+        file.write((tmp_path / "two" / "scores.jsonl").read_bytes())
     records = read_records(tmp_path / "run")
     assert [record.clip for record in records] == ["a.npy", "a.npy"]
     drawn = [redraw(tmp_path / "run", record) for record in records]

@@ -130,7 +130,7 @@ def test_one_model_alone_is_a_profile(open_report: OpenReport, tmp_path: Path) -
     alone["rows"][0].update(prompts=1, clips=1)
     page = open_report(folder=write_page(tmp_path / "out", made_index() | {"boards": [alone], "pairs": []}))
     shown = text_of(page, "table.profile")
-    assert "bee, 1 clip" in shown and "one prompt, so no intervals" in text_of(page)
+    assert "bee, 1 clip" in shown and "1 prompt: too few for intervals" in text_of(page)
     for cell in alone["rows"][0]["cells"].values():
         assert f"{cell['mean']:.1f}" in shown
     assert "[" not in shown

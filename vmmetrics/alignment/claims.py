@@ -64,7 +64,7 @@ def widest_claims(report: results.StudyReport, brief: bool = False) -> tuple[str
         claims += [rater_claim(each, pairs) for each in report.agreements if each.dimension == dimension]
         claims += [preference_baseline_claim([e for e in report.preferences if e.dimension == dimension])]
         apart = difference_claims([d for d in report.differences if d.dimension == dimension], report)
-        claims += [claim for claim in apart if not brief or claim.startswith("Told apart")]
+        claims += [] if brief else apart
     claims += [preference_claim(e) for e in report.preferences if e.dimension not in rated and not e.baseline]
     if brief:
         return tuple(dict.fromkeys(filter(None, claims)))
@@ -245,18 +245,12 @@ def rater_claim(people: results.Agreement, pairs: Sequence[results.PairAlignment
     """Return a sentence on outlying raters and what MOS recovery changes; empty if there are none."""
     if not people.outlying:
         return ""
-    odd = "; ".join(f"{rater.rater} {rater.reason}" for rater in people.outlying)
-    moved = [
-        f"{p.metric} {' to '.join(map(number, people.recovered[p.metric]))}"
-        for p in pairs
-        if p.metric in people.recovered
-    ]
-    after = (
-        f". --mos recovered weighs raters by their consistency and moves ρ over all clips: {', '.join(moved[:LISTED])}"
-        if moved
-        else ""
-    )
-    return f"Outlying raters of {people.dimension}: {odd}{after}."
+    odd = [f"{rater.rater} {rater.reason}" for rater in people.outlying[:LISTED]]
+    odd += [f"{len(people.outlying) - LISTED} more"] if len(people.outlying) > LISTED else []
+    found = [p.metric for p in pairs if p.metric in people.recovered][:LISTED]
+    moved = ", ".join(f"{metric} {' to '.join(map(number, people.recovered[metric]))}" for metric in found)
+    after = f". --mos recovered weighs raters by their consistency and moves ρ over all clips: {moved}" if moved else ""
+    return f"Outlying raters of {people.dimension}: {'; '.join(odd)}{after}."
 
 
 def preference_baseline_claim(entries: Sequence[results.PreferenceAccuracy]) -> str:

@@ -71,6 +71,10 @@ CASES = [
      {"athlete in white": ["dashes off", "waves"], "Another in green": ["follows"]}, []),
     ("A boy sits. The boy in the sweater waves. On a wall the clock ticks.",
      {"boy": ["sits", "waves"], "clock": ["ticks"]}, []),
+    ("A plumber kneels. He turns a nut. The pipe comes off. He wipes it.",
+     {"plumber": ["kneels", "turns a nut", "wipes it"], "pipe": ["comes off"]}, []),
+    ("A boy runs. She waves. The girl in red laughs. Filmed from a tripod.",
+     {"boy": ["runs"], "She": ["waves", "laughs"]}, []),
     ("I'm sorry, but I can't view the video. If you describe it, I can help.", {}, []),
 ]  # fmt: skip
 PIECES = [

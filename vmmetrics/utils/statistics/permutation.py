@@ -98,11 +98,11 @@ def shuffled_without_both(
     basis = linalg.orth(np.hstack(groups))
     ranks = stats.rankdata(np.vstack([scores, ratings]), axis=1)
     rest = ranks - (ranks @ basis) @ basis.T
-    *x, y = rest / np.maximum(np.linalg.norm(rest, axis=1, keepdims=True), _SAME)
-    moved = np.stack([y[order] for order in _few_orders(prompts, models, seed)])
-    # with clips missing, shuffled ratings have a part that model and prompt explain
-    left = np.sqrt(np.maximum(1 - ((moved @ basis) ** 2).sum(axis=1), 0))
-    return quotient(np.stack(x) @ moved.T, left, _SAME)
+    *_, y = rest = rest / np.maximum(np.linalg.norm(rest, axis=1, keepdims=True), _SAME)
+    parts = np.hstack([rest[:-1].T, basis])  # with clips missing, shuffled ratings have a part that these explain
+    products = np.stack([y[order] @ parts for order in _few_orders(prompts, models, seed)], axis=1)
+    explained = (products[len(scores) :] ** 2).sum(axis=0)
+    return quotient(products[: len(scores)], np.sqrt(np.maximum(1 - explained, 0)), _SAME)
 
 
 def permutation_estimate(value: float, shuffled: FloatArray, *, n: int, prompts: int) -> Estimate:

@@ -221,9 +221,14 @@ def _is_filming(words: Sequence[str], verb: int | None, filming: bool) -> bool:
     subject = words if verb is None else words[:verb]
     if not (_CAMERA - _PICTURE).isdisjoint(subject) and "wearer" not in subject:
         return True
-    if len(subject) in (1, 2) and subject[-1] in _PICTURE and subject[0] in ("the", subject[-1]):
+    shown = subject[1:] if subject[:1] == ["the"] else subject
+    if shown and shown[0] in _PICTURE and (len(shown) == 1 or shown[1] == "stays"):
         return True
-    alone = (verb == 0 and FORMS.get(words[0]) in _FILMED) or words[-1:] == ["shot"] or subject == ["we"]
+    alone = (
+        (verb == 0 and (FORMS.get(words[0]) in _FILMED or words[0] == "filmed"))
+        or words[-1:] == ["shot"]
+        or subject == ["we"]
+    )
     by_it = "by" in words and not _CAMERA.isdisjoint(words[words.index("by") :])
     return alone or by_it or (filming and not verb and bool(words))
 
@@ -240,10 +245,13 @@ def _subject(phrase: Sequence[str], subjects: list[_Subject]) -> tuple[int, Sequ
     recent = range(len(subjects) - 1, max(-1, len(subjects) - 1 - _REMEMBERED), -1)
     pronoun = words[0]
     if pronoun in _PRONOUNS and not (len(words) > 1 and words[-1] in _OTHERS):
-        others = _SHE if pronoun in _HE else _HE if pronoun in _SHE else frozenset()
-        fits = next((index for index in recent if subjects[index].words.isdisjoint(others)), None)
-        if fits is not None:
-            return fits, phrase[1:]
+        own = _HE if pronoun in _HE else _SHE if pronoun in _SHE else frozenset()
+        others = (_HE | _SHE) - own if own else frozenset()
+        fits = [index for index in recent if subjects[index].words.isdisjoint(others)]
+        if fits:  # whoever was called so before, else the latest
+            who = next((index for index in fits if subjects[index].words & own), fits[0])
+            subjects[who].words |= {pronoun} & own
+            return who, phrase[1:]
     if owner is not None:
         index, _ = _subject([*phrase[:owner], phrase[owner][:-2]], subjects)
         return index, phrase[owner + 1 :]
@@ -258,7 +266,7 @@ def _subject(phrase: Sequence[str], subjects: list[_Subject]) -> tuple[int, Sequ
         if (shared and words[end - 1] == "one") or (earlier.head == words[end - 1] and (shared or not different)):
             earlier.words |= looks
             return index, ()
-    same = _same_kind(words[-1], looks, subjects, recent)
+    same = _same_kind(words[end - 1], looks, subjects, recent, described=end < len(words))
     if same is not None and words[0] not in ("a", "an", "another"):
         subjects[same].words |= looks
         return same, ()
@@ -267,8 +275,13 @@ def _subject(phrase: Sequence[str], subjects: list[_Subject]) -> tuple[int, Sequ
     return len(subjects) - 1, ()
 
 
-def _same_kind(head: str, looks: set[str], subjects: Sequence[_Subject], recent: Iterable[int]) -> int | None:
-    """Return the index of the only earlier subject that another word can mean; None if there is none or several."""
+def _same_kind(
+    head: str, looks: set[str], subjects: Sequence[_Subject], recent: Iterable[int], described: bool
+) -> int | None:
+    """Return the index of the only earlier subject that another word can mean; None if there is none or several.
+
+    One that is described, "the woman in the sweater", is no other earlier one than who was "she" until then.
+    """
     kind = next((kind for kind in _KINDS if head in kind), None)
     if kind is None:
         return None
@@ -278,6 +291,7 @@ def _same_kind(head: str, looks: set[str], subjects: Sequence[_Subject], recent:
         for index in recent
         if subjects[index].head in kind
         and subjects[index].words.isdisjoint(others)
+        and (not described or subjects[index].head in _PRONOUNS)
         and not (subjects[index].words & _MARKS and looks & _MARKS and not subjects[index].words & looks & _MARKS)
     ]
     return fits[0] if len(fits) == 1 else None
