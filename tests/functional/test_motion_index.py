@@ -52,8 +52,8 @@ def test_a_still_moved_as_a_whole_has_half_the_index_and_the_reason():
 
 
 def test_a_factor_that_is_shown_as_1_is_not_remarked():
-    assert motion_index({"cas": 1, "mss": 1}, 0.00699999).events == ()
-    assert motion_index({"cas": 1, "mss": 1}, 0.0069).events[0].reason.startswith("×0.99")
+    assert motion_index({"cas": 1, "mss": 1}, 0.00499999).events == ()
+    assert motion_index({"cas": 1, "mss": 1}, 0.00495).events[0].reason.startswith("×0.99")
 
 
 @pytest.mark.parametrize("own_change", [-0.1, 1.1, math.nan])

@@ -69,10 +69,10 @@ def test_a_failing_own_change_costs_the_factor_and_no_score(bare_preset: None, m
 
 def test_the_index_of_a_suite_is_that_of_its_record(bare_preset: None, monkeypatch: pytest.MonkeyPatch) -> None:
     measures_giving(monkeypatch)
-    monkeypatch.setattr(suite_module, "own_change", lambda clip: 0.01123456789)
+    monkeypatch.setattr(suite_module, "own_change", lambda clip: 0.00423456789)
     monkeypatch.setattr(Scene, "unjudgeable", None)
     scores = Suite().score_clip(clip_of())
-    stored = Record("a", None, None, None, "embedded", "vmmetrics", scores.scores, own_change=0.011235)
+    stored = Record("a", None, None, None, "embedded", "vmmetrics", scores.scores, own_change=0.004235)
     assert (scores.own_change, scores.index) == (stored.own_change, stored.motion_index)
 
 

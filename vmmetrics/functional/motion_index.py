@@ -26,7 +26,7 @@ PLAIN_MOTION = 0.1
 
 STILL_FACTOR = 0.5
 """Factor of the index of one picture moved as a whole."""
-NO_OWN_CHANGE, PLAIN_OWN_CHANGE = 0.003, 0.007
+NO_OWN_CHANGE, PLAIN_OWN_CHANGE = 0.002, 0.005
 """Own change (:mod:`vmmetrics.perception.own_change`) up to which the factor is least, and from which it is 1."""
 STILL_REASON = "one picture moved as a whole"
 """Reason of a factor below 1."""
@@ -87,7 +87,7 @@ def _value(key: str, score: MetricResult | float | None) -> float | None:
 def still_factor(own_change: float | None) -> float:
     """Return the factor of the index, 0.5..1, for a share of the frame that no camera explains; 1 where unknown.
 
-    >>> still_factor(0.001), round(still_factor(0.005), 9), still_factor(0.3), still_factor(None)
+    >>> still_factor(0.001), round(still_factor(0.0035), 9), still_factor(0.3), still_factor(None)
     (0.5, 0.75, 1.0, 1.0)
     """
     if own_change is None:
@@ -101,7 +101,7 @@ def still_factor(own_change: float | None) -> float:
 def still_remark(own_change: float | None) -> str | None:
     """Return the remark on a factor below 1 as shown, to two digits; None for others.
 
-    >>> still_remark(0.0), still_remark(0.0062), still_remark(0.00699), still_remark(0.3)
+    >>> still_remark(0.0), still_remark(0.0044), still_remark(0.00499), still_remark(0.3)
     ('×0.5: one picture moved as a whole', '×0.9: one picture moved as a whole', None, None)
     """
     factor = f"{still_factor(own_change):.2g}"
