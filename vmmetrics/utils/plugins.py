@@ -11,6 +11,7 @@ from importlib import util
 from pathlib import Path
 
 from vmmetrics.errors import SetupError, cannot
+from vmmetrics.utils.storage.opening import read_regular
 
 _at_work: list[Mapping[str, str]] = []
 
@@ -48,7 +49,7 @@ def run_plugins(paths: Sequence[str]) -> list[Mapping[str, str]]:
 @cache
 def _run(path: str) -> Mapping[str, str]:
     try:
-        sha256 = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        sha256 = hashlib.sha256(read_regular(Path(path))).hexdigest()
     except OSError as error:
         raise cannot("read", f"the plugin {path}", error) from error
     spec = util.spec_from_file_location(f"vmmetrics_plugin_{sha256[:16]}", path)

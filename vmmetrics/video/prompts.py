@@ -13,8 +13,8 @@ from vmmetrics.clip import Subject
 from vmmetrics.errors import ClipError, os_reason
 from vmmetrics.types import Tags
 from vmmetrics.utils.schema import parse_json
+from vmmetrics.utils.storage.opening import open_regular
 from vmmetrics.utils.weights.manifest import shipped_list
-from vmmetrics.video.containers import open_regular
 from vmmetrics.video.discover import Source
 from vmmetrics.video.names import prompt_in_name
 from vmmetrics.video.prompt_lists import LIST_SUFFIXES, PromptList, read_list, read_metadata, subject_in

@@ -20,8 +20,9 @@ from vmmetrics.scoring.recall import unchanged
 from vmmetrics.scoring.record import Record
 from vmmetrics.types import UInt8Array
 from vmmetrics.utils.storage.addresses import address_of
+from vmmetrics.utils.storage.opening import open_regular
 from vmmetrics.video import read_clip
-from vmmetrics.video.containers import open_regular, opened, packets_of
+from vmmetrics.video.containers import opened, packets_of
 from vmmetrics.video.discover import file_state, fingerprint, is_there, state
 from vmmetrics.video.encoding import TICKS, write_h264
 from vmmetrics.video.pixels import TRANSPARENT

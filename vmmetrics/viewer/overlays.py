@@ -11,6 +11,7 @@ from vmmetrics.scoring.pictures import overlays
 from vmmetrics.scoring.recall import recall
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.show.overlay import encode_overlay
+from vmmetrics.utils.storage.opening import read_regular
 from vmmetrics.viewer.folder import write_overlay
 from vmmetrics.viewer.selection import Row, badness
 
@@ -70,7 +71,7 @@ def write_overlays(run: Path, rows: Sequence[Row], folder: Path, warnings: list[
     for row in rows:
         file = stored.get(row.record.sha256 or "")
         try:
-            data = b"" if file is None else file.read_bytes()
+            data = b"" if file is None else read_regular(file)
         except OSError as error:
             warnings.append(f"the overlay of {row.name} cannot be read: {os_reason(error)}; left out")
             continue

@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
 from vmmetrics.errors import SetupError, os_reason
-from vmmetrics.video.containers import open_regular
+from vmmetrics.utils.storage.opening import open_regular, read_regular
 from vmmetrics.viewer.page import values_of
 
 HOST = "127.0.0.1"
@@ -123,7 +123,7 @@ def linked_videos(folder: Path) -> Iterator[str]:
     try:
         if not path.exists():  # a report in one file
             return
-        index = values_of(path.read_text("utf-8"))[0]
+        index = values_of(read_regular(path).decode())[0]
         for name, media in zip(index["clips"]["name"], index["clips"]["media"], strict=True):
             if isinstance(media, int) and media < 0:
                 continue

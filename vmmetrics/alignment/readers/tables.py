@@ -25,6 +25,7 @@ from vmmetrics.errors import SetupError, cannot
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.display.markup import is_ours, listed, without_guard
 from vmmetrics.utils.schema import parse_json
+from vmmetrics.utils.storage.opening import read_regular
 from vmmetrics.utils.tables import csv_rows, open_parquet
 
 if TYPE_CHECKING:
@@ -243,7 +244,7 @@ def _has_decimal_commas(cells: Sequence[str]) -> bool:
 def _text(path: Path) -> tuple[str, tuple[str, ...]]:
     """Return a text file; what is not UTF-8 is read byte by byte as Latin 1, line by line, and counted."""
     try:
-        data = path.read_bytes()
+        data = read_regular(path, _LARGEST)
     except OSError as error:
         raise cannot("read", path, error) from error
     if not data.strip():
