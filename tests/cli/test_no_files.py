@@ -99,3 +99,28 @@ def test_a_bomb_of_aliases_is_refused(
     with bounded():
         assert vmmetrics("score", "clips", "--config", "bomb.yaml") == 2
     assert "bomb.yaml cannot be read: aliases (*name) are not read; write each value out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("import sys; sys.exit(7)", "SystemExit: 7"),
+        ("raise GeneratorExit", "GeneratorExit:"),
+        ("class Odd(BaseException):\n  def __str__(self): raise ValueError\nraise Odd", "Odd"),
+        ("raise ValueError('a' + chr(10) + 'b')", "ValueError: a b"),
+    ],
+)
+def test_a_plugin_that_fails_in_any_way_is_one_line(
+    code: str, reason: str, vmmetrics: RunCommand, make_clips: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_clips("a")
+    (tmp_path / "own.py").write_text(f"# {tmp_path}\n{code}\n")
+    assert vmmetrics("score", "clips", "--plugin", "own.py") == 2
+    assert capsys.readouterr().err == f"vmmetrics: error: The plugin {tmp_path / 'own.py'} failed: {reason}\n"
+
+
+@pytest.mark.parametrize("length", [251, 255])
+def test_the_longest_file_names_are_scored(length: int, vmmetrics: RunCommand, make_clips: Any, tmp_path: Path) -> None:
+    folder = make_clips("a")
+    (folder / "a.npy").rename(folder / f"{'x' * (length - 4)}.npy")
+    assert vmmetrics("score", "clips", "--out", "run", "-q") == 0

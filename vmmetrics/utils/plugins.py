@@ -10,7 +10,7 @@ from functools import cache
 from importlib import util
 from pathlib import Path
 
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import SetupError, cannot, kind_and_text
 from vmmetrics.utils.storage.opening import read_regular
 
 _at_work: list[Mapping[str, str]] = []
@@ -60,6 +60,8 @@ def _run(path: str) -> Mapping[str, str]:
         try:
             module = sys.modules[spec.name] = util.module_from_spec(spec)
             spec.loader.exec_module(module)
-        except Exception as error:
-            raise SetupError(f"The plugin {path} failed: {type(error).__name__}: {error}") from error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # SystemExit and whatever else it raises
+            raise SetupError(f"The plugin {path} failed: {kind_and_text(error)}") from error
     return name

@@ -139,7 +139,7 @@ class Prompts:
         path = source.path
         for suffix in (".txt", ".json"):
             file = path.with_name(path.name + suffix) if path.is_dir() else path.with_suffix(suffix)
-            if file != path and file.is_file() and _is_inside(file, _home(source)):
+            if file != path and os.path.isfile(file) and _is_inside(file, _home(source)):  # noqa: PTH113  (no name is too long)
                 text = _beside(file)
                 prompt = " ".join((_prompt_of_json(text) if suffix == ".json" else text).split())
                 if prompt:

@@ -8,6 +8,7 @@ import io
 import math
 import re
 import reprlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -38,6 +39,9 @@ _BLANKS = frozenset({"", "nan", "na", "n/a", "none", "null", "-", "–", "missin
 _HEADLESS = {2: ["clip", "rating"], 3: ["clip", "prompt", "rating"]}
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(?:,\d+)?")
 _MOST_ROWS, _ROWS_AT_ONCE, _LARGEST = 1_000_000, 32, 512 * 2**20  # rows of a Parquet file; its bytes in memory
+_LARGEST_JSON = 64 * 2**20  # bytes of a JSON text: in memory it takes ten times as much
+_MOST_COLUMNS = 10_000
+_LARGEST_NUMBER = 1e50  # its fourth power is finite; identifiers are smaller
 _SHOWN = 12  # columns named in a message
 _CELL = 30  # letters of a cell in a message
 
@@ -109,6 +113,8 @@ def read_json_or_lines(path: Path) -> tuple[Any, tuple[str, ...]]:
         SetupError: It cannot be read or is no JSON.
     """
     text, notes = _text(path)
+    if path.suffix.lower() == ".json" and len(text) > _LARGEST_JSON:
+        raise SetupError(f"{path}: larger than {_LARGEST_JSON // 2**20} MiB; save it as JSON Lines, CSV or Parquet")
     try:
         return (_lines(text) if path.suffix.lower() in {".jsonl", ".ndjson"} else parse_json(text, gaps=True)), notes
     except ValueError as error:
@@ -118,7 +124,10 @@ def read_json_or_lines(path: Path) -> tuple[Any, tuple[str, ...]]:
 
 
 def _lines(text: str) -> list[Any]:
-    return [parse_json(line, gaps=True) for line in text.split("\n") if line.strip()]
+    lines = [line for line in text.split("\n") if line.strip()]
+    if max(map(len, lines), default=0) > _LARGEST_JSON:
+        raise ValueError(f"a line is larger than {_LARGEST_JSON // 2**20} MiB")
+    return [parse_json(line, gaps=True) for line in lines]
 
 
 def to_number(cell: Any) -> float | None:
@@ -176,6 +185,8 @@ def numbers(table: SourceTable, column: str, *, required: bool = False) -> Float
         return None
     array = np.array(values, np.float64)
     array[~np.isfinite(array)] = np.nan
+    if (huge := np.flatnonzero(np.abs(array) > _LARGEST_NUMBER)).size:
+        raise SetupError(f"{table.source}, row {huge[0] + 1}: {column} is {cells[huge[0]]}, too large to compute with")
     return array
 
 
@@ -308,7 +319,9 @@ def _of_markdown(text: str, path: Path) -> tuple[list[str], list[list[str]]]:
 
 
 def _refuse_repeats(names: Sequence[str], path: Path) -> None:
-    if twice := {name for name in names if name and names.count(name) > 1}:
+    if len(names) > _MOST_COLUMNS:
+        raise SetupError(f"{path}: {len(names):,} columns; at most {_MOST_COLUMNS:,} are read")
+    if twice := {name for name, number in Counter(names).items() if name and number > 1}:
         raise SetupError(f"{path}: several columns have the name {', '.join(sorted(twice))}")
 
 
