@@ -39,7 +39,7 @@ _BLANKS = frozenset({"", "nan", "na", "n/a", "none", "null", "-", "–", "missin
 _HEADLESS = {2: ["clip", "rating"], 3: ["clip", "prompt", "rating"]}
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(?:,\d+)?")
 _MOST_ROWS, _ROWS_AT_ONCE, _LARGEST = 1_000_000, 32, 512 * 2**20  # rows of a Parquet file; its bytes in memory
-_LARGEST_JSON = 64 * 2**20  # bytes of a JSON text: in memory it takes ten times as much
+_AT_ONCE = 64 * 2**20  # bytes of text parsed at once, which take ten times as much in memory
 _MOST_COLUMNS = 10_000
 _LARGEST_NUMBER = 1e50  # its fourth power is finite; identifiers are smaller
 _SHOWN = 12  # columns named in a message
@@ -113,8 +113,6 @@ def read_json_or_lines(path: Path) -> tuple[Any, tuple[str, ...]]:
         SetupError: It cannot be read or is no JSON.
     """
     text, notes = _text(path)
-    if path.suffix.lower() == ".json" and len(text) > _LARGEST_JSON:
-        raise SetupError(f"{path}: larger than {_LARGEST_JSON // 2**20} MiB; save it as JSON Lines, CSV or Parquet")
     try:
         return (_lines(text) if path.suffix.lower() in {".jsonl", ".ndjson"} else parse_json(text, gaps=True)), notes
     except ValueError as error:
@@ -124,10 +122,7 @@ def read_json_or_lines(path: Path) -> tuple[Any, tuple[str, ...]]:
 
 
 def _lines(text: str) -> list[Any]:
-    lines = [line for line in text.split("\n") if line.strip()]
-    if max(map(len, lines), default=0) > _LARGEST_JSON:
-        raise ValueError(f"a line is larger than {_LARGEST_JSON // 2**20} MiB")
-    return [parse_json(line, gaps=True) for line in lines]
+    return [parse_json(line, gaps=True) for line in text.split("\n") if line.strip()]
 
 
 def to_number(cell: Any) -> float | None:
@@ -260,6 +255,10 @@ def _text(path: Path) -> tuple[str, tuple[str, ...]]:
         raise cannot("read", path, error) from error
     if not data.strip():
         raise SetupError(f"{path}: the file is empty")
+    whole = path.suffix.lower() == ".json"  # parsed at once; of other files each line
+    if len(data) > _AT_ONCE and (whole or max(map(len, data.split(b"\n"))) > _AT_ONCE):
+        what = "it" if whole else "a line of it"
+        raise SetupError(f"{path}: {what} is larger than {_AT_ONCE // 2**20} MiB; save it as CSV with a row a line")
     try:
         return data.decode("utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"), ()
     except UnicodeDecodeError:
