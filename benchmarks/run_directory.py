@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.metrics import METRICS
+from vmmetrics.metrics.registry import version_of
 from vmmetrics.scoring.directory import RunDirectory
 from vmmetrics.scoring.export import export
 from vmmetrics.scoring.record import Record
@@ -81,7 +82,7 @@ def record_of(task: Task) -> Record:
     return Record(
         task.clip, task.model, task.key, f"{number:064x}", "embedded", "vmmetrics", scores, missing, frames=49, fps=8.0,
         size=(1280, 720), prompt=task.prompt, prompt_source=task.prompt_source, seconds=2.0, state=STATE.to_record(),
-        score_version=dict.fromkeys(METRICS, 1), codec="h264",
+        score_version={m: version_of(m) for m in METRICS}, codec="h264",
     )  # fmt: skip
 
 
