@@ -26,7 +26,6 @@ from PIL import Image
 
 from vmmetrics.metrics import METRICS
 from vmmetrics.metrics.registry import version_of
-from vmmetrics.scoring.index import RunIndex
 from vmmetrics.scoring.pictures import POSTERS, poster_line
 from vmmetrics.scoring.record import Record
 from vmmetrics.utils.storage.journal import encode
@@ -95,7 +94,6 @@ def make_run(folder: Path, clips: int) -> None:
             scores.write(encode(record.to_json()))
             poster = posters[number % len(posters)]
             pictures.write(encode(poster_line(record.clip, record.path, record.sha256 or "", poster)))
-    RunIndex(run, writing=True).close()
 
 
 def records(clips: int, root: Path, content: dict[str, Any]) -> Iterator[Record]:

@@ -62,6 +62,18 @@ def os_sentence(error: OSError) -> str:
     return os_reason(error) + (f": {error.filename}" if error.filename else "")
 
 
+def kind_and_text(error: BaseException) -> str:
+    """Return the kind of a foreign error and its text as one line; the kind alone where its text cannot be had.
+
+    >>> kind_and_text(ValueError("a  b"))
+    'ValueError: a b'
+    """
+    try:
+        return " ".join(f"{type(error).__name__}: {error}".split())
+    except Exception:
+        return type(error).__name__
+
+
 def explain(error: BaseException) -> str:
     """Return an error as one line for a record: our own text unchanged, any other with type and code line."""
     if isinstance(error, VMMetricsError):
@@ -72,4 +84,4 @@ def explain(error: BaseException) -> str:
         return os_sentence(error)
     where = traceback.extract_tb(error.__traceback__)[-1:]
     source = f" ({Path(where[0].filename).name}:{where[0].lineno})" if where else ""
-    return f"{type(error).__name__}: {error}{source}"
+    return kind_and_text(error) + source

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -149,3 +152,23 @@ def test_a_signal_that_a_destructor_swallows_is_heeded_when_the_run_begins(capfd
             pytest.fail("the run began")
     assert left.value.code == 130
     assert "Exception ignored" not in capfd.readouterr().err
+
+
+def test_a_hanging_request_does_not_hold_the_command(tmp_path: Path) -> None:
+    prompt = "A brown dog runs along a wide sandy beach while small waves roll in and gulls circle above."
+    (tmp_path / "list.jsonl").write_text(json.dumps({"prompt": prompt}) + "\n")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        command = [
+            sys.executable, "-m", "vmmetrics", "prompts", "filter", "list.jsonl", "--out", "kept.jsonl",
+            "--no-embedding", "--url", f"http://127.0.0.1:{silent.getsockname()[1]}/v1", "--model", "m", "--yes",
+        ]  # fmt: skip
+        with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+            silent.settimeout(20)
+            connection, _ = silent.accept()
+            connection.recv(10)  # the request is on its way
+            start = time.monotonic()
+            process.send_signal(signal.SIGTERM)
+            _, errors = process.communicate(timeout=20)
+        connection.close()
+    assert time.monotonic() - start < 5
+    assert process.returncode == 130 and "stopped" in errors

@@ -258,6 +258,20 @@ def test_a_clip_known_by_a_query_is_drawn_from_a_file_of_its_content(
         recall(tmp_path / "run", str(tmp_path / "c.npy"))
 
 
+def test_no_address_is_contacted_without_being_asked_to(make_clips: Any, server: FileServer, tmp_path: Path) -> None:
+    offer(server, make_clips("a"))
+    vmmetrics.score([f"{server.url}/a.npy"], out=tmp_path / "run", metrics=["mss"])
+    name = lines(tmp_path / "run")[0]["clip"]
+    server.requests.clear()
+    with pytest.raises(ClipError, match=r"is at http://.*/a\.npy: --fetch fetches it from there"):
+        recall(tmp_path / "run", name)
+    for options in ({"media": "copy"}, {"media": "transcode"}, {"single_file": True}, {"overlays": 1}):
+        vmmetrics.write_report(tmp_path / "run", tmp_path / "page", **options)
+    assert not server.requests
+    assert recall(tmp_path / "run", name, fetch=True).record.clip == name
+    assert server.requests
+
+
 def test_a_run_that_is_refused_keeps_its_listing(make_clips: Any, store: Any, bucket: str, tmp_path: Path) -> None:
     clips, out = make_clips("a"), tmp_path / "run"
     for name in ("mine", "other"):

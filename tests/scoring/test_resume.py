@@ -236,9 +236,9 @@ def test_a_journal_that_cannot_be_read_is_said(make_clips: Any, tmp_path: Path) 
     score(clips, out=run)
     (run / "scores.jsonl").unlink()
     (run / "scores.jsonl").mkdir()
-    with pytest.raises(SetupError, match=r"Cannot write a run to .*run: Is a directory"):
+    with pytest.raises(SetupError, match=r"Cannot write .*scores.jsonl: Not a regular file"):
         score(clips, out=run)
-    with pytest.raises(SetupError, match=r"Cannot read .*scores\.jsonl: Is a directory"):
+    with pytest.raises(SetupError, match=r"Cannot read .*scores\.jsonl: Not a regular file"):
         read_records(run)
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from threading import Event, get_ident
 from types import SimpleNamespace
@@ -52,6 +53,23 @@ def test_one_metric_failing_leaves_the_others(bare_preset: None, monkeypatch: py
     assert scores.missing == {"tcs": "no object"}
     assert scores.scores == {"cas": 0.5, "mss": 0.5, "pas": 0.5}
     assert scores.notes == ("assumed 8 fps",)
+
+
+def test_a_metric_that_exits_costs_its_own_score(bare_preset: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    class OddError(BaseException):
+        def __str__(self) -> str:
+            raise ValueError
+
+    def leave(*_: object, **__: object) -> MetricResult:
+        sys.exit(7)
+
+    def fail(*_: object, **__: object) -> MetricResult:
+        raise OddError
+
+    measures_giving(monkeypatch, ois=leave, tcs=fail)
+    scores = Suite().score_clip(clip_of())
+    assert scores.errors == {"ois": "SystemExit: 7", "tcs": "OddError"}
+    assert scores.scores == {"cas": 0.5, "mss": 0.5, "pas": 0.5}
 
 
 def test_a_failing_own_change_costs_the_factor_and_no_score(bare_preset: None, monkeypatch: pytest.MonkeyPatch) -> None:

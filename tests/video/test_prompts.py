@@ -280,3 +280,11 @@ def test_a_prompt_beyond_all_bounds_is_refused_and_not_cut(tmp_path: Path) -> No
     with pytest.raises(ClipError, match=r"1[12][0-9],[0-9]{3} characters.* shorten it to 100,000"):
         prompts.lookup(source(tmp_path, "a.mp4"))
     assert prompts.lookup(source(tmp_path, "b.mp4")).prompt == "x" * 100_000
+
+
+def test_names_match_however_accents_are_written(tmp_path: Path) -> None:
+    (tmp_path / "prompts.json").write_text(json.dumps({"\u00e9.mp4": "a dog runs"}), "utf-8")
+    prompts = Prompts(tmp_path / "prompts.json")
+    source = Source(tmp_path / "e\u0301.mp4", "e\u0301.mp4")
+    assert prompts.lookup(source).prompt == "a dog runs"
+    assert prompts.unmatched([source]) == []

@@ -284,7 +284,10 @@ def test_clips_on_a_server_are_fetched_for_copies(clips: Path, report: Path) -> 
         server.files["/a.mp4"] = path.read_bytes(), "one"
         record = replace(record_of(path), path=f"{server.url}/a.mp4")
         assert "on a server" in str(place(record, report).reason) and not server.requests
-        assert place(record, report, "copy").url == f"media/{record.sha256[:16]}.mp4"
+        assert "on a server: --media copy --fetch" in str(place(record, report, "copy").reason) and not server.requests
+        fetching = MediaFolder(report, report, "copy", fetch=True)
+        assert fetching.place(record).url == f"media/{record.sha256[:16]}.mp4"
         assert next((report / "media").iterdir()).read_bytes() == path.read_bytes()
         server.files["/a.mp4"] = path.read_bytes() + b"x", "two"
-        assert "has changed" in str(place(record, report, "transcode").reason)
+        changed = MediaFolder(report, report, "transcode", fetch=True).place(record)
+        assert "has changed" in str(changed.reason)

@@ -302,7 +302,7 @@ def test_overlays_are_drawn_again_for_the_worst_clips_alone(tmp_path: Path, monk
     shutil.rmtree(run / "overlays")
     drawn: list[str] = []
 
-    def redraw(folder: Path, record: Any, warnings: Any = None) -> bytes:
+    def redraw(folder: Path, record: Any, warnings: Any = None, **_: Any) -> bytes:
         drawn.append(record.clip)
         return gzip.compress(b"{}", mtime=0)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import http.client
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -280,3 +282,50 @@ def test_a_served_report_shows_a_clip_with_its_overlay(report: Path, browser: An
         assert page.evaluate("async (row) => (await vm.data.overlay(row)).frames", row) > 0
         assert page.evaluate("async (row) => (await vm.data.detail(row)).events.length", row) > 0
     assert not faults
+
+
+def test_many_connections_at_once_are_all_answered(server: ReportServer) -> None:
+    head = (
+        f"GET {server.prefix}index.html HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nConnection: close\r\n\r\n".encode()
+    )
+    waiting = [socket.create_connection(("127.0.0.1", server.port), timeout=10) for _ in range(200)]
+    for connection in waiting:
+        connection.sendall(head)
+    for connection in waiting:
+        with connection:
+            assert connection.recv(12) == b"HTTP/1.1 200"
+
+
+def test_a_head_that_drips_is_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vmmetrics.viewer.server._HEAD_SECONDS", 0.5)
+    with running(folder) as server, socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\n")
+        start = time.monotonic()
+        with suppress(ConnectionError):
+            while time.monotonic() < start + 5:
+                connection.sendall(b"X")
+                connection.settimeout(0.1)
+                with suppress(TimeoutError):
+                    if not connection.recv(1000):
+                        break
+        assert time.monotonic() < start + 3
+
+
+def test_connections_beyond_a_number_wait_or_are_closed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vmmetrics.viewer.server._CONNECTIONS", 2)
+    monkeypatch.setattr("vmmetrics.viewer.server._HEAD_SECONDS", 1.5)
+    with running(folder) as server:
+        silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(2)]
+        with suppress(OSError, http.client.HTTPException):  # its connection is closed, as no slot is free in time
+            ask(server, "index.html")
+        time.sleep(0.8)
+        assert ask(server, "index.html")[0] == 200
+        for connection in silent:
+            connection.close()
+
+
+def test_a_linked_clip_that_becomes_a_link_is_not_followed(server: ReportServer, tmp_path: Path) -> None:
+    assert ask(server, "../../../clips/m/a.mp4")[0] == 200
+    (tmp_path / "clips" / "m" / "a.mp4").unlink()
+    (tmp_path / "clips" / "m" / "a.mp4").symlink_to("/etc/passwd")
+    assert ask(server, "../../../clips/m/a.mp4")[0] == 404

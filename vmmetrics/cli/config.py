@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import typer
+
+from vmmetrics.errors import os_reason
+from vmmetrics.utils.storage.opening import read_regular
 
 MAX_BYTES = 2**20
 """Maximum size of an option file in bytes."""
@@ -47,10 +51,8 @@ def apply(ctx: typer.Context, path: str | None) -> str | None:
 def _read(path: Path) -> dict[str, Any]:
     if path.suffix.lower() not in (".yaml", ".yml", ".toml"):
         raise typer.BadParameter(f"expected a file that ends in .yaml, .yml or .toml but got {path}")
-    if path.stat().st_size > MAX_BYTES:
-        raise typer.BadParameter(f"{path} is larger than 1 MB")
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_regular(path, MAX_BYTES).decode("utf-8-sig")
         if path.suffix.lower() == ".toml":
             import tomllib
 
@@ -59,9 +61,13 @@ def _read(path: Path) -> dict[str, Any]:
             import yaml
 
             try:
+                if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
+                    raise ValueError("aliases (*name) are not read; write each value out")
                 read = yaml.safe_load(text)
             except yaml.YAMLError as error:
                 raise ValueError(str(error)) from None
+    except OSError as error:
+        raise typer.BadParameter(f"{path} cannot be read: {os_reason(error)}") from None
     except (ValueError, RecursionError) as error:
         raise typer.BadParameter(f"{path} cannot be read: {' '.join(str(error).split())}") from None
     if read is None:
@@ -75,7 +81,7 @@ def _typed(option: Any, name: str, value: Any, path: str) -> Any:
     """Return a value as the command line would pass it: text, except for switches; a list for repeatable options."""
 
     def wrong(expected: str) -> typer.BadParameter:
-        return typer.BadParameter(f"{path}: expected {expected} for {name} but got {value!r}")
+        return typer.BadParameter(f"{path}: expected {expected} for {name} but got {reprlib.repr(value)}")
 
     if getattr(option, "is_flag", False):
         if not isinstance(value, bool):

@@ -30,6 +30,9 @@ def report(
     overlays: Annotated[
         int, option("Draw the overlays of the worst N clips again where the run kept none.", min=0, max=MAX_COUNT)
     ] = 0,
+    fetch: Annotated[
+        bool, option("Fetch clips from the addresses that the runs name, to copy or draw them.", "--fetch")
+    ] = False,
     single_file: Annotated[bool, option("Write one HTML file, of 50 MB at most.", "--single-file")] = False,
     ratings: Annotated[
         list[str] | None,
@@ -51,6 +54,7 @@ def report(
         "media": media,
         "clips": clips,
         "overlays": overlays,
+        "fetch": fetch,
         "single_file": single_file,
         "ratings": ratings or (),
     }

@@ -118,6 +118,7 @@ def run_clips(
     from vmmetrics.scoring.tasks import prompt_sources
     from vmmetrics.utils.storage.addresses import address_of
     from vmmetrics.utils.storage.job_folder import check_folder
+    from vmmetrics.utils.storage.remote import looking_up
 
     output, messages = open_consoles()
     setup, directory, cluster = None, out, start.cluster
@@ -130,7 +131,8 @@ def run_clips(
             setup = prepare(settings)
         directory = out or default_directory(setup, sources.clips)
         check_directory(directory, setup.configuration, setup.parts)
-    tasks = _tasks(sources, settings, start, directory, messages, dry_run is not None)
+    with looking_up(start.timeout):
+        tasks = _tasks(sources, settings, start, directory, messages, dry_run is not None)
     if dry_run is not None:
         from vmmetrics.cli.dry_run import show_run
 

@@ -169,6 +169,7 @@ def show(
     run: Annotated[Path, argument("Run directory.")],
     clip: Annotated[str, argument("Name of the clip, as the table has it, its path, or a file with its content.")],
     out: Annotated[Path, out_option("Picture (.png) or film (.mp4) to write.", show_default=False)],
+    fetch: Annotated[bool, option("Fetch the clip from the address that the run names.", "--fetch")] = False,
 ) -> None:
     """Draw the events that cost a clip points: masks, tracks, skeletons, and curves over frames."""
     if out.suffix.lower() not in (".png", ".mp4"):
@@ -181,7 +182,7 @@ def show(
     from vmmetrics.scoring.show.sheet import draw_sheet
     from vmmetrics.utils.storage.atomic import temporary_of
 
-    recalled = recall(run, clip)
+    recalled = recall(run, clip, fetch=fetch)
     output, messages = open_consoles()
     for warning in recalled.warnings:
         messages.print(f"warning: {warning}", soft_wrap=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -13,11 +12,11 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.errors import SetupError, VMMetricsError, cannot
+from vmmetrics.errors import SetupError, cannot
 from vmmetrics.metrics.registry import in_order
 from vmmetrics.scoring.entry import Entry
 from vmmetrics.scoring.header import FORMAT, described, read_run_json
-from vmmetrics.scoring.index import EVENTS, FILE, KEYS, SCORES, STATES, RunIndex
+from vmmetrics.scoring.index import EVENTS, KEYS, SCORES, STATES, RunIndex
 from vmmetrics.scoring.pictures import OVERLAYS, POSTERS, Pictures, keep_overlay, poster_line
 from vmmetrics.scoring.record import Record, State
 from vmmetrics.scoring.records import RunRecords
@@ -85,7 +84,7 @@ class RunDirectory(Locked):
                 with self._locks.holding(JOURNAL):
                     self.warnings += self._scores.mend() + self._events.mend() + self._states.mend()
                     self.warnings += self._posters.mend()
-                    self._index = RunIndex(self.path, writing=True)
+                    self._index = RunIndex(self.path)
                     self.begun = self._index.read
                 self.warnings += self._index.warnings("; its clip is scored again")
             except BaseException:
@@ -125,8 +124,6 @@ class RunDirectory(Locked):
     def end(self) -> None:
         """Note that the session is complete; one that was stopped or killed never is."""
         self._note(ended=provenance.now())
-        with self._locks.holding(JOURNAL):
-            self._entries.flush()  # for who reads next
 
     @property
     def _entries(self) -> RunIndex:
@@ -151,8 +148,6 @@ class RunDirectory(Locked):
         Raises:
             SetupError: One was scored from another folder.
         """
-        with self._locks.holding(JOURNAL):
-            self._entries.flush()
         known = dict(self._entries.names("key", list(clips)))
         taken = {
             name: key for key, name in self._entries.names("clip", [n for k, n in clips.items() if k not in known])
@@ -305,8 +300,6 @@ class RunDirectory(Locked):
         try:
             if self._index is not None:
                 self.commit()
-                with suppress(VMMetricsError, OSError), self._locks.holding(JOURNAL):
-                    self._index.flush()  # of no matter where files were removed
         finally:
             if self._index is not None:
                 self._index.close()
@@ -333,8 +326,8 @@ def _below(root: str, key: str) -> str | None:
 _LOOKED_AT = 1000  # records, for the folders of models
 
 _OURS = {
-    "run.json", "run.lock", SCORES, EVENTS, STATES, FILE, f"{FILE}-journal", "scores.csv", "scores.parquet",
-    "breakdown.csv", "workers.log", "clips.jsonl", POSTERS, OVERLAYS,
+    "run.json", "run.lock", SCORES, EVENTS, STATES, "scores.csv", "scores.parquet", "breakdown.csv", "workers.log",
+    "clips.jsonl", POSTERS, OVERLAYS, "index.sqlite", "index.sqlite-journal",  # the last two of releases before 0.3
 }  # fmt: skip
 
 

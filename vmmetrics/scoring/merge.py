@@ -27,6 +27,7 @@ from vmmetrics.scoring.versions import differing, versions_of
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.atomic import making, write_json
 from vmmetrics.utils.storage.journal import Journal, Line, encode, iterate_with_text
+from vmmetrics.utils.storage.opening import read_regular
 
 _LINES = 1000  # that are written at a time
 MOST_MISSING = 100
@@ -181,15 +182,13 @@ def _write(out: Path, headers: Sequence[dict[str, Any]], runs: Sequence[Path], r
             _append(building / SCORES, (encode(record.to_json()) for record in records))
             for run in reversed(runs):  # the first run's last: of several lines the last counts
                 _append(building / STATES, (text for _, text in iterate_with_text(run / STATES, like=StateNote)))
-            with closing(RunIndex(building, writing=True)) as index:
+            with closing(RunIndex(building)) as index:
                 for run in reversed(runs):
                     damaged: list[str] = []
                     _append(building / EVENTS, _lines_of_index(events_lines(run, warnings=damaged), index))
                     warnings += [f"{run}: {text}" for text in damaged]
                     _append(building / POSTERS, _lines_of_index(iterate_with_text(run / POSTERS, like=Poster), index))
                     _copy_overlays(run, building)
-                index.update()
-                index.flush()
             header = {
                 "format": FORMAT,
                 "configuration": headers[0]["configuration"],
@@ -231,4 +230,4 @@ def _lines_of_index(lines: Iterable[tuple[Line, bytes]], index: RunIndex) -> Ite
 
 def _copy_overlays(run: Path, out: Path) -> None:
     for sha256, path in overlays(run):
-        keep_overlay(out, sha256, path.read_bytes())
+        keep_overlay(out, sha256, read_regular(path))

@@ -15,6 +15,7 @@ from vmmetrics.scoring.index import EVENTS, SCORES, STATES
 from vmmetrics.scoring.pictures import POSTERS
 from vmmetrics.utils.storage.addresses import address_of, safe_name
 from vmmetrics.utils.storage.atomic import making
+from vmmetrics.utils.storage.opening import open_regular, read_regular
 from vmmetrics.utils.storage.remote import RemoteError, check_address, download, files_below, read_bytes, upload
 from vmmetrics.utils.storage.state import FileState
 
@@ -203,11 +204,11 @@ class Mirror:
     def _same(self, journal: str, end: int) -> bool:
         size = min(_COMPARED, end)
         remote = read_bytes(f"{self._top}/{_piece(journal, 0)}", size)[:size]
-        with (self._folder / journal).open("rb") as file:
+        with open_regular(self._folder / journal) as file:
             return file.read(len(remote)) == remote
 
     def _copy_journal(self, name: str, ends: dict[str, int]) -> None:
-        with (self._folder / name).open("rb") as file:
+        with open_regular(self._folder / name) as file:
             while True:
                 file.seek(ends[name])
                 piece = file.read(PIECE_BYTES)
@@ -263,10 +264,10 @@ def _fetch(uri: str, target: Path) -> None:
 
 
 def _append(piece: Path, journal: Path, start: int) -> None:
-    with journal.open("ab") as file:
+    with open_regular(journal, "ab") as file:
         if file.tell() != start:
             raise SetupError(f"A part of {journal.name} is missing: bytes {file.tell()} to {start}")
-        file.write(piece.read_bytes())
+        file.write(read_regular(piece))
     piece.unlink()
     with contextlib.suppress(OSError):  # the last one
         piece.parent.rmdir()

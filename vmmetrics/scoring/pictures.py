@@ -16,6 +16,7 @@ from typing import Any
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.utils.schema import parse_json
 from vmmetrics.utils.storage.atomic import write_atomically
+from vmmetrics.utils.storage.opening import read_regular
 
 POSTERS = "posters.jsonl"
 """File of the run directory: a line per clip and session."""
@@ -89,7 +90,7 @@ def keep_overlay(run: Path, sha256: str, overlay: bytes) -> None:
     path = overlay_path(run, sha256)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        older = path.read_bytes() if path.is_file() else b""
+        older = read_regular(path, _MOST_BYTES) if path.is_file() else b""
     except OSError as error:
         raise cannot("write", path, error) from error
     write_atomically(path, _combined(older, overlay) if older else overlay, durable=False)

@@ -24,7 +24,7 @@ from vmmetrics.types import MetricResult, Protocol
 from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.schema import check
 from vmmetrics.utils.storage import provenance
-from vmmetrics.utils.storage.addresses import address_of, is_web
+from vmmetrics.utils.storage.addresses import address_of, is_web, safe_name
 from vmmetrics.utils.storage.remote import check_address
 from vmmetrics.utils.storage.scratch import Scratch
 from vmmetrics.utils.storage.state import FileState
@@ -58,12 +58,13 @@ class Recalled:
     no_anchor: str
 
 
-def recall(run: Path, name: str) -> Recalled:
+def recall(run: Path, name: str, *, fetch: bool = False) -> Recalled:
     """Recall a clip of a run.
 
     Args:
         run: Run directory.
         name: The clip's name in the run, its path, or a file of this machine that has its content.
+        fetch: Contact the address of a clip that was not scored from this machine's disk; the run names it.
 
     Raises:
         SetupError: It is not a run directory, the clip is not in it, or the run's models are not here.
@@ -82,7 +83,7 @@ def recall(run: Path, name: str) -> Recalled:
     subject = None
     if record.subject is not None:
         subject = check(Subject, record.subject, f"{run / 'scores.jsonl'}, subject of {record.clip}")
-    with unchanged(record) if local_file is None else nullcontext(local_file) as path:
+    with unchanged(record, fetch) if local_file is None else nullcontext(local_file) as path:
         clip = read_clip(path, name=record.clip, prompt=record.prompt, subject=subject, tags=record.tags, **reading)
     results: dict[str, MetricResult] = {}
     for metric, line in read_events(run, record, warnings).items():
@@ -184,11 +185,11 @@ def _named(records: Sequence[Record], name: str) -> tuple[Record, Path | None]:
 
 
 @contextmanager
-def unchanged(record: Record) -> Iterator[Path]:
-    """Yield the file of a clip; one at an address is downloaded for the block.
+def unchanged(record: Record, fetch: bool) -> Iterator[Path]:
+    """Yield the file of a clip; one at an address is downloaded for the block, if ``fetch``.
 
     Raises:
-        ClipError: It is gone or has changed.
+        ClipError: It is gone or has changed, or is at an address that is not to be contacted.
     """
     if record.path is None:
         raise ClipError(f"{record.clip} was handed in as an array, and the run keeps no frames: nothing to draw on")
@@ -199,6 +200,8 @@ def unchanged(record: Record) -> Iterator[Path]:
                 f"{record.clip} cannot be fetched: its address was stored as {address}, without the query, which may "
                 "hold a secret; download the clip and name the file instead"
             )
+        if not fetch:
+            raise ClipError(f"{record.clip} is at {safe_name(address)}: --fetch fetches it from there")
         check_address(address)
         scratch = Scratch()
         scratch.sweep()

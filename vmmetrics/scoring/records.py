@@ -14,10 +14,11 @@ import numpy as np
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.metrics.registry import in_order
 from vmmetrics.scoring.header import read_run_json
-from vmmetrics.scoring.index import EVENTS, FILE, SCORES, RunIndex
+from vmmetrics.scoring.index import EVENTS, SCORES, RunIndex
 from vmmetrics.scoring.record import Record
 from vmmetrics.types import IntArray
 from vmmetrics.utils.storage.journal import LONGEST_LINE, Line, decoded, iterate_with_text, sentences
+from vmmetrics.utils.storage.opening import open_regular
 
 
 class RunRecords(Sequence[Record]):
@@ -50,14 +51,14 @@ class RunRecords(Sequence[Record]):
         if not len(offsets):
             return
         try:
-            with self._path.open("rb") as file:
+            with open_regular(self._path) as file:
                 for offset in offsets.tolist():
                     file.seek(offset)
                     line = file.readline(LONGEST_LINE)
                     try:
                         record = Record.from_line(line)
                     except ValueError as error:
-                        words = f"{self._path} does not match {FILE} ({error}); delete {FILE} and run the command again"
+                        words = f"{self._path} was changed while it was read ({error}); run the command again"
                         raise SetupError(words) from error
                     yield record
         except OSError as error:
@@ -70,14 +71,14 @@ class RunRecords(Sequence[Record]):
 
 @contextmanager
 def opened_index(path: Path) -> Iterator[RunIndex]:
-    """Open the index of a run to read; where the directory has none that is complete, a temporary one.
+    """Open the index of a run.
 
     Raises:
         SetupError: It is not a run directory, or cannot be read.
     """
     read_run_json(path)
     try:
-        index = RunIndex(path, writing=False)
+        index = RunIndex(path)
     except OSError as error:
         raise cannot("read", error.filename or path, error) from error
     with closing(index):
@@ -136,7 +137,7 @@ def opened_events(path: Path, warnings: list[str] | None = None) -> Iterator[Cal
         SetupError: It is not a run directory, or cannot be read.
     """
     journal = path / EVENTS
-    with opened_index(path) as index, journal.open("rb") if journal.exists() else BytesIO() as file:
+    with opened_index(path) as index, open_regular(journal) if journal.exists() else BytesIO() as file:
         damaged_lines = [(offset, line) for line, offset, _ in index.damaged(EVENTS)]
         damaged: dict[int, str] = {}
 

@@ -15,7 +15,7 @@ from threading import Event
 from typing import Any, get_args
 
 from vmmetrics.clip import Clip, Subject
-from vmmetrics.errors import ClipError, SetupError, explain
+from vmmetrics.errors import ClipError, SetupError, explain, kind_and_text
 from vmmetrics.functional.motion_index import PARTS, motion_index
 from vmmetrics.functional.motion_index import VERSION as INDEX_VERSION
 from vmmetrics.metrics import METRICS
@@ -36,8 +36,10 @@ def attempt(
         results[key] = measure()
     except (ClipError, SetupError) as error:
         errors[key] = str(error)
-    except Exception as error:
-        errors[key] = f"{type(error).__name__}: {error}"
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a plugin's own, and its sys.exit
+        errors[key] = kind_and_text(error)
 
 
 def _ask(scene: Scene, names: Sequence[str]) -> None:

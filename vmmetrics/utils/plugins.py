@@ -10,7 +10,8 @@ from functools import cache
 from importlib import util
 from pathlib import Path
 
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import SetupError, cannot, kind_and_text
+from vmmetrics.utils.storage.opening import read_regular
 
 _at_work: list[Mapping[str, str]] = []
 
@@ -48,7 +49,7 @@ def run_plugins(paths: Sequence[str]) -> list[Mapping[str, str]]:
 @cache
 def _run(path: str) -> Mapping[str, str]:
     try:
-        sha256 = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        sha256 = hashlib.sha256(read_regular(Path(path))).hexdigest()
     except OSError as error:
         raise cannot("read", f"the plugin {path}", error) from error
     spec = util.spec_from_file_location(f"vmmetrics_plugin_{sha256[:16]}", path)
@@ -59,6 +60,8 @@ def _run(path: str) -> Mapping[str, str]:
         try:
             module = sys.modules[spec.name] = util.module_from_spec(spec)
             spec.loader.exec_module(module)
-        except Exception as error:
-            raise SetupError(f"The plugin {path} failed: {type(error).__name__}: {error}") from error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # SystemExit and whatever else it raises
+            raise SetupError(f"The plugin {path} failed: {kind_and_text(error)}") from error
     return name

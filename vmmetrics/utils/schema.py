@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from vmmetrics.errors import SetupError, cannot
+from vmmetrics.utils.storage.opening import read_regular
 
 if TYPE_CHECKING:
     from pydantic_core import SchemaValidator, ValidationError
@@ -82,7 +83,7 @@ def read_json(path: Path) -> Any:
         SetupError: It cannot be read, or is not JSON.
     """
     try:
-        return parse_json(path.read_bytes())
+        return parse_json(read_regular(path))
     except OSError as error:
         raise cannot("read", path, error) from error
     except ValueError as error:

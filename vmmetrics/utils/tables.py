@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import errno
 import hashlib
+import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from vmmetrics.errors import SetupError, cannot, os_reason
 from vmmetrics.utils.schema import parse_json
+from vmmetrics.utils.storage.opening import open_regular, read_regular
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -52,7 +55,8 @@ def open_parquet(path: Path, *, streamed: bool = False) -> Iterator[Any]:
         raise SetupError(f"{path} needs pyarrow: pip install 'vmmetrics[parquet]'") from error
     failures = (OSError, pa.ArrowException)  # still known when Python ends and a file is open
     try:
-        yield pq.ParquetFile(path, buffer_size=2**20, pre_buffer=False) if streamed else pq.ParquetFile(path)
+        with open_regular(path) as file:
+            yield pq.ParquetFile(file, buffer_size=2**20, pre_buffer=False) if streamed else pq.ParquetFile(file)
     except failures as error:
         raise SetupError(f"{path}: not readable as Parquet: {os_reason(error)}") from error
 
@@ -111,7 +115,7 @@ def read_rows(path: Path, problems: Counter[str] | None = None) -> list[Any]:
             with open_parquet(path) as file:
                 rows: list[Any] = file.read().to_pylist()
             return rows
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with io.TextIOWrapper(open_regular(path), "utf-8-sig", newline="") as file:
             if suffix in SEPARATORS:
                 csv.field_size_limit(LARGEST_CELL)
                 return list(csv.DictReader(file, delimiter=SEPARATORS[suffix]))
@@ -168,10 +172,10 @@ def read_text(path: Path, most: int, expected: str, called: str = "", errors: st
         SetupError: It cannot be read, is larger, or is not UTF-8.
     """
     try:
-        if path.stat().st_size > most:
-            raise SetupError(f"{path}: larger than {most // 2**20} MiB; {expected}")
-        return path.read_text("utf-8-sig", errors)
+        return io.TextIOWrapper(io.BytesIO(read_regular(path, most)), "utf-8-sig", errors).read()
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise SetupError(f"{path}: larger than {most // 2**20} MiB; {expected}") from error
         raise cannot("read", f"{called}{path}", error) from error
     except UnicodeDecodeError as error:
         raise SetupError(f"{path}: expected UTF-8 text but byte {error.start} is not") from error
@@ -184,7 +188,7 @@ def sha256_of(path: Path) -> str:
         SetupError: It cannot be read.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise cannot("read", path, error) from error

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import html
 import http.client
 import io
 import re
 import socket
+import threading
 import time
 import urllib.request
 from functools import lru_cache, partial
 from typing import Any, cast
+from weakref import WeakSet
 
 MALFORMED = (
     OSError, http.client.HTTPException, ValueError, TypeError, AttributeError, LookupError, ArithmeticError,
@@ -101,6 +104,19 @@ class Response(http.client.HTTPResponse):
         self.fp = io.BufferedReader(TimedReader(sock, self.fp.detach(), deadline))
 
 
+_connected: WeakSet[socket.socket] = WeakSet()
+_connecting = threading.Lock()
+
+
+def cut_off() -> None:
+    """End the requests of all threads that are on their way; each fails as if the server had closed the connection."""
+    with _connecting:
+        connected = list(_connected)
+    for sock in connected:
+        with contextlib.suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)
+
+
 class _Timed(http.client.HTTPConnection):
     """One request, sent and answered within the timeout."""
 
@@ -108,6 +124,11 @@ class _Timed(http.client.HTTPConnection):
         super().__init__(*args, **options)
         self._deadline = Deadline(cast("float", self.timeout))
         self.response_class = partial(Response, deadline=self._deadline)  # type: ignore[assignment]
+
+    def connect(self) -> None:
+        super().connect()
+        with _connecting:
+            _connected.add(self.sock)
 
     def send(self, data: Any) -> None:
         if self.sock is None:

@@ -2,49 +2,19 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vmmetrics.errors import ClipError, os_reason
+from vmmetrics.utils.storage.opening import open_regular
 
 if TYPE_CHECKING:
     import av
     from av.container import InputContainer
     from av.video.stream import VideoStream
-
-
-# Open files out of folders that a user names, without ever waiting for one that is no file.
-
-
-def open_regular(path: Path) -> BufferedReader:
-    """Open a regular file for reading; symlinks are followed.
-
-    Raises:
-        OSError: It cannot be opened, or is a pipe, socket or device.
-    """
-    return open(path, "rb", opener=_descriptor)
-
-
-def _descriptor(path: str, flags: int) -> int:
-    _check(os.stat(path).st_mode, path)  # noqa: PTH116  first: opening some devices does something
-    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe may be put there in between
-    try:
-        _check(os.fstat(descriptor).st_mode, path)
-    except OSError:
-        os.close(descriptor)
-        raise
-    return descriptor
-
-
-def _check(mode: int, path: str) -> None:
-    if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, "Not a regular file", path)
 
 
 # Completeness of Matroska and WebM files by the sizes that their elements state (RFC 8794; RFC 9559, section 5).

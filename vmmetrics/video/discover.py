@@ -15,7 +15,7 @@ import numpy as np
 
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
-from vmmetrics.video.containers import open_regular
+from vmmetrics.utils.storage.opening import open_regular
 from vmmetrics.video.folders import CLIP_SUFFIXES as CLIP_SUFFIXES
 from vmmetrics.video.folders import FRAME_SUFFIXES, frame_files, natural_key
 from vmmetrics.video.locations import Location, locate

@@ -18,8 +18,8 @@ from typing import BinaryIO
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from vmmetrics.errors import ClipError, os_reason
+from vmmetrics.utils.storage.opening import open_regular
 from vmmetrics.video.budget import MAX_ANIMATION_PIXELS, MAX_PICTURE_BYTES, FrameStore, check_size, make_plan
-from vmmetrics.video.containers import open_regular
 from vmmetrics.video.pixels import TRANSPARENT, Decoded, Limits, picture_to_rgb
 from vmmetrics.video.timing import from_delays, regular
 

@@ -20,6 +20,7 @@ from vmmetrics.utils.schema import convert, convert_json, parse_json
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.addresses import is_web, safe_name
 from vmmetrics.utils.storage.atomic import writing
+from vmmetrics.utils.storage.opening import open_regular
 from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video.discover import models_of
 from vmmetrics.video.prompts import PromptOf
@@ -113,7 +114,7 @@ def read_manifest(path: Path, origin: str | None = None) -> Iterator[ManifestCli
 
 def _lines(path: Path, name: str, *, unnamed: bool = False) -> Iterator[tuple[int, bytes]]:
     """Yield number and text of the lines that name a clip, or of those alone that give it no name."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         number = 0
         while raw := file.readline(MAX_LINE + 1):
             number += 1
@@ -226,7 +227,7 @@ def _line(clip: ManifestClip) -> dict[str, Any]:
 def listed_when(path: Path, listing_of: Sequence[str]) -> str | None:
     """Return when the list of a run directory was made; None where there is none, or it is of other folders."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             header = parse_json(file.readline(MAX_LINE))
         same = header["listing_of"] == [safe_name(uri) for uri in listing_of]
         return str(header["listed"]) if same else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -231,6 +232,7 @@ class PromptList:
 
 def _keys(clip: str) -> list[tuple[str, str | int]]:
     """Return the ways to match a clip, the most telling first. Every tail of its path counts as a path."""
+    clip = unicodedata.normalize("NFC", clip)  # macOS writes "é" as two characters
     path = PurePosixPath(clip.replace("\\", "/") if "/" not in clip else clip)
     parts = [part for part in path.parts if part not in ("/", ".", "..")]
     if not parts:

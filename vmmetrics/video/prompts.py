@@ -13,8 +13,8 @@ from vmmetrics.clip import Subject
 from vmmetrics.errors import ClipError, os_reason
 from vmmetrics.types import Tags
 from vmmetrics.utils.schema import parse_json
+from vmmetrics.utils.storage.opening import open_regular
 from vmmetrics.utils.weights.manifest import shipped_list
-from vmmetrics.video.containers import open_regular
 from vmmetrics.video.discover import Source
 from vmmetrics.video.names import prompt_in_name
 from vmmetrics.video.prompt_lists import LIST_SUFFIXES, PromptList, read_list, read_metadata, subject_in
@@ -139,7 +139,7 @@ class Prompts:
         path = source.path
         for suffix in (".txt", ".json"):
             file = path.with_name(path.name + suffix) if path.is_dir() else path.with_suffix(suffix)
-            if file != path and file.is_file() and _is_inside(file, _home(source)):
+            if file != path and os.path.isfile(file) and _is_inside(file, _home(source)):  # noqa: PTH113  (no name is too long)
                 text = _beside(file)
                 prompt = " ".join((_prompt_of_json(text) if suffix == ".json" else text).split())
                 if prompt:

@@ -15,10 +15,11 @@ import numpy as np
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, os_reason
 from vmmetrics.types import FloatArray, Tags
+from vmmetrics.utils.storage.opening import open_regular
 from vmmetrics.video import folders
 from vmmetrics.video.arrays import load_npy, load_pt, read_arrays
 from vmmetrics.video.budget import DEFAULT_MAX_MEMORY, SizePlan, check_size
-from vmmetrics.video.containers import open_regular, opened, packets_of
+from vmmetrics.video.containers import opened, packets_of
 from vmmetrics.video.files import Decoder, Index, Plan, check_index, decode, index_of, read_video, stated_rate
 from vmmetrics.video.pixels import Decoded, Limits, Sampling
 from vmmetrics.video.shards import local_file

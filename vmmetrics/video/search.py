@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from vmmetrics.video.containers import open_regular
+from vmmetrics.utils.storage.opening import open_regular
 from vmmetrics.video.folders import CLIP_SUFFIXES, frame_files
 
 _NUMBER = re.compile(r"[0-9]+(?=[^0-9]*$)")

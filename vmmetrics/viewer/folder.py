@@ -12,6 +12,7 @@ from urllib.parse import unquote
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.utils.storage.atomic import making
+from vmmetrics.utils.storage.opening import open_regular
 from vmmetrics.viewer.page import MARK, call, page, script, single_page, style, values_of
 
 INDEX_PAGE = "index.html"
@@ -34,7 +35,10 @@ def earlier_report(target: Path) -> Path | None:
         if not names:
             return None
         index = target / INDEX_PAGE
-        start = index.open("rb").read(_MARK_BYTES) if index.is_file() else b""
+        start = b""
+        if index.is_file():
+            with open_regular(index) as file:
+                start = file.read(_MARK_BYTES)
     except OSError as error:
         raise cannot("read", target, error) from error
     if MARK.encode() not in start:

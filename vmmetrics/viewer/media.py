@@ -20,8 +20,9 @@ from vmmetrics.scoring.recall import unchanged
 from vmmetrics.scoring.record import Record
 from vmmetrics.types import UInt8Array
 from vmmetrics.utils.storage.addresses import address_of
+from vmmetrics.utils.storage.opening import open_regular
 from vmmetrics.video import read_clip
-from vmmetrics.video.containers import open_regular, opened, packets_of
+from vmmetrics.video.containers import opened, packets_of
 from vmmetrics.video.discover import file_state, fingerprint, is_there, state
 from vmmetrics.video.encoding import TICKS, write_h264
 from vmmetrics.video.pixels import TRANSPARENT
@@ -75,13 +76,18 @@ class MediaFolder:
         mode: ``"link"`` leaves playable files where they are and transcodes the others, ``"copy"`` copies playable
             ones, ``"transcode"`` transcodes all.
         previous: An earlier report, whose transcodes of the same clips are taken over; None for none.
+        fetch: Contact the addresses that runs name.
 
     Attributes:
+        fetch: As given.
         bases: Folders of linked videos: percent-encoded URLs relative to ``index.html`` that end in ``/``.
     """
 
-    def __init__(self, target: Path, folder: Path, mode: Mode = "link", previous: Path | None = None) -> None:
+    def __init__(
+        self, target: Path, folder: Path, mode: Mode = "link", previous: Path | None = None, *, fetch: bool = False
+    ) -> None:
         self.bases: list[str] = []
+        self.fetch = fetch
         self._target, self._folder, self._mode, self._previous = target.absolute(), folder / FOLDER, mode, previous
         self._numbers: dict[str, int] = {}  # of folders in bases
         self._names: dict[tuple[str, str, str], str] = {}  # of files, by hash, suffix and kind
@@ -102,9 +108,9 @@ class MediaFolder:
             raise ClipError("the clip was handed in as an array: the run keeps no frames")
         if address_of(record.path) is None:
             return self._placed(record, record.path)
-        if self._mode == "link":
-            raise ClipError("the clip is on a server: --media copy fetches it")
-        with unchanged(record) as path:
+        if self._mode == "link" or not self.fetch:
+            raise ClipError("the clip is on a server: --media copy --fetch takes it along")
+        with unchanged(record, fetch=True) as path:
             return self._placed(record, str(path))
 
     def _placed(self, record: Record, path: str) -> Placed:

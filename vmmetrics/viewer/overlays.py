@@ -11,23 +11,25 @@ from vmmetrics.scoring.pictures import overlays
 from vmmetrics.scoring.recall import recall
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.show.overlay import encode_overlay
+from vmmetrics.utils.storage.opening import read_regular
 from vmmetrics.viewer.folder import write_overlay
 from vmmetrics.viewer.selection import Row, badness
 
 
-def redraw(run: Path, record: Record, warnings: list[str] | None = None) -> bytes:
+def redraw(run: Path, record: Record, warnings: list[str] | None = None, *, fetch: bool = False) -> bytes:
     """Return the overlay of a clip; its models run only where the run kept none.
 
     Args:
         run: Run directory.
         record: One of its records.
         warnings: Receives texts on differences between the models of the run and those here.
+        fetch: Contact the addresses that the run names.
 
     Raises:
         ClipError: The clip could not be scored, or its file has moved or changed since.
         SetupError: The run's models are not here, or a file of the run is damaged.
     """
-    recalled = recall(run, record.key)  # names need not be unique
+    recalled = recall(run, record.key, fetch=fetch)  # names need not be unique
     if warnings is not None:
         warnings += recalled.warnings
     return encode_overlay(recalled.clip, recalled.perceived)
@@ -70,7 +72,7 @@ def write_overlays(run: Path, rows: Sequence[Row], folder: Path, warnings: list[
     for row in rows:
         file = stored.get(row.record.sha256 or "")
         try:
-            data = b"" if file is None else file.read_bytes()
+            data = b"" if file is None else read_regular(file)
         except OSError as error:
             warnings.append(f"the overlay of {row.name} cannot be read: {os_reason(error)}; left out")
             continue
@@ -88,7 +90,13 @@ def drawable(row: Row) -> bool:
 
 
 def redraw_overlays(
-    run: Path, rows: Sequence[Row], folder: Path, warnings: list[str], advance: Callable[[], None]
+    run: Path,
+    rows: Sequence[Row],
+    folder: Path,
+    warnings: list[str],
+    advance: Callable[[], None],
+    *,
+    fetch: bool = False,
 ) -> set[int]:
     """Draw overlays of a run's clips again; return the numbers of the clips that have one then.
 
@@ -98,11 +106,12 @@ def redraw_overlays(
         folder: The report.
         warnings: Receives the reasons why overlays cannot be drawn.
         advance: Called after every clip.
+        fetch: Contact the addresses that the run names.
     """
     written: set[int] = set()
     for row in rows:
         try:
-            write_overlay(folder, row.number, redraw(run, row.record, warnings))
+            write_overlay(folder, row.number, redraw(run, row.record, warnings, fetch=fetch))
             written.add(row.number)
         except VMMetricsError as error:
             warnings.append(f"no overlay of {row.name}: {row.text(str(error))}")

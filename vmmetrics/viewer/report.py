@@ -80,6 +80,7 @@ def write_report(
     clips: str | os.PathLike[str] = "all",
     single_file: bool = False,
     overlays: int = 0,
+    fetch: bool = False,
     ratings: RunPath | Sequence[RunPath] = (),
     show_paths: bool = False,
     title: str = TITLE,
@@ -95,6 +96,7 @@ def write_report(
         clips: ``"all"``, ``"worst:200"`` or a file with a clip's name a line. Statistics are over all clips.
         single_file: Write one HTML file with everything in it, of 50 MB at most.
         overlays: Largest number of overlays to draw again where runs kept none, worst clips first.
+        fetch: Fetch clips from the addresses that runs name, to copy or draw them; none is contacted otherwise.
         ratings: Files with human ratings of clips, in any form that ``vmmetrics align`` reads; ``"RUN=FILE"``
             holds those of one run.
         show_paths: Keep absolute paths, which are left out otherwise.
@@ -114,7 +116,8 @@ def write_report(
     selection = select(sources, clips)
     texts = Texts.of_runs([source.run for source in sources], show_paths)
     with making_report(target) as folder:
-        media_folder = MediaFolder(target, folder, "copy" if single_file and media == "link" else media, previous)
+        mode: MediaMode = "copy" if single_file and media == "link" else media
+        media_folder = MediaFolder(target, folder, mode, previous, fetch=fetch)
         contents = _Contents(folder, media_folder, texts, listener or _Silent())
         files = [ratings] if isinstance(ratings, str | os.PathLike) else list(ratings)
         index = contents.write(sources, selection, overlays, [os.fspath(file) for file in files])
@@ -189,7 +192,9 @@ class _Contents:
             self.listener.begin(f"drawing {what} again, {estimate(seconds, len(chosen))}", len(chosen))
             for number, run in enumerate(runs):
                 of_run = [row for row in chosen if row.run == number]
-                drawn |= redraw_overlays(run.path, of_run, self.folder, self.warnings, self.listener.advance)
+                drawn |= redraw_overlays(
+                    run.path, of_run, self.folder, self.warnings, self.listener.advance, fetch=self.media.fetch
+                )
         if len(without) > len(chosen):
             about = f", about {seconds:.1g} s a clip" if seconds else ""
             reason = f"no overlay: the run kept none (--overlays N draws those of the worst N again{about})"

@@ -13,6 +13,7 @@ from vmmetrics.errors import SetupError, cannot
 from vmmetrics.metrics.registry import METRICS, find
 from vmmetrics.scoring.record import Record
 from vmmetrics.utils.display.markup import listed
+from vmmetrics.utils.storage.opening import read_regular
 from vmmetrics.viewer.sources import Source
 from vmmetrics.viewer.texts import Texts
 
@@ -111,7 +112,7 @@ def _worst(sources: Sequence[Source], most: int) -> Selection:
 
 def _named(sources: Sequence[Source], file: Path) -> Selection:
     try:
-        lines = file.read_bytes().decode("utf-8", "surrogateescape").splitlines()
+        lines = read_regular(file).decode("utf-8", "surrogateescape").splitlines()
     except OSError as error:
         raise cannot("read", file, error) from error
     asked = dict.fromkeys(line.strip() for line in lines if line.strip())

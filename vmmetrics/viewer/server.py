@@ -14,13 +14,16 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
+from io import BufferedReader
 from pathlib import Path
 from socketserver import TCPServer, ThreadingMixIn
+from threading import BoundedSemaphore
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
 from vmmetrics.errors import SetupError, os_reason
-from vmmetrics.video.containers import open_regular
+from vmmetrics.utils import web
+from vmmetrics.utils.storage.opening import open_regular, read_regular
 from vmmetrics.viewer.page import values_of
 
 HOST = "127.0.0.1"
@@ -39,7 +42,9 @@ _HEADERS = {
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 }
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
-_IDLE_SECONDS = 60.0
+_IDLE_SECONDS = 60.0  # without a byte of a file taken
+_HEAD_SECONDS = 20.0  # until a request, its head included, has come
+_CONNECTIONS = 256  # at work at once; others wait
 
 
 def serve(folder: Path, port: int = 0, announce: Callable[[str], None] = print) -> None:
@@ -75,6 +80,7 @@ class ReportServer(ThreadingMixIn, TCPServer):
     allow_reuse_address = os.name == "posix"
     daemon_threads = True
     block_on_close = False  # browsers keep connections open
+    request_queue_size = 512  # connections that wait to be taken
 
     def __init__(self, folder: Path, port: int = 0) -> None:
         if not (folder / "index.html").is_file():
@@ -88,6 +94,8 @@ class ReportServer(ThreadingMixIn, TCPServer):
             f"/{token}" * (depth - levels) + "/" + link.removeprefix("../" * levels): folder.absolute() / link
             for link, levels in links.items()
         }
+        self._targets = {file: os.path.realpath(file) for file in self.linked.values()}
+        self._slots = BoundedSemaphore(_CONNECTIONS)
         try:
             super().__init__((HOST, port), _Handler)
         except (OSError, OverflowError) as error:
@@ -100,7 +108,8 @@ class ReportServer(ThreadingMixIn, TCPServer):
     def file_at(self, path: str) -> Path | None:
         """Return the file at a decoded URL path, or None where there is none to be served."""
         if path in self.linked:
-            return self.linked[path]
+            file = self.linked[path]
+            return file if os.path.realpath(file) == self._targets[file] else None  # a link to something else since
         if not path.startswith(self.prefix) or "\0" in path:
             return None
         parts = path.removeprefix(self.prefix).split("/")
@@ -108,6 +117,20 @@ class ReportServer(ThreadingMixIn, TCPServer):
             return None
         file = self.root.joinpath(*parts)
         return file if file.resolve().is_relative_to(self.root) and file.is_file() else None
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Hand a connection to a thread; one for which no slot becomes free is closed."""
+        if self._slots.acquire(timeout=1.0):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer the requests of a connection."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._slots.release()
 
     def handle_error(self, *_: object) -> None:
         """Ignore clients that went away."""
@@ -123,7 +146,7 @@ def linked_videos(folder: Path) -> Iterator[str]:
     try:
         if not path.exists():  # a report in one file
             return
-        index = values_of(path.read_text("utf-8"))[0]
+        index = values_of(read_regular(path).decode())[0]
         for name, media in zip(index["clips"]["name"], index["clips"]["media"], strict=True):
             if isinstance(media, int) and media < 0:
                 continue
@@ -150,7 +173,17 @@ class _Handler(BaseHTTPRequestHandler):
     server: ReportServer
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "vmmetrics", ""
-    timeout = _IDLE_SECONDS
+
+    def setup(self) -> None:
+        super().setup()
+        self._deadline = web.Deadline(_HEAD_SECONDS)
+        raw = self.connection.makefile("rb", buffering=0)
+        self.rfile = BufferedReader(web.TimedReader(self.connection, raw, self._deadline))
+
+    def handle_one_request(self) -> None:
+        """Answer a request; the connection is closed if its head takes too long."""
+        self._deadline.renew(_HEAD_SECONDS)
+        super().handle_one_request()
 
     def log_message(self, *_: object) -> None:
         """Log nothing."""
@@ -176,6 +209,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def _answer(self) -> None:
+        self.connection.settimeout(_IDLE_SECONDS)
         if self.headers.get("Content-Length") or self.headers.get("Transfer-Encoding"):
             self.close_connection = True  # bodies are not read
         if self.headers.get_all("Host") not in [[host] for host in self.server.hosts]:  # another name was made ours

@@ -17,6 +17,7 @@ def matched(first: list[str], second: list[str], *, of_models: bool = False) -> 
     [
         ("a/1.mp4", "a/1.mp4", "path"),
         ("./a/1.mp4", "a\\1.mp4", "path"),
+        ("é/1.mp4", "e\u0301/1.mp4", "path"),
         ("a/1.mp4", "a/1", "path without suffix"),
         ("a/1.mp4", "A/1.MP4", "path without suffix, whatever the case"),
         ("/data/x/a/1.mp4", "a/1.mp4", "last 2 parts of the path"),

@@ -162,3 +162,26 @@ def test_numbers() -> None:
     assert numbers(table, "z") is None
     with pytest.raises(SetupError, match="row 1: expected a number in z"):
         numbers(table, "z", required=True)
+
+
+@pytest.mark.parametrize("cell", ["1e308", "-1e308", "1e60"])
+def test_a_number_too_large_to_compute_with_is_refused(cell: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(f"clip,rating,id\na,1,98765432109876543210\nb,{cell},2\n")
+    table = read_table(tmp_path / "t.csv", "x")
+    with pytest.raises(SetupError, match=rf"t\.csv, row 2: rating is {cell}, too large to compute with"):
+        numbers(table, "rating")
+    assert numbers(table, "id") is not None  # identifiers may have many digits
+
+
+def test_a_million_columns_and_endless_lines_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "wide.csv").write_text(",".join(map(str, range(10**6))) + "\n")
+    with pytest.raises(SetupError, match="1,000,000 columns; at most 10,000 are read"):
+        read_table(tmp_path / "wide.csv", "x")
+    monkeypatch.setattr("vmmetrics.alignment.readers.tables._AT_ONCE", 2**20)
+    text = json.dumps([{"clip": "a", "x": "y" * 2**20}])
+    for name, what in (("t.json", "it"), ("t.jsonl", "a line of it"), ("t.csv", "a line of it"), ("t.md", "a line")):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(SetupError, match=f"{name}: {what} .*is larger than 1 MiB"):
+            read_table(tmp_path / name, "x")
+    (tmp_path / "long.csv").write_text("clip,rating\n" + "a.mp4,1\n" * 2**18)
+    assert len(read_table(tmp_path / "long.csv", "x")) == 2**18

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from dataclasses import replace
 from email.utils import formatdate
@@ -394,3 +395,24 @@ def test_a_key_that_no_header_may_hold_is_not_quoted(monkeypatch, tmp_path):
     with pytest.raises(SetupError) as caught:
         Client(EndpointSettings("http://127.0.0.1:9/v1", "m"), tmp_path).ask(question())
     assert "cret" not in str(caught.value)
+
+
+def test_a_hanging_request_is_cut_off_where_the_caller_stops(served, server, monkeypatch):
+    monkeypatch.setattr("vmmetrics.utils.endpoint.client.LAST_SECONDS", 0.3)
+    asked, let_go = threading.Event(), threading.Event()
+
+    def answer(body):
+        if body["messages"][1]["content"] == "hangs":
+            asked.set()
+            let_go.wait(20)
+        return server.completion(GOOD)
+
+    client, _ = served(answer=answer)
+    answers = client.ask_all([question("hangs"), question("quick")], threads=2)
+    assert next(answers)[0] == "quick"
+    assert asked.wait(5)
+    start = time.monotonic()
+    answers.close()
+    assert time.monotonic() - start < 3
+    let_go.set()
+    assert client.ask(question("another")).kind == "answered"

@@ -3,10 +3,14 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import socket
+import threading
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,6 +24,7 @@ from vmmetrics.utils.storage.remote import (
     RemoteError,
     download,
     files_below,
+    looking_up,
     read_bytes,
     state_of,
     upload,
@@ -256,3 +261,39 @@ def test_a_folder_that_cannot_be_used_is_no_fault_of_the_clip(server: FileServer
     (tmp_path / "file").touch()
     with pytest.raises(ScratchError, match=r"Cannot write to .*file/scratch: .*see --scratch"):
         Scratch(str(tmp_path / "file" / "scratch")).fetch(f"{server.url}/a.mp4", FileState())
+
+
+@contextmanager
+def silent() -> Iterator[tuple[str, list[socket.socket]]]:
+    """Yield the address of a server that takes connections and says nothing, and those that it took."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        taken: list[socket.socket] = []
+
+        def take() -> None:
+            with suppress(OSError):
+                while True:
+                    taken.append(listening.accept()[0])
+
+        threading.Thread(target=take, daemon=True).start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/a.mp4", taken
+        listening.shutdown(socket.SHUT_RDWR)
+        for connection in taken:
+            connection.close()
+
+
+def test_the_look_up_of_a_silent_server_is_bounded() -> None:
+    start = time.monotonic()
+    with silent() as (address, taken), pytest.raises(RemoteError, match="too slow"), looking_up(0.5):
+        state_of(address)
+    assert time.monotonic() - start < 2 and len(taken) == 1
+
+
+def test_a_secret_in_the_words_of_a_library_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise ValueError(f'Invalid bucket name "AKIAKEY:{SECRET}": must match, {SECRET}')
+
+    monkeypatch.setattr(remote, "_store", lambda _: (SimpleNamespace(info=refuse), ""))
+    with pytest.raises(RemoteError) as failed:
+        state_of(f"s3://AKIAKEY:{SECRET}@bucket/x")
+    assert SECRET not in str(failed.value) and "AKIAKEY" not in str(failed.value)
+    assert 'Invalid bucket name "***": must match, ***' in str(failed.value)

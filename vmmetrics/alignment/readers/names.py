@@ -8,6 +8,7 @@ ignored any more, so ``b/1.mp4`` is never taken for ``c/1.mp4`` where ``a/1.mp4`
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -114,6 +115,7 @@ def _is_within(first: Parts, second: Parts) -> bool:
 
 
 def _parts(name: str) -> Parts:
+    name = unicodedata.normalize("NFC", name)  # macOS writes "é" as two characters
     parts = tuple(part for part in name.replace("\\", "/").split("/") if part not in {"", "."})
     return parts or (name,)
 

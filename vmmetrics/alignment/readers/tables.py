@@ -8,6 +8,7 @@ import io
 import math
 import re
 import reprlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -25,6 +26,7 @@ from vmmetrics.errors import SetupError, cannot
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.display.markup import is_ours, listed, without_guard
 from vmmetrics.utils.schema import parse_json
+from vmmetrics.utils.storage.opening import read_regular
 from vmmetrics.utils.tables import csv_rows, open_parquet
 
 if TYPE_CHECKING:
@@ -37,6 +39,9 @@ _BLANKS = frozenset({"", "nan", "na", "n/a", "none", "null", "-", "–", "missin
 _HEADLESS = {2: ["clip", "rating"], 3: ["clip", "prompt", "rating"]}
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(?:,\d+)?")
 _MOST_ROWS, _ROWS_AT_ONCE, _LARGEST = 1_000_000, 32, 512 * 2**20  # rows of a Parquet file; its bytes in memory
+_AT_ONCE = 64 * 2**20  # bytes of text parsed at once, which take ten times as much in memory
+_MOST_COLUMNS = 10_000
+_LARGEST_NUMBER = 1e50  # its fourth power is finite; identifiers are smaller
 _SHOWN = 12  # columns named in a message
 _CELL = 30  # letters of a cell in a message
 
@@ -175,6 +180,8 @@ def numbers(table: SourceTable, column: str, *, required: bool = False) -> Float
         return None
     array = np.array(values, np.float64)
     array[~np.isfinite(array)] = np.nan
+    if (huge := np.flatnonzero(np.abs(array) > _LARGEST_NUMBER)).size:
+        raise SetupError(f"{table.source}, row {huge[0] + 1}: {column} is {cells[huge[0]]}, too large to compute with")
     return array
 
 
@@ -243,11 +250,15 @@ def _has_decimal_commas(cells: Sequence[str]) -> bool:
 def _text(path: Path) -> tuple[str, tuple[str, ...]]:
     """Return a text file; what is not UTF-8 is read byte by byte as Latin 1, line by line, and counted."""
     try:
-        data = path.read_bytes()
+        data = read_regular(path, _LARGEST)
     except OSError as error:
         raise cannot("read", path, error) from error
     if not data.strip():
         raise SetupError(f"{path}: the file is empty")
+    whole = path.suffix.lower() == ".json"  # parsed at once; of other files each line
+    if len(data) > _AT_ONCE and (whole or max(map(len, data.split(b"\n"))) > _AT_ONCE):
+        what = "it" if whole else "a line of it"
+        raise SetupError(f"{path}: {what} is larger than {_AT_ONCE // 2**20} MiB; save it as CSV with a row a line")
     try:
         return data.decode("utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"), ()
     except UnicodeDecodeError:
@@ -307,7 +318,9 @@ def _of_markdown(text: str, path: Path) -> tuple[list[str], list[list[str]]]:
 
 
 def _refuse_repeats(names: Sequence[str], path: Path) -> None:
-    if twice := {name for name in names if name and names.count(name) > 1}:
+    if len(names) > _MOST_COLUMNS:
+        raise SetupError(f"{path}: {len(names):,} columns; at most {_MOST_COLUMNS:,} are read")
+    if twice := {name for name, number in Counter(names).items() if name and number > 1}:
         raise SetupError(f"{path}: several columns have the name {', '.join(sorted(twice))}")
 
 

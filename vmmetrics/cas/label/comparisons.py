@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from vmmetrics.errors import SetupError, os_reason
 from vmmetrics.utils.statistics.bradley_terry import Outcome, PairJudgement
+from vmmetrics.utils.storage.opening import read_regular
 from vmmetrics.utils.tables import SEPARATORS, csv_rows
 
 T = TypeVar("T")
@@ -104,7 +105,7 @@ def read_lines(paths: Iterable[str | Path], make: Callable[[Mapping[str, Any], s
         if suffix not in {".jsonl", ".ndjson", ".csv", ".tsv"}:
             raise SetupError(f"Expected a .jsonl, .csv or .tsv file but got {path}")
         try:
-            text = path.read_bytes().decode("utf-8-sig")
+            text = read_regular(path).decode("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise SetupError(f"Cannot read {path}: {os_reason(error)}") from error
         as_table = suffix in {".csv", ".tsv"}

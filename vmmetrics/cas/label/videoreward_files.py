@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.errors import SetupError, os_reason
+from vmmetrics.utils.storage.opening import read_regular
 from vmmetrics.utils.tables import sha256_of
 from vmmetrics.utils.tensors import load_tensors, reading
 
@@ -73,7 +74,7 @@ def read_settings(folder: Path) -> RewardSettings:
     """
     path = folder / "model_config.json"
     try:
-        config = json.loads(path.read_text("utf-8"))
+        config = json.loads(read_regular(path))
     except (OSError, ValueError) as error:
         raise SetupError(f"Cannot read {path}, which every VideoReward checkpoint has: {os_reason(error)}") from error
     try:
@@ -187,7 +188,7 @@ def find_instruction(folder: Path, file: Path | None) -> str:
             f"VideoReward's instruction is not in {', '.join(map(str, candidates))}. Get prompt_template.py from the "
             "repository KwaiVGI/VideoAlign and name it (--instruction)"
         )
-    texts = [path.read_text("utf-8-sig")]
+    texts = [read_regular(path).decode("utf-8-sig")]
     if path.suffix == ".py":
         try:
             nodes = ast.walk(ast.parse(texts[0]))

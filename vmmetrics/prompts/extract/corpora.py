@@ -15,6 +15,7 @@ from typing import IO, Any, TypeVar
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.prompts.entry import Place
 from vmmetrics.utils.schema import parse_json
+from vmmetrics.utils.storage.opening import open_regular
 from vmmetrics.utils.tables import csv_rows, json_lines, open_parquet, read_text
 
 T = TypeVar("T")
@@ -92,7 +93,7 @@ def read_captions(path: Path, column: str | None = None) -> Iterator[tuple[str, 
         yield from _of_parquet(path, column)
         return
     try:
-        with path.open("rb") as raw:
+        with open_regular(path) as raw:
             size, newline = max(1, path.stat().st_size), "" if kind in (".csv", ".tsv") else None
             text = io.TextIOWrapper(raw, "utf-8-sig", errors="replace", newline=newline)
             if kind in (".csv", ".tsv"):
@@ -266,7 +267,7 @@ def is_place_list(path: Path) -> bool:
     """Return True if a text file lists place categories, not captions: one name a line, many with / or _."""
     if path.suffix.lower() != ".txt":
         return False
-    with path.open(encoding="utf-8-sig", errors="replace") as stream:
+    with io.TextIOWrapper(open_regular(path), "utf-8-sig", errors="replace") as stream:
         lines = [line.strip() for line in islice(stream, _LOOKED_AT) if line.strip()]
     marked = sum("/" in line or "_" in line for line in lines)
     return bool(lines) and all(map(_LINE.fullmatch, lines)) and marked >= _LEAST_MARKED * len(lines)

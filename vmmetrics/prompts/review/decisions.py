@@ -16,6 +16,7 @@ from vmmetrics.prompts.entry import PromptEntry, Tags
 from vmmetrics.utils.schema import convert
 from vmmetrics.utils.storage.journal import Journal, Line
 from vmmetrics.utils.storage.lock import JOURNAL, ByteLocks, Locked
+from vmmetrics.utils.storage.opening import open_regular
 
 # The fields of an entry that a reviewer can correct.
 
@@ -304,7 +305,7 @@ def _decisions(lines: Iterable[Line], path: Path) -> list[ReviewDecision]:
 def _refuse_other_files(path: Path) -> None:
     """Refuse a file that is not a decision file, such as a list, before anything is appended to it."""
     if path.is_file():
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(len(_FIRST_BYTES))
         if not _FIRST_BYTES.startswith(head):
             raise SetupError(

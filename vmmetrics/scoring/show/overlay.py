@@ -23,6 +23,7 @@ from vmmetrics.scoring.pictures import overlay_path, packed, unpacked
 from vmmetrics.scoring.show.findings import Perceived
 from vmmetrics.types import BoolArray, FloatArray, IntArray, UInt8Array
 from vmmetrics.utils.schema import convert
+from vmmetrics.utils.storage.opening import read_regular
 
 FORMAT = 1
 TRACKS_PER_OBJECT = 36
@@ -160,7 +161,7 @@ def read_overlay(run: Path, sha256: str) -> Perceived | None:
     """
     path = overlay_path(run, sha256)
     try:
-        data = path.read_bytes() if path.is_file() else None
+        data = read_regular(path) if path.is_file() else None
     except OSError as error:
         raise cannot("read", path, error) from error
     if not data:  # empty: the power went before it was on the disk

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from vmmetrics.errors import cannot
+from vmmetrics.utils import web
 from vmmetrics.utils.endpoint import messages
 from vmmetrics.utils.endpoint.asking import Answer, converse, read_answer
 from vmmetrics.utils.endpoint.messages import NoAnswerError, RejectedError, Reply, Turn
@@ -83,6 +84,8 @@ class ReplyCache:
 
 THREADS = 4
 """Questions in parallel: hosted endpoints allow at least this, and a local one batches them."""
+LAST_SECONDS = 3.0
+"""Seconds for which replies on their way are waited for where the caller stops early."""
 GIVE_UP = 8
 """Questions in a row without any reply after which the endpoint is given up; each was tried for half a minute."""
 
@@ -233,17 +236,21 @@ class Client:
 
         Yields:
             The item and what ``work`` returned, in the order in which they are done. Where the caller stops early,
-            nothing new is begun, and replies on their way are waited for and kept.
+            nothing new is begun, and replies that come within :data:`LAST_SECONDS` are kept.
 
         Raises:
             VMMetricsError: What ``work`` raised first; what else was on its way is yielded before.
         """
         with ThreadPoolExecutor(threads, thread_name_prefix="endpoint") as pool:
+            flying: dict[Future[R], S] = {}
             try:
-                yield from _drained(pool, work, iter(items), threads)
+                yield from _drained(pool, work, iter(items), threads, flying)
             finally:
                 self._endpoint.stopped.set()  # nobody waits for a turn or another try
-                pool.shutdown(cancel_futures=True)
+                pool.shutdown(wait=False, cancel_futures=True)
+                if wait(flying, LAST_SECONDS).not_done:
+                    web.cut_off()
+                pool.shutdown()
                 self._endpoint.stopped.clear()
 
     def unanswered(self, questions: Iterable[AskedQuestion[T]]) -> Iterator[AskedQuestion[T]]:
@@ -269,10 +276,9 @@ class Client:
 
 
 def _drained(
-    pool: ThreadPoolExecutor, work: Callable[[S], R], items: Iterator[S], threads: int
+    pool: ThreadPoolExecutor, work: Callable[[S], R], items: Iterator[S], threads: int, flying: dict[Future[R], S]
 ) -> Iterator[tuple[S, R]]:
-    """Keep ``threads`` items in work; after a failure begin no more, hand over what still comes, and raise it."""
-    flying: dict[Future[R], S] = {}
+    """Keep ``threads`` items in ``flying``; after a failure begin no more, hand over what still comes, and raise it."""
     failure: BaseException | None = None
     while True:
         if failure is None:

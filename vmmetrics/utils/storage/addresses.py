@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "hf": "huggingface_hub", "memory": "fsspec"}
 """Schemes of object stores, with the package that fsspec needs for each."""
@@ -22,6 +22,7 @@ _SIGNING = re.compile(
     "|sig|s[eprtv]|spr|ske|skoid|sks|skt|sktid|skv|sip",
     re.IGNORECASE,
 )
+_LEAST_SECRET = 3  # characters
 _USER = re.compile(rf"([a-z][a-z0-9+.-]*://|(?:{_SCHEMES}):/)[^/\s]*@", re.IGNORECASE)
 _QUERY = re.compile(r"(https?:/[^\s?'\"<>]*)\?[^\s'\"<>]+", re.IGNORECASE)
 
@@ -60,10 +61,21 @@ def safe_name(uri: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}{query}"
 
 
-def masked(text: str) -> str:
+def masked(text: str, uri: str = "") -> str:
     """Return a text with user, password and query of every address in it replaced by ``***``.
+
+    Args:
+        text: The text.
+        uri: An address whose user and password are masked wherever they stand.
 
     >>> masked("GET https://me:pw@host/a.mp4?sig=1 failed")
     'GET https://***@host/a.mp4?*** failed'
+    >>> masked('Invalid bucket name "AKIA:pass"', 's3://AKIA:pass@bucket/x')
+    'Invalid bucket name "***"'
     """
+    user, at, _ = uri.partition("://")[2].partition("/")[0].rpartition("@")
+    for secret in sorted(
+        {user, unquote(user), *user.split(":"), *map(unquote, user.split(":"))}, key=len, reverse=True
+    ):
+        text = text.replace(secret, "***") if at and len(secret) >= _LEAST_SECRET else text
     return _QUERY.sub(r"\1?***", _USER.sub(r"\1***@", text))

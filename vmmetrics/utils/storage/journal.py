@@ -7,10 +7,11 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeVar
+from typing import IO, Any, Literal, NamedTuple, TypeVar
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.utils.schema import convert, parse_json
+from vmmetrics.utils.storage.opening import open_regular
 
 Line = dict[str, Any]
 _NAMED = 5  # damaged lines that are named one by one
@@ -82,7 +83,7 @@ class Journal:
             SetupError: The file was removed or cut short since it was read or written.
         """
         if self._check_file(start):
-            with self.path.open("rb") as file:
+            with _opened(self.path) as file:
                 file.seek(start)
                 yield from _raw_lines(file, start)
 
@@ -104,7 +105,7 @@ class Journal:
         """Remove the rest of an interrupted write behind the last line end; return the number of bytes."""
         if not self.path.exists():
             return 0
-        with self.path.open("rb+") as file:
+        with _opened(self.path, "rb+") as file:
             size = file.seek(0, os.SEEK_END)
             keep = _end_of_last_line(file, size)
             if keep < size:
@@ -131,7 +132,7 @@ class Journal:
         try:
             self.cut_torn_tail()  # another process may have been killed in the middle of a line since we looked
             new = not self._check_file()
-            with self.path.open("ab") as file:
+            with open_regular(self.path, "ab") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
@@ -185,7 +186,7 @@ def iterate_with_text(
     if not path.exists():
         return
     damaged = []
-    with path.open("rb") as file:
+    with _opened(path) as file:
         for number, raw in enumerate(_raw_lines(file, 0), 1):
             if containing in raw.text:
                 try:
@@ -196,7 +197,14 @@ def iterate_with_text(
         warnings += sentences(path.name, damaged)
 
 
-def _raw_lines(file: BinaryIO, start: int) -> Iterator[RawLine]:
+def _opened(path: Path, mode: Literal["rb", "rb+"] = "rb") -> IO[bytes]:
+    try:
+        return open_regular(path, mode)
+    except OSError as error:
+        raise cannot("read" if mode == "rb" else "write", path, error) from error
+
+
+def _raw_lines(file: IO[bytes], start: int) -> Iterator[RawLine]:
     """Yield the complete lines of a file that was opened at ``start``; of one that is too long the first piece."""
     while raw := file.readline(LONGEST_LINE):
         text, end = raw, start + len(raw)

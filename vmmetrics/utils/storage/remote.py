@@ -16,6 +16,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -30,6 +31,8 @@ TRIES = 5
 """Tries of one step, the first included."""
 PAUSE = 0.5
 """Seconds before the second try, doubled for each further one and times 0.5 to 1.5 by chance."""
+LOOK_UP = 60.0
+"""Seconds for the state of a file, all tries together, and the last of them to its end."""
 PIECE = 8 * 2**20
 """Bytes of a file asked for at once."""
 
@@ -38,6 +41,7 @@ _FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryEr
 _CUT = {"ClientPayloadError", "ContentLengthError", "TransferEncodingError"}  # of aiohttp, which gives some a code 400
 _CHAIN = 5  # causes of an error that are looked at
 
+_look_up_seconds = [LOOK_UP]
 T = TypeVar("T")
 
 
@@ -63,6 +67,16 @@ def check_address(uri: str) -> None:
         _store(uri)
 
 
+@contextmanager
+def looking_up(seconds: float | None) -> Iterator[None]:
+    """Bound what :func:`state_of` takes, its tries together, and the wait for the head of any answer meanwhile."""
+    _look_up_seconds.append(seconds or LOOK_UP)
+    try:
+        yield
+    finally:
+        _look_up_seconds.pop()
+
+
 def state_of(uri: str) -> FileState | None:
     """Ask for the state of a file; None where the address is a folder.
 
@@ -70,7 +84,7 @@ def state_of(uri: str) -> FileState | None:
         RemoteError: There is nothing, or it cannot be fetched.
     """
     if is_web(uri):
-        return _retried(uri, lambda: _state_on_web(uri))
+        return _retried(uri, lambda: _state_on_web(uri), _look_up_seconds[-1])
     store, path = _store(uri)
     info = _retried(uri, lambda: store.info(path))
     return None if info.get("type") == "directory" else state_of_info(info)
@@ -219,14 +233,15 @@ def upload(source: Path | bytes, uri: str, *, once: bool = False) -> None:
 # How it is done: tries, stores, what they answer.
 
 
-def _retried(uri: str, step: Callable[[], T]) -> T:
-    """Return what a step returns, tried again while that may help.
+def _retried(uri: str, step: Callable[[], T], seconds: float = inf) -> T:
+    """Return what a step returns, tried again while that may help and ``seconds`` have not passed.
 
     Raises:
         FileExistsError: As the step does.
         ChangedError: As the step does.
         RemoteError: It failed to the end.
     """
+    end = time.monotonic() + seconds
     for number in range(TRIES):
         try:
             return step()
@@ -235,9 +250,9 @@ def _retried(uri: str, step: Callable[[], T]) -> T:
         except _LocalError as error:
             raise error.__cause__ or error from None
         except Exception as error:  # whatever botocore, aiohttp and others raise
-            if number + 1 == TRIES or not _passing(error):
+            if number + 1 == TRIES or not _passing(error) or time.monotonic() >= end:
                 tries = f" ({number + 1} tries)" if number else ""
-                failure = RemoteError(f"{safe_name(uri)} cannot be fetched: {_reason(error)}{tries}")
+                failure = RemoteError(f"{safe_name(uri)} cannot be fetched: {_reason(error, uri)}{tries}")
                 raise failure from (FileNotFoundError() if isinstance(error, FileNotFoundError) else None)
         time.sleep(PAUSE * 2**number * random.uniform(0.5, 1.5))  # noqa: S311 - no secret hangs on it
     raise AssertionError
@@ -265,7 +280,7 @@ def _status(error: BaseException) -> int | None:
     return None
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception, uri: str) -> str:
     status = _status(error)
     if status is not None:
         hints = {401: ": log in there", 403: ": no access with these credentials", 404: ": there is no such file"}
@@ -274,7 +289,7 @@ def _reason(error: Exception) -> str:
         return "there is no such file"
     if type(error).__name__ == "NoCredentialsError":
         return "no credentials here; set them as for the store's own tools"
-    return masked(web.quoted(os_reason(error))) or type(error).__name__
+    return web.quoted(masked(os_reason(error), uri)) or type(error).__name__
 
 
 @cache
@@ -320,7 +335,8 @@ def _on_web(uri: str, method: str = "GET") -> web.Response:
     if at:
         headers["Authorization"] = "Basic " + b64encode(unquote(user).encode()).decode()
     try:
-        return open_url(parts._replace(netloc=host, fragment="").geturl(), headers, method)
+        address = parts._replace(netloc=host, fragment="").geturl()
+        return open_url(address, headers, method, min(TIMEOUT, _look_up_seconds[-1]))
     except SetupError as error:  # it leads to another kind of address
         raise RemoteError(masked(str(error))) from None
 

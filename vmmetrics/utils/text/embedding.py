@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from vmmetrics.errors import SetupError, os_reason
 from vmmetrics.utils.schema import check, read_json
+from vmmetrics.utils.storage.opening import open_regular
 from vmmetrics.utils.tables import read_text, sha256_of
 from vmmetrics.utils.text.encoder import Encoder
 
@@ -46,7 +47,7 @@ def read_tensors(path: Path) -> dict[str, NDArray[Any]]:
         SetupError: It cannot be read, is cut off, or its header is not valid.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
             text = file.read(length) if length <= _LONGEST_HEADER else b""
         if not text or len(text) < length:

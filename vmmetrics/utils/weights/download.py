@@ -220,7 +220,7 @@ def _extent(response: web.Response, have: int) -> tuple[int, int | None]:
     return 0, None if length is None else int(length)
 
 
-def open_url(url: str, headers: Mapping[str, str], method: str = "GET") -> web.Response:
+def open_url(url: str, headers: Mapping[str, str], method: str = "GET", timeout: float | None = None) -> web.Response:
     """Send one request; redirects are followed to http and https alone, not out of TLS.
 
     Raises:
@@ -231,7 +231,7 @@ def open_url(url: str, headers: Mapping[str, str], method: str = "GET") -> web.R
         raise SetupError(f"Expected an address that starts with https:// or http:// but got {url}")
     headers = {"User-Agent": "vmmetrics", **headers}
     request = urllib.request.Request(url, headers=headers, method=method)  # noqa: S310 - checked above
-    response: web.Response = web.opener(_Redirects()).open(request, timeout=TIMEOUT)
+    response: web.Response = web.opener(_Redirects()).open(request, timeout=timeout or TIMEOUT)
     return response
 
 

@@ -19,6 +19,7 @@ from typing import Any, Literal
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.utils import web
 from vmmetrics.utils.storage.atomic import write_json
+from vmmetrics.utils.storage.opening import open_regular
 from vmmetrics.utils.tables import sha256_of
 from vmmetrics.utils.weights.manifest import Published, PublishedFile, is_inside, published
 
@@ -40,7 +41,7 @@ def fault_of(path: Path, name: str | None = None) -> str | None:
         path: A file.
         name: What it is to be called; None where it is called so already.
     """
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         start = file.read(16)
     if not start:
         return "is empty"
@@ -63,7 +64,7 @@ def fault_of(path: Path, name: str | None = None) -> str | None:
 
 def _fault_of_safetensors(path: Path) -> str | None:
     size = path.stat().st_size
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         length = int.from_bytes(file.read(_HEADER_LENGTH), "little")
         if length > _LONGEST_HEADER:
             return "is not a safetensors file"

@@ -11,6 +11,7 @@ from typing import Final, NoReturn
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.understanding.benchmarks.favor.lexicon import word_set
+from vmmetrics.utils.storage.opening import read_regular
 
 # Word lists and constants inside FAVOR-Bench's released second step, as far as they can decide anything there.
 #
@@ -130,9 +131,7 @@ def read_verbs(path: Path) -> frozenset[str]:
     """
     path = next(iter(sorted(path.rglob(FILE))), path / FILE) if path.is_dir() else path
     try:
-        if path.stat().st_size > _LARGEST:
-            raise SetupError(f"{path}: too large for word lists")
-        data = path.read_bytes()
+        data = read_regular(path, _LARGEST)
     except OSError as error:
         raise cannot("read", path, error) from error
     try:

@@ -16,6 +16,7 @@ from typing import Any, Final
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.benchmarks.files import Row, count, fields_of, stem_of, videos_below
+from vmmetrics.utils.storage.opening import read_regular
 from vmmetrics.utils.tables import seconds
 
 DATA: Final = data_file("motionbench")
@@ -78,7 +79,7 @@ def source_names(data: Path) -> dict[str, str]:
     candidates = (folder / "mapping.json" for folder in (data, data / "data", data.parent))
     path = next((path for path in candidates if path.is_file()), None)
     try:
-        mapping = fields_of(_value_in(path.read_text(encoding="utf-8"))) if path else {}
+        mapping = fields_of(_value_in(read_regular(path).decode())) if path else {}
     except (OSError, ValueError):
         mapping = {}
     return {str(key): str(name) for name, key in mapping.items()}
