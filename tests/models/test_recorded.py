@@ -13,6 +13,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.models.frames import NO_FRAMES
 from vmmetrics.models.questions import Question
 from vmmetrics.models.recorded import RecordedModel
+from vmmetrics.understanding.harness.choices import chosen_option
 from vmmetrics.utils.endpoint.messages import Turn
 
 TURNS = (Turn("user", "?"),)
@@ -121,6 +122,23 @@ def test_tables_of_vlmevalkit(tmp_path: Path, suffix: str, questions: list[Quest
     else:
         lines(path, rows)
     assert asked(path, questions)[1] == {q.id: f"{'ABC'[n % 3]}. so" for n, q in enumerate(questions)}
+
+
+@pytest.mark.parametrize("answer", ["{}", "({}), so", "The answer is {}."])
+def test_letters_of_options_in_another_order_are_mapped_through_the_options_of_the_file(
+    tmp_path: Path, answer: str
+) -> None:
+    rows = vlmevalkit(QUESTIONS)
+    for row in rows:  # as an evaluator that shuffles writes them; every answer is right
+        row["A"], row["B"] = row["B"], row["A"]
+        row["answer"] = {"A": "B", "B": "A"}[row["answer"]]
+        row["prediction"] = answer.format(row["answer"])
+    rows[0]["prediction"] = "neither"
+    model = RecordedModel(lines(tmp_path / "a.jsonl", rows), choose=chosen_option)
+    model.check(QUESTIONS)
+    texts = [model.answer(question, TURNS, NO_FRAMES).text for question in QUESTIONS]
+    assert texts == ["", *(question.letter for question in QUESTIONS[1:])]
+    assert model.problems["recorded answers mapped to the options' order in the benchmark"] == len(QUESTIONS)
 
 
 def test_numbers_that_count_otherwise_than_the_keys_are_places(tmp_path: Path) -> None:

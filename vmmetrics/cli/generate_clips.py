@@ -150,7 +150,7 @@ class _ClipProgress(Bar):
 
     def begin(self, total: int, made: int) -> None:
         """Start; ``made`` clips were there before."""
-        before = f", {made}of them already exist" if made else ""
+        before = f", {made} of them already exist" if made else ""
         self._console.print(f"{count(total, 'clip')}{before}")
         self.start(total, made)
 

@@ -45,6 +45,7 @@ class RecordedAnswer:
         asked: The prompt, or the question with its options.
         video: Its video.
         right: Letter of the right option by the file.
+        options: Texts of the options in the order of the file; empty where it does not state them.
     """
 
     key: str
@@ -54,6 +55,7 @@ class RecordedAnswer:
     asked: str | None = None
     video: str | None = None
     right: str | None = None
+    options: tuple[str, ...] = ()
 
 
 def answers_in(path: Path, problems: Counter[str] | None = None) -> Iterator[RecordedAnswer]:
@@ -120,7 +122,8 @@ def _of_sample(row: Mapping[str, Any], problems: Counter[str]) -> Iterator[Recor
     doc_id = plain(row["doc_id"])
     number = int(doc_id) if doc_id is not None and doc_id.isdecimal() else None
     key, video = _named(parts, _DOC_IDS) or f"doc {doc_id}", _named(parts, _VIDEOS)
-    yield RecordedAnswer(key, text, None, number, asked, video, _letter(row.get("target")))
+    right, options = _letter(row.get("target")), _options(parts[0]) if parts else ()
+    yield RecordedAnswer(key, text, None, number, asked, video, right, options)
 
 
 def _named(parts: Iterable[Mapping[str, Any]], names: Sequence[str]) -> str | None:
@@ -186,7 +189,7 @@ def _plain_rows(row: Mapping[str, Any]) -> Iterator[RecordedAnswer]:
         error = text.strip() if text.strip().startswith(_FAILED) else None
         answer = "" if error else text
         right, video = _letter(row.get("answer")), _named([row], _VIDEOS)
-        yield RecordedAnswer(plain_key(key), answer, error, position, _asked(row), video, right)
+        yield RecordedAnswer(plain_key(key), answer, error, position, _asked(row), video, right, _options(row))
         return
     for name, value in row.items():  # keys and answers
         items = value if isinstance(value, list) else [value]
@@ -202,10 +205,14 @@ def _asked(row: Mapping[str, Any], *more: str) -> str | None:
     text = next(
         (value for name in (*_PROMPTS, *more) if isinstance(value := row.get(name), str) and value.strip()), None
     )
+    return None if text is None else "\n".join([text, *_options(row)])
+
+
+def _options(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the options of a row, of a list or of the columns A, B, ..."""
     listed = row.get("options") if isinstance(row.get("options"), list) else row.get("candidates")
     options = listed if isinstance(listed, list) else [row.get(letter) for letter in LETTERS]
-    shown = [value for option in options if (value := plain(option)) is not None]
-    return None if text is None else "\n".join([text, *shown])
+    return tuple(value for option in options if (value := plain(option)) is not None and value.strip())
 
 
 def _letter(value: Any) -> str | None:

@@ -15,12 +15,14 @@ from vmmetrics.errors import SetupError
 from vmmetrics.models.answer_rows import TEXTS, RecordedAnswer, answers_in, plain_key
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.protocol import ModelAnswer, OneByOne
-from vmmetrics.models.questions import NOT_RECORDED, Answered, EntriesByQuestion, Question
+from vmmetrics.models.questions import LETTERS, NOT_RECORDED, Answered, EntriesByQuestion, Question
 from vmmetrics.utils.display.markup import clean, listed, shortened
 from vmmetrics.utils.endpoint.messages import Turn
 
 Released = Callable[[Path], Mapping[str, Answered] | None]
 """Reader of a benchmark's own released form of answers; None if the file is none."""
+Choose = Callable[[str, Sequence[str]], int | None]
+"""Reader of an answer: the index of the option that it chooses, or None."""
 _SHOWN, _LONGEST = 5, 40  # keys in a message, and characters of each
 _AGREEING = 0.9
 """Share of a file's question texts and right letters that must agree before its numbers count as positions in the
@@ -31,11 +33,12 @@ class RecordedModel(OneByOne):
     """Model whose answers are read from a file; for its forms see :func:`vmmetrics.models.answer_rows.answers_in`.
 
     Where a key comes twice, the first answer that is not empty counts. A benchmark may read its own released form
-    otherwise.
+    otherwise. An answer whose row states the same options in another order is mapped to the question's letters.
 
     Args:
         path: The file.
         answers: Its answers, if already read.
+        choose: Reads which option an answer chooses; None leaves all answers as they are.
 
     Attributes:
         answers: Texts by the file's keys.
@@ -47,7 +50,8 @@ class RecordedModel(OneByOne):
 
     sees = False
 
-    def __init__(self, path: Path, answers: Mapping[str, str] | None = None) -> None:
+    def __init__(self, path: Path, answers: Mapping[str, str] | None = None, choose: Choose | None = None) -> None:
+        self._choose = choose
         self.name = f"recorded: {path.name}"
         self._path = path
         self.problems: Counter[str] = Counter()
@@ -69,7 +73,8 @@ class RecordedModel(OneByOne):
     @property
     def identity(self) -> Mapping[str, Any]:
         """Hash of the file's content, independent of its path."""
-        whole = json.dumps(sorted(self.answers.items())).encode()
+        options = sorted((row.key, row.options) for row in self._rows.values() if row.options)
+        whole = json.dumps([*sorted(self.answers.items()), *options]).encode()
         return {"recorded": hashlib.sha256(whole).hexdigest()}
 
     def check(self, questions: Sequence[Question]) -> None:
@@ -98,13 +103,21 @@ class RecordedModel(OneByOne):
             )
         names = listed([shortened(clean(row.key), _LONGEST) for row in left], _SHOWN)
         self._count(f"recorded answers that match no question: {names}", len(left))
+        reordered = sum(_reordered(matches[q.id], q) for q in questions if q.id in matches)
+        self._count("recorded answers mapped to the options' order in the benchmark", reordered)
         errors = sum(row.error is not None for row in matches.values())
         self._count("recorded errors instead of answers", errors)
 
     def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:  # noqa: ARG002
         """Return the recorded answer."""
         row = self._matched.get(question.id)
-        return ModelAnswer("", NOT_RECORDED) if row is None else ModelAnswer(row.text, row.error)
+        if row is None:
+            return ModelAnswer("", NOT_RECORDED)
+        if self._choose is None or row.error is not None or not _reordered(row, question):
+            return ModelAnswer(row.text, row.error)
+        chosen = self._choose(row.text, row.options)
+        # an answer that is not read in its own order is not read in another either
+        return ModelAnswer("" if chosen is None else _our_letter(row, chosen, question))
 
     def _count(self, problem: str, times: int) -> None:
         if times:
@@ -172,7 +185,20 @@ def _agreement(row: RecordedAnswer, question: Question) -> Iterator[bool]:
             question.text
         )
     if row.right is not None and question.letter is not None:
-        yield row.right == question.letter
+        right = LETTERS.index(row.right)
+        mapped = _reordered(row, question) and right < len(row.options)
+        yield (_our_letter(row, right, question) if mapped else row.right) == question.letter
+
+
+def _reordered(row: RecordedAnswer, question: Question) -> bool:
+    """Return True if a row states the options of its question, each once, in another order."""
+    theirs, ours = [*map(_folded, row.options)], [*map(_folded, question.options)]
+    return theirs != ours and sorted(theirs) == sorted(ours) and len({*ours}) == len(ours)
+
+
+def _our_letter(row: RecordedAnswer, option: int, question: Question) -> str:
+    """Return the question's letter of an option of a row."""
+    return LETTERS[[*map(_folded, question.options)].index(_folded(row.options[option]))]
 
 
 def _by_words(rows: Iterable[RecordedAnswer], questions: Sequence[Question]) -> Iterator[tuple[str, RecordedAnswer]]:

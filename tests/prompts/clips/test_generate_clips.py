@@ -155,7 +155,7 @@ def test_nothing_to_do_changes_nothing(tmp_path: Path, prompts: Path, program: s
     generate_clips(*more)
     before = {p.name: p.read_bytes() for p in (tmp_path / "clips").iterdir() if p.is_file()}
     done = generate_clips(*more)
-    assert done.returncode == 0 and "4of them already exist" in done.stderr
+    assert done.returncode == 0 and "4 of them already exist" in done.stderr
     assert {p.name: p.read_bytes() for p in (tmp_path / "clips").iterdir() if p.is_file()} == before
 
 

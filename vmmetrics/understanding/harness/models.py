@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from vmmetrics.models.protocol import Form, Model
 from vmmetrics.models.questions import Question
+from vmmetrics.understanding.harness.choices import chosen_option
 from vmmetrics.utils.endpoint.client import THREADS
 from vmmetrics.utils.endpoint.messages import KEY_VARIABLE, TIMEOUT, EndpointSettings, further_fields
 
@@ -146,7 +147,7 @@ def open_model(
         from vmmetrics.models.recorded import RecordedModel, released_answers
 
         own = None if released is None else released_answers(released, Path(rest), questions)
-        recorded = RecordedModel(Path(rest), own)
+        recorded = RecordedModel(Path(rest), own, chosen_option)
         recorded.check(questions)
         return recorded
     if kind == "frame-reader":
