@@ -65,7 +65,7 @@ class Event:
     excuse: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MetricResult:
     """A score, or the reason why there is none; never both, never NaN.
 
@@ -91,6 +91,12 @@ class MetricResult:
         if self.score is not None and not self.applicable:
             raise ValueError("Expected no score from a metric that does not apply")
 
+    def __repr__(self) -> str:
+        text = f"missing: {self.missing}" if self.score is None else f"{self.score:.4f}"
+        cost = sum(event.excuse is None for event in self.events)
+        events = f"; events: {len(self.events)}, at cost: {cost}" if self.events else ""
+        return f"{type(self).__name__}({text}{events})"
+
     @property
     def numbers(self) -> Mapping[str, float]:
         """Numbers beside the score that tables show, by column; none for most metrics."""
@@ -102,7 +108,7 @@ class MetricResult:
         return {}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class AmplitudeResult(MetricResult):
     """A :class:`MetricResult` of PAS, with the amplitude before the perceptual threshold.
 
@@ -136,7 +142,7 @@ class SaliencyMap:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PlausibilityResult(MetricResult):
     """A :class:`MetricResult` of CAS, with the values behind its score.
 

@@ -164,8 +164,8 @@ def run(
 ) -> None:
     """Evaluate a video language model on a benchmark: ask its questions and score the answers.
 
-    Re-run the same command to resume; nothing is asked or paid for twice. Exit codes: 0 all got a reply (one
-    that cannot be read counts as wrong), 3 some got none, 1 declined, 2 wrong usage or setup, 130 stopped.
+    Re-run the same command to resume; nothing is asked or paid for twice. Exit codes: 0 all answered, 3 some
+    questions without an answer that can be read, 1 declined, 2 wrong usage or setup, 130 stopped.
     """
     from vmmetrics.understanding import registry
     from vmmetrics.understanding.harness.models import ModelSettings
@@ -199,10 +199,13 @@ def run(
         folders = {"data": str(data.absolute()), "videos": videos and str(videos.absolute())}
         start = {"model": model, "batch_size": batch_size, **folders}
         failed = _ask(asking, folder, start, retry_errors, yes, messages)
-    _score(asking, folder, output, messages, form)
+    unread = _score(asking, folder, output, messages, form)
+    if unread:
+        error(messages, f"{count(unread, 'answer')} could not be read and counted as wrong")
     if failed:
         advice = "run the same command again to retry those without a reply, with --retry-errors also errors"
         error(messages, f"{count(failed, 'question')} got no answer; {advice}")
+    if failed or unread:
         raise typer.Exit(EXIT_FAILURES)
 
 
@@ -323,14 +326,14 @@ def _begin(asking: Asking, folder: RunFolder, model: str, again: bool, yes: bool
         agree(messages, yes)
 
 
-def _score(asking: Asking, path: Path, output: Console, messages: Console, form: str) -> None:
-    """Score and print what was answered, unless that takes a judge."""
+def _score(asking: Asking, path: Path, output: Console, messages: Console, form: str) -> int:
+    """Score and print what was answered, unless that takes a judge; return how many answers could not be read."""
     from vmmetrics.understanding.harness.running import read_answers
     from vmmetrics.understanding.harness.scoring import score, write
 
     if asking.benchmark.needs_judge:
         messages.print(f"answers: {path}/answers.jsonl; to judge them, run 'vmmetrics understand score'")
-        return
+        return 0
     answers, _ = read_answers(path)
     result = score(
         asking.benchmark, asking.configuration(), asking.covered(answers), answers, asking.protocol,
@@ -340,3 +343,4 @@ def _score(asking: Asking, path: Path, output: Console, messages: Console, form:
     print_run(result, output, form)
     for file in files:
         messages.print(f"written: {file}", soft_wrap=True)
+    return result.counts.get("not understood", 0)

@@ -201,7 +201,7 @@ def test_thoughts_that_were_cut_off_are_counted(
 
     model, script = served(answer=thinking)
     common = ("run", "tiny", "--model", model, "--data", "data", "--out", "r", "--yes", "--max-tokens", 50)
-    assert understand(*common, "--reasoning-effort", "low", "--extra-body", '{"top_k": 1}') == 0
+    assert understand(*common, "--reasoning-effort", "low", "--extra-body", '{"top_k": 1}') == 3
     assert len(script.requests) == 12 + 4
     assert all(body["reasoning_effort"] == "low" and body["top_k"] == 1 for _, body in script.requests)
     out = capsys.readouterr().out
@@ -358,14 +358,14 @@ def test_recorded_answers_are_scored_by_either_protocol(understand: Any) -> None
     keys = [f"q{c}_{n}" for c in range(6) for n in range(2)]
     recorded = {key: "A" if number < 6 else "who knows" for number, key in enumerate(keys)}
     Path("answers.json").write_text(json.dumps(recorded))
-    assert understand("run", "tiny", "--model", "recorded:answers.json", "--data", "data", "--out", "r") == 0
+    assert understand("run", "tiny", "--model", "recorded:answers.json", "--data", "data", "--out", "r") == 3
     overall = figures("r")[OVERALL]
     assert (overall["value"], overall["answered"]) == (0.5, 0.5)
     assert understand("score", "r", "--protocol", "upstream") == 0
     assert figures("r", "figures-upstream.json")[OVERALL]["value"] == 1.0
     assert figures("r")[OVERALL]["value"] == 0.5
     # our own answers are recorded answers too
-    assert understand("run", "tiny", "--model", "recorded:r/answers.jsonl", "--data", "data", "--out", "s") == 0
+    assert understand("run", "tiny", "--model", "recorded:r/answers.jsonl", "--data", "data", "--out", "s") == 3
     assert {k: v["value"] for k, v in rows("r").items()} == {k: v["value"] for k, v in rows("s").items()}
 
 
@@ -486,11 +486,12 @@ def test_answers_of_nobody_knows_what_are_not_taken_for_a_run(
 
 def test_answers_cut_off_are_counted(understand: Any, served: Any, capsys: pytest.CaptureFixture[str]) -> None:
     model, _ = served(answer=lambda body: server.completion(None, finish="length"))
-    assert understand("run", "tiny", "--model", model, "--data", "data", "--out", "r", "--yes", "--limit", 2) == 0
-    out = capsys.readouterr().out
+    assert understand("run", "tiny", "--model", model, "--data", "data", "--out", "r", "--yes", "--limit", 2) == 3
+    out, err = capsys.readouterr()
     assert "answers cut off for their length: 2" in out
     assert "empty answers: 2" in out
     assert "not understood: 2" in out
+    assert "2 answers could not be read" in err
 
 
 def test_a_run_goes_on_wherever_its_data_lie_but_not_in_other_words(
