@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import platform
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -115,3 +117,18 @@ def test_nothing_is_asked_of_a_head_in_doubt(workers: Any) -> None:
     workers.connection.in_doubt = True
     assert not workers.can_start
     assert workers.printed(started(workers, "a")) == ""
+
+
+@pytest.mark.parametrize("checkout", [True, False])
+def test_another_copy_of_the_package_in_the_current_folder_is_said_to_be_what_workers_import(
+    workers: Any, said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checkout: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(platform, "node", lambda: "a")
+    if checkout:
+        (tmp_path / "vmmetrics").mkdir()
+        (tmp_path / "vmmetrics" / "__init__.py").touch()
+    workers.prepare(started(workers, "a"), ("ready", {"weights": "2"}))
+    (text,) = said
+    assert "weights: 1 (here), 2 (there)" in text
+    assert (f"workers import {tmp_path / 'vmmetrics'}, of the current folder" in text) == checkout

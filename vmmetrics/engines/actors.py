@@ -10,13 +10,14 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Generic
 
 from vmmetrics.engines.connection import Cluster, Connection
 from vmmetrics.engines.node import ClusterHandler, Greeting, NodeWorker, code_hash, tail
 from vmmetrics.engines.pool import Item, usable_cores
 from vmmetrics.errors import SetupError
-from vmmetrics.utils.storage.provenance import differences
+from vmmetrics.utils.storage.provenance import PACKAGE, differences
 
 CLOCK_SECONDS = 60.0
 """Seconds by which the clock of a node may differ before a warning."""
@@ -191,7 +192,7 @@ class Actors(Generic[Item]):
             self._placed, self._room_reported = time.monotonic(), False
             remote = {"python": _minor(actor.greeting.python), "code": actor.greeting.code}
             if different := differences(self._ours, remote, names=("here", "there")):
-                self.refuse(actor, "; ".join(different))
+                self.refuse(actor, "; ".join(different) + _other_package(actor.greeting.host))
                 return
             skew = actor.greeting.clock - time.time()
             node = self._nodes[actor.node]
@@ -207,7 +208,7 @@ class Actors(Generic[Item]):
         if self.expected is None:
             self.expected = detail
         if different := differences(self.expected, detail, names=("here", "there")):
-            self.refuse(actor, "; ".join(different))
+            self.refuse(actor, "; ".join(different) + _other_package(actor.greeting.host))
         else:
             actor.pending = None
             self._nodes[actor.node].failures = self._nodes[None].failures = 0
@@ -362,6 +363,14 @@ def cause_of(error: Exception) -> str:
     if match := re.search(r"exit code (-?\d+)", text):
         return f"exit code {match[1]}"
     return "it crashed, or was killed, most likely for using too much memory"
+
+
+def _other_package(host: str) -> str:
+    """Return words on the copy of this package that workers on this machine import from the current folder, if any."""
+    there = Path.cwd() / PACKAGE.name
+    if host != platform.node() or not (there / "__init__.py").is_file() or there.samefile(PACKAGE):
+        return ""
+    return f" (workers import {there}, of the current folder, not {PACKAGE}: start the command in another folder)"
 
 
 def _minor(version: str) -> str:
