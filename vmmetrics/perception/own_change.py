@@ -121,7 +121,8 @@ def _unexplained(images: UInt8Array, camera: list[FloatArray], middle: int) -> f
             covers |= len(layers) > 1
             gaps.append(_gap(blurred, [_warp(_blurred(images[other]), layer, np.nan) for layer in layers]))
     noise = float(np.mean([np.nanquantile(gap, QUIETEST) for gap in gaps])) / _NORMAL_QUIETEST
-    gap = np.nan_to_num(np.fmin.reduce(gaps)) if covers else np.mean(np.nan_to_num(gaps), axis=0)
+    seen = np.maximum(np.isfinite(gaps).sum(axis=0), 1)  # the borders in one of them only
+    gap = np.nan_to_num(np.fmin.reduce(gaps) if covers else np.nansum(gaps, axis=0) / seen)
     levels = LEVELS * min(1.0, float(blurred.std()) / FULL_CONTRAST)
     levels = max(levels, LEAST_LEVELS, min(NOISES * noise, MOST_NOISE))
     allowed = levels + DISPLACEMENT * cv2.dilate(_slope(blurred), _EDGES)
