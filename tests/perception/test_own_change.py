@@ -75,7 +75,7 @@ def drift(frames):
 def compressed(frames):
     file = io.BytesIO()
     with av.open(file, "w", format="mp4") as output:
-        stream = output.add_stream("libx264", rate=24, options={"crf": "28", "threads": "1"})
+        stream = output.add_stream("libx264", rate=24, options={"crf": "28", "x264-params": "mbtree=0:threads=1"})
         stream.width, stream.height, stream.pix_fmt = *SIZE, "yuv420p"
         for frame in frames:
             output.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
