@@ -60,7 +60,7 @@ def test_the_cost_is_asked_about(run, monkeypatch, capsys):
     address, script = run.address(honest)
     with pytest.raises(SystemExit) as stop:
         main(["prompts", "generate", "--metadata", "metadata", "--out", "asked", "--url", address, "--model", "m"])
-    assert stop.value.code == 130
+    assert stop.value.code == 1
     assert "nothing was sent; use --yes" in capsys.readouterr().err
     assert script.requests == []
 
