@@ -49,7 +49,7 @@ def filter_prompts(
     against: Annotated[
         list[str] | None, option("Drop prompts that repeat one of this list; repeatable.", metavar="LIST")
     ] = None,
-    embedding: Annotated[bool, option("Find near-repeats by sentence embeddings too, if installed; freer rewordings are kept.")] = True,
+    embedding: Annotated[bool, option("Find near-repeats by sentence embeddings too, if installed.")] = True,
     embedding_folder: Annotated[
         Path | None, option("Folder of the embedding's files. Default: the installed package.")
     ] = None,
@@ -134,7 +134,7 @@ def _embedding(enabled: bool, folder: Path | None, messages: Console) -> tuple[E
     if not enabled:
         return None, None
     if folder is None and not embedding_installed():
-        messages.print(f"near-repeats are found by n-grams only; to find close rewordings too: {INSTALL}", style="yellow")
+        messages.print(f"near-repeats are found by n-grams only; for close rewordings: {INSTALL}", style="yellow")
         return None, None
 
     def embed_texts(texts: Sequence[str]) -> NDArray[np.float32]:
