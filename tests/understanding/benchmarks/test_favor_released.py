@@ -130,7 +130,7 @@ def test_other_pickles_are_refused(tmp_path: Path, data: bytes, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     path = tmp_path / FILE
     path.write_bytes(data)
-    with pytest.raises(SetupError, match="word lists|Larger than"):
+    with pytest.raises(SetupError, match=r"word lists|Larger than"):
         read_verbs(path)
     assert not (tmp_path / "pwned").exists()
     with pytest.raises(SetupError, match="Cannot read"):
