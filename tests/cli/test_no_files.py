@@ -99,6 +99,10 @@ def test_a_bomb_of_aliases_is_refused(
     with bounded():
         assert vmmetrics("score", "clips", "--config", "bomb.yaml") == 2
     assert "bomb.yaml cannot be read: aliases (*name) are not read; write each value out" in capsys.readouterr().err
+    (tmp_path / "deep.yaml").write_text("jobs: " + "[" * 20_000)
+    with bounded():
+        assert vmmetrics("score", "clips", "--config", "deep.yaml") == 2
+    assert "deep.yaml cannot be read: lists within lists, more than 10 deep" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

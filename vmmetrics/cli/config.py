@@ -13,6 +13,8 @@ import typer
 from vmmetrics.errors import os_reason
 from vmmetrics.utils.storage.opening import read_regular
 
+MOST_NESTED = 10
+"""Deepest nesting of a file that is read; options have two levels at most."""
 MAX_BYTES = 2**20
 """Maximum size of an option file in bytes."""
 
@@ -61,8 +63,13 @@ def _read(path: Path) -> dict[str, Any]:
             import yaml
 
             try:
-                if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
-                    raise ValueError("aliases (*name) are not read; write each value out")
+                depth = 0
+                for event in yaml.parse(text, yaml.SafeLoader):
+                    if isinstance(event, yaml.AliasEvent):
+                        raise ValueError("aliases (*name) are not read; write each value out")
+                    depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+                    if depth > MOST_NESTED:
+                        raise ValueError(f"lists within lists, more than {MOST_NESTED} deep")
                 read = yaml.safe_load(text)
             except yaml.YAMLError as error:
                 raise ValueError(str(error)) from None
