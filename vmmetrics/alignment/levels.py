@@ -16,7 +16,14 @@ from vmmetrics.alignment.results import Grouped, Matrix, NameBaseline, PromptBas
 from vmmetrics.alignment.study import AVERAGE, Sample, Study, snapped
 from vmmetrics.types import FloatArray, IntArray
 from vmmetrics.utils.statistics import correlation, permutation
-from vmmetrics.utils.statistics.bootstrap import Estimate, mean_of_defined, prompt_blocks, prompt_codes, sampled
+from vmmetrics.utils.statistics.bootstrap import (
+    LEAST_PROMPTS,
+    Estimate,
+    mean_of_defined,
+    prompt_blocks,
+    prompt_codes,
+    sampled,
+)
 from vmmetrics.utils.statistics.correlation import (
     LEAST_CLIPS,
     correlation_estimate,
@@ -207,7 +214,7 @@ def amplitude_constant(sample: Sample, resamples: int, seed: int) -> list[Estima
 
 
 def _has_few_prompts(sample: Sample) -> bool:
-    return LEAST_CLIPS <= len(set(sample.prompts)) < permutation.BELOW
+    return LEAST_PROMPTS <= len(set(sample.prompts)) < permutation.BELOW
 
 
 def _estimate(

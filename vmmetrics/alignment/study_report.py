@@ -26,8 +26,7 @@ from vmmetrics.alignment.study import Study, with_averages, with_recovered_quali
 from vmmetrics.errors import SetupError
 from vmmetrics.types import BoolArray
 from vmmetrics.utils.display.markup import listed
-from vmmetrics.utils.statistics.bootstrap import CONFIDENCE, FEW_PROMPTS, RESAMPLES, SEED, Estimate
-from vmmetrics.utils.statistics.correlation import LEAST_CLIPS
+from vmmetrics.utils.statistics.bootstrap import CONFIDENCE, FEW_PROMPTS, LEAST_PROMPTS, RESAMPLES, SEED, Estimate
 from vmmetrics.utils.statistics.permutation import SHUFFLES
 from vmmetrics.utils.version import __version__
 
@@ -263,7 +262,7 @@ def too_small(study: Study) -> list[str]:
     if len(study.clips) < LEAST_OFF_MODE:
         limits.append(f"clips with a score and a judgement: {len(study.clips)}; a claim needs {LEAST_OFF_MODE}")
     if prompts < FEW_PROMPTS:
-        needs = f"need {LEAST_CLIPS} prompts, and are rough below {FEW_PROMPTS}"
+        needs = f"need {LEAST_PROMPTS} prompts, and are rough below {FEW_PROMPTS}"
         limits.append(f"prompts: {prompts}; intervals {needs}")
     if models < LEAST_MODELS:
         limits.append(f"models: {models}; an order of models needs {LEAST_MODELS}")

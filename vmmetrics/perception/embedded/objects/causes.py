@@ -13,7 +13,15 @@ import cv2
 import numpy as np
 
 from vmmetrics.functional.tcs import runs
-from vmmetrics.perception.embedded.objects.evidence import Evidence, Labels, colour_gap, disc, warp, warp_mask
+from vmmetrics.perception.embedded.objects.evidence import (
+    Evidence,
+    Labels,
+    colour_gap,
+    disc,
+    warp,
+    warp_mask,
+    with_surroundings,
+)
 from vmmetrics.perception.embedded.objects.matching import changed_pixels, find_again, mean_velocity, same_levels
 from vmmetrics.types import BoolArray, FloatArray
 
@@ -53,9 +61,8 @@ SHARPNESS_RATIO = 1.25
 it. Sharpness is the mean difference of neighbouring pixels outside objects."""
 CRUMB_SHARE = 0.5
 """Share of its area :data:`GLANCE` frames earlier below which an object's last mask is too small to search by."""
-AROUND, SPOILT_SHARE = 0.6, 0.5
-"""Width of an object's surroundings, in square roots of its area, and the largest share of them that may change: beyond
-it the frame is corrupted or something passes."""
+SPOILT_SHARE = 0.5
+"""Largest share of an object's surroundings that may change: beyond it the frame is corrupted or something passes."""
 MOVES_SHARE = 0.15
 """Largest area around it that may go on moving, in areas of the object; of 18 false events on clean windows at speeds 1
 and 3 most exceed it."""
@@ -156,7 +163,7 @@ def _goes_on_moving(evidence: Evidence, labels: Labels, moving: BoolArray, ident
     """Return True if something else moves in or around an object's mask of frame ``last`` once it is gone."""
     mask = labels[last] == identity
     size = np.count_nonzero(mask)
-    near = cv2.dilate(mask.view(np.uint8), disc(2 * round(AROUND * np.sqrt(size)) + 1)) > 0
+    near = with_surroundings(mask)
     frames = range(last + GLANCE, min(last + SEARCHED[-1] + 1, len(evidence)))
     absent = takewhile(lambda t: not (labels[t] == identity).any(), frames)
     moves = [np.count_nonzero(warp_mask(moving[t], evidence.positions(last, t)) & near) for t in absent]
@@ -245,7 +252,7 @@ def _sharpness_changes(evidence: Evidence, labels: Labels, first: int, last: int
 
 def _around_changed(evidence: Evidence, labels: Labels, mask: BoolArray, one: int, other: int) -> float:
     """Return the share of the surroundings of ``mask`` in frame ``one``, without objects, that differs in ``other``."""
-    near = cv2.dilate(mask.view(np.uint8), disc(2 * round(AROUND * np.sqrt(np.count_nonzero(mask))) + 5)) > 0
+    near = with_surroundings(mask, wider=5)
     things = (labels[one] > 0) | warp_mask(labels[other] > 0, evidence.positions(one, other))
     ring = near & (cv2.dilate((things | mask).view(np.uint8), np.ones((5, 5), np.uint8)) == 0)
     return float(changed_pixels(evidence, one, other)[ring].mean()) if ring.any() else 0.0

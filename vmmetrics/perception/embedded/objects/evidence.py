@@ -318,3 +318,13 @@ def _shrunk(
         share = cv2.resize(ok[t].view(np.uint8) * np.uint8(255), size, interpolation=cv2.INTER_AREA)
         valid[t] = share > 127
     return small, valid
+
+
+AROUND = 0.6
+"""Width of an object's surroundings, in square roots of its area."""
+
+
+def with_surroundings(mask: BoolArray, wider: int = 1) -> BoolArray:
+    """Return (h, w) bool: ``mask`` and what is near it, ``wider`` pixels of diameter beyond :data:`AROUND`."""
+    reach = 2 * round(AROUND * np.sqrt(np.count_nonzero(mask))) + wider
+    return np.asarray(cv2.dilate(mask.view(np.uint8), disc(reach)) > 0)

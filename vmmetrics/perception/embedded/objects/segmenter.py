@@ -10,7 +10,15 @@ import numpy as np
 from vmmetrics.perception.embedded.objects import pruning
 from vmmetrics.perception.embedded.objects.breaks import Break, find_breaks, outlined, relit_or_overlaid
 from vmmetrics.perception.embedded.objects.causes import absences
-from vmmetrics.perception.embedded.objects.evidence import Evidence, Labels, disc, gather_evidence, warp, warp_mask
+from vmmetrics.perception.embedded.objects.evidence import (
+    Evidence,
+    Labels,
+    disc,
+    gather_evidence,
+    warp,
+    warp_mask,
+    with_surroundings,
+)
 from vmmetrics.perception.embedded.objects.matching import aligned, changed_pixels
 from vmmetrics.perception.embedded.objects.tracking import NEW_SHARE, Mask, MaskTracker, filled, moving_map
 from vmmetrics.perception.scene import Objects, Scene, SceneObject
@@ -35,8 +43,6 @@ TOGETHER = 9
 """Distance, pixels, up to which parts that change together belong to one object."""
 SOLID = 0.4
 """Least share of its convex hull that an object fills."""
-AROUND = 0.6
-"""Width of an object's surroundings, in square roots of its area."""
 AROUND_CHANGED, AROUND_MOVING = 0.08, 0.15
 """Largest area around an object that may change, and in and around it that may move, as shares of its own area.
 
@@ -118,7 +124,7 @@ def _stays(evidence: Evidence, mask: BoolArray, t: int, step: int) -> bool:
 def _alone(evidence: Evidence, moving: BoolArray, mask: BoolArray, t: int, step: int) -> bool:
     """Return True if nothing passes: a passing object that uncovers a region also changes and moves beside it."""
     size = np.count_nonzero(mask)
-    near = cv2.dilate(mask.view(np.uint8), disc(2 * round(AROUND * np.sqrt(size)) + 1)) > 0
+    near = with_surroundings(mask)
     ring = near & (cv2.dilate(mask.view(np.uint8), disc(7)) == 0)
     first, last = max(0, t - SETTLED), min(len(evidence) - 1, t + step + SETTLED)
     for one, other in ((t, t + step), (first, last)):
