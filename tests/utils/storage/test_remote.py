@@ -293,7 +293,7 @@ def test_the_look_up_in_a_silent_store_is_bounded(monkeypatch: pytest.MonkeyPatc
     asyn = pytest.importorskip("fsspec.asyn")
 
     class Silent(asyn.AsyncFileSystem):  # type: ignore[misc,name-defined]
-        async def _info(self, path: str) -> None:  # noqa: ARG002
+        async def _info(self, path: str) -> None:
             await asyncio.sleep(3600)
 
     monkeypatch.setattr(remote, "_store", lambda uri: (Silent(), uri))

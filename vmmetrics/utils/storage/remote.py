@@ -319,12 +319,13 @@ def _store(uri: str) -> tuple[Any, str]:
 
 def _info(store: Any, path: str, seconds: float) -> Mapping[str, Any]:
     """Ask a store about a path, within ``seconds`` where it can be asked without waiting for the answer."""
-    if not getattr(store, "async_impl", False):
-        info: Mapping[str, Any] = store.info(path)
-        return info
-    from fsspec.asyn import sync
+    info: Mapping[str, Any]
+    if getattr(store, "async_impl", False):
+        from fsspec.asyn import sync
 
-    info = sync(store.loop, store._info, path, timeout=seconds)
+        info = sync(store.loop, store._info, path, timeout=seconds)
+    else:
+        info = store.info(path)
     return info
 
 
