@@ -125,14 +125,14 @@ def main() -> None:
             packages[module.path.parts[1] if len(module.path.parts) > 2 else "."][side] += len(module.code)
     for name, (lines, earlier) in sorted(packages.items()):
         print(f"{name:16s}{lines:7,}" + (f"{lines - earlier:+8,}" if before else ""))
-    for tree, found in ((options.tree, now), (options.against, before)):
-        if found is None:
+    for tree, counted in ((options.tree, now), (options.against, before)):
+        if tree is None or counted is None:
             continue
-        total, data = sum(len(module.code) for module in found), lines_of_data(tree)
-        places, single = list(repeated(found)), used_once(found)
+        total, data = sum(len(module.code) for module in counted), lines_of_data(tree)
+        places, single = list(repeated(counted)), used_once(counted)
         print(
             f"{tree}: {total:,} lines of Python, {data['.js']:,} of JavaScript, {data['.toml']:,} of TOML; "
-            f"{len(found)} modules; {sum(module.tokens for module in found) / total:.2f} tokens a line; "
+            f"{len(counted)} modules; {sum(module.tokens for module in counted) / total:.2f} tokens a line; "
             f"{len(places)} repeated places; {len(single)} small private functions used once"
         )
         if options.list:
