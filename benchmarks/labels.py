@@ -11,10 +11,10 @@ from itertools import combinations
 
 import numpy as np
 
-from vmmetrics.cas.label.ask import choose_pairs
-from vmmetrics.cas.label.comparisons import Comparison
 from vmmetrics.cas.label.levels import cut_levels
 from vmmetrics.utils.statistics.bradley_terry import Strengths, fit_strengths
+from vmmetrics.utils.statistics.pair_choice import choose_pairs
+from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE, Preference
 from vmmetrics.utils.statistics.ties import TIE_MODELS
 
 SPREAD = 1.5  # standard deviation of true strengths, log odds
@@ -26,11 +26,11 @@ def names(clips: int) -> list[str]:
     return [f"{k:03d}" for k in range(clips)]
 
 
-def compare(rng: np.random.Generator, model: str, beta: np.ndarray, pairs: np.ndarray) -> list[Comparison]:
+def compare(rng: np.random.Generator, model: str, beta: np.ndarray, pairs: np.ndarray) -> list[Preference]:
     """Let people compare pairs (P, 2) of clips with true strengths."""
     chances = np.exp(TIE_MODELS[model].log_probabilities(beta[pairs[:, 0]] - beta[pairs[:, 1]], TAU[model]))
     answers = (rng.random(len(pairs))[:, None] > np.cumsum(chances, axis=1)).sum(axis=1)
-    return [Comparison(f"{i:03d}", f"{j:03d}", ("a", "tie", "b")[s]) for (i, j), s in zip(pairs, answers, strict=True)]
+    return [Preference(f"{i:03d}", f"{j:03d}", (LEFT, TIE, RIGHT)[s]) for (i, j), s in zip(pairs, answers, strict=True)]
 
 
 def true_strengths(rng: np.random.Generator, clips: int) -> np.ndarray:
@@ -68,13 +68,13 @@ def asking(clips: int, rounds: int, per_round: int, seeds: int) -> None:
         for way, error in errors.items():
             rng = np.random.default_rng(seed)
             beta = true_strengths(rng, clips)
-            rows: list[Comparison] = []
+            rows: list[Preference] = []
             fit: Strengths | None = None
             for turn in range(rounds):
                 pairs = everything[rng.choice(len(everything), per_round, replace=False)]
                 if way == "chosen":
                     asked = choose_pairs(names(clips), [0] * clips, fit, per_round, seed=turn)
-                    pairs = np.array([(int(q.a), int(q.b)) for q in asked])
+                    pairs = np.array([(int(q.left), int(q.right)) for q in asked])
                 rows += compare(rng, "davidson", beta, pairs)
                 fit = fit_strengths(rows, names(clips), prior_sd=SPREAD)
             if fit is not None:

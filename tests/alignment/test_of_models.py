@@ -10,7 +10,8 @@ from scipy import stats
 from tests.alignment.made_study import crossed_study, study_of
 from vmmetrics.alignment.of_models import cells_of, model_strengths, win_ratios
 from vmmetrics.alignment.study import Preferences, Study
-from vmmetrics.utils.statistics.bradley_terry import PairJudgement, fit_strengths
+from vmmetrics.utils.statistics.bradley_terry import fit_strengths
+from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE, Preference
 
 NAN = np.nan
 
@@ -147,8 +148,8 @@ def test_samples_without_a_maximum_do_not_flatter_the_weakest() -> None:
     rows = [("A", "B", 1), ("B", "A", 1)] * 10 + [("A", "C", 1), ("B", "C", 1)] * 20 + [("C", "A", 1)]
     found = model_strengths(judged(rows), "motion", resamples=200)
     assert "or nearly" in found.note
-    plain = fit_strengths([PairJudgement(a, b, "a") for a, b, _ in rows])
-    prior = fit_strengths([PairJudgement(a, b, "a") for a, b, _ in rows], prior_sd=1.5)
+    plain = fit_strengths([Preference(a, b, LEFT) for a, b, _ in rows])
+    prior = fit_strengths([Preference(a, b, LEFT) for a, b, _ in rows], prior_sd=1.5)
     weakest = found.models[-1]
     assert weakest.model == "C"
     assert weakest.strength.value == pytest.approx(prior.strength[2])
@@ -163,8 +164,8 @@ def test_strengths_are_those_of_the_pairs_with_ties() -> None:
     for i, j in combinations(range(80), 2):
         if study.prompts[i] == study.prompts[j]:
             apart = mean[i] - mean[j]
-            outcome = "tie" if abs(apart) < 1e-9 else "a" if apart > 0 else "b"
-            rows.append(PairJudgement(study.models[i], study.models[j], outcome))
+            outcome = TIE if abs(apart) < 1e-9 else LEFT if apart > 0 else RIGHT
+            rows.append(Preference(study.models[i], study.models[j], outcome))
     fit = fit_strengths(rows)
     found = {m.model: m.strength for m in model_strengths(study, "motion", resamples=40).models}
     assert [found[model].value for model in fit.items] == pytest.approx(fit.strength.tolist(), abs=1e-6)

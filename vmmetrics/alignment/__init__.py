@@ -16,15 +16,16 @@ if TYPE_CHECKING:
     from vmmetrics.alignment.power import plan_study
     from vmmetrics.alignment.readers.read import read_study
     from vmmetrics.alignment.results import StudyReport
-    from vmmetrics.alignment.study import Matching, Preferences, Study
+    from vmmetrics.alignment.study import Matching, Study
     from vmmetrics.alignment.study_report import align
     from vmmetrics.utils.statistics.bootstrap import Estimate
+    from vmmetrics.utils.statistics.preferences import Preferences
 
 # Resolved on first use, so that a study can be described without what reads and computes it.
 _HOMES = {
     "Estimate": "vmmetrics.utils.statistics.bootstrap",
     "Matching": "vmmetrics.alignment.study",
-    "Preferences": "vmmetrics.alignment.study",
+    "Preferences": "vmmetrics.utils.statistics.preferences",
     "Study": "vmmetrics.alignment.study",
     "StudyReport": "vmmetrics.alignment.results",
     "align": "vmmetrics.alignment.study_report",

@@ -16,9 +16,10 @@ from itertools import combinations
 import numpy as np
 from scipy.special import expit
 
-from vmmetrics.alignment.study import Preferences, Study
+from vmmetrics.alignment.study import Study
 from vmmetrics.types import FloatArray, IntArray
 from vmmetrics.utils.statistics.bootstrap import Statistic
+from vmmetrics.utils.statistics.preferences import Preferences
 
 # Pairs of clips and which of them people prefer: as they were judged, or from mean ratings.
 

@@ -16,7 +16,7 @@ from scipy.stats import rankdata
 from vmmetrics.alignment.combination import pairs_of, share_statistic
 from vmmetrics.alignment.model_results import ModelStrength, ModelStrengths, ModelWins, WinRatioAgreement, WinRatios
 from vmmetrics.alignment.preference import differences
-from vmmetrics.alignment.study import Preferences, Study
+from vmmetrics.alignment.study import Study
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray, IntArray
 from vmmetrics.utils.statistics.bootstrap import (
@@ -30,7 +30,8 @@ from vmmetrics.utils.statistics.bootstrap import (
     sampled,
     with_note,
 )
-from vmmetrics.utils.statistics.bradley_terry import DEFAULT_PRIOR_SD, Outcome, PairJudgement, Strengths, fit_strengths
+from vmmetrics.utils.statistics.bradley_terry import DEFAULT_PRIOR_SD, Strengths, fit_strengths
+from vmmetrics.utils.statistics.preferences import Preference, Preferences
 
 LEAST_MODELS = 3
 """Minimum models for a correlation over models."""
@@ -180,11 +181,10 @@ def model_strengths(study: Study, dimension: str, resamples: int = RESAMPLES, se
     first, outcome = ends.min(axis=0), np.where(ends[0] < ends[1], pairs.outcome, -pairs.outcome)
     kinds, kind = np.unique(np.stack([first, ends.max(axis=0), outcome]), axis=1, return_inverse=True)
     shares, prompts = share_statistic(pairs, np.eye(kinds.shape[1])[kind.ravel()], study.prompts)
-    outcomes: dict[int, Outcome] = {1: "a", 0: "tie", -1: "b"}
 
-    def comparisons(row: FloatArray) -> list[PairJudgement]:
+    def comparisons(row: FloatArray) -> list[Preference]:
         weighed = zip(kinds.T.tolist(), row * pairs.outcome.size, strict=True)
-        return [PairJudgement(names[a], names[b], outcomes[o], float(n)) for (a, b, o), n in weighed if n > 0]
+        return [Preference(names[a], names[b], o, float(n)) for (a, b, o), n in weighed if n > 0]
 
     try:
         fit = fit_strengths(comparisons(shares(np.ones((1, len(prompts))))[0]), names)
@@ -216,7 +216,7 @@ def model_strengths(study: Study, dimension: str, resamples: int = RESAMPLES, se
     return ModelStrengths(dimension, source, tuple(models), "; ".join(notes))
 
 
-def _strengths(comparisons: list[PairJudgement], names: Sequence[str], fit: Strengths) -> FloatArray:
+def _strengths(comparisons: list[Preference], names: Sequence[str], fit: Strengths) -> FloatArray:
     """Return (M,) strengths of a bootstrap sample: infinite without a maximum, NaN where undefined."""
     try:
         sample = fit_strengths(comparisons, names, prior_sd=fit.prior_sd)

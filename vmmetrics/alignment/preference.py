@@ -11,7 +11,7 @@ import numpy as np
 from vmmetrics.alignment import combination
 from vmmetrics.alignment.combination import FOLDS, MIN_FIT_PAIRS, FittedCombination, folds_of, pairs_of
 from vmmetrics.alignment.results import Ablation, CombinationFigure, PreferenceAccuracy
-from vmmetrics.alignment.study import Preferences, Study
+from vmmetrics.alignment.study import Study
 from vmmetrics.types import FloatArray, IntArray
 from vmmetrics.utils.statistics import bootstrap
 from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, finite, sampled, with_note
@@ -22,6 +22,7 @@ from vmmetrics.utils.statistics.correlation import (
     why_undefined,
     within_statistic,
 )
+from vmmetrics.utils.statistics.preferences import Preferences
 
 Ties = Literal["half", "calibrated"]
 EQUAL_WEIGHTS = "equal weights"

@@ -11,9 +11,10 @@ from vmmetrics.alignment.levels import other_prompts
 from vmmetrics.alignment.pair_alignments import LESS_MOTION
 from vmmetrics.alignment.preference import HALF_RULE, accuracy_estimates, decided_share, differences, half_credits
 from vmmetrics.alignment.results import PreferenceAccuracy
-from vmmetrics.alignment.study import Preferences, Study
+from vmmetrics.alignment.study import Study
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.statistics.bootstrap import finite, mean_of_defined, prompt_codes
+from vmmetrics.utils.statistics.preferences import Preferences
 
 MODEL_NAME = "model's name"
 SINGLE_RATER = "single rater"

@@ -14,29 +14,7 @@ from vmmetrics.metrics.registry import METRICS, find
 from vmmetrics.types import BoolArray, FloatArray, IntArray
 from vmmetrics.utils.statistics.bootstrap import finite, mean_of_defined, prompt_codes
 from vmmetrics.utils.statistics.mos_recovery import recover_mos
-
-
-@dataclass(frozen=True, slots=True)
-class Preferences:
-    """Judgements of pairs of clips.
-
-    Attributes:
-        left: (M,) index of the clip shown on the left.
-        right: (M,) index of the clip shown on the right.
-        outcome: (M,) 1 where the left one was preferred, −1 the right one, 0 for a tie.
-        raters: (M,) who judged; "" where that is not known.
-    """
-
-    left: IntArray
-    right: IntArray
-    outcome: IntArray
-    raters: tuple[str, ...] = ()
-
-    def moved(self, index: IntArray) -> Preferences:
-        """Return the preferences between remaining clips, by the (N,) new index of each clip, −1 if left out."""
-        left, right = index[self.left], index[self.right]
-        mask = (left >= 0) & (right >= 0)
-        return Preferences(left[mask], right[mask], self.outcome[mask], tuple(compress(self.raters, mask)))
+from vmmetrics.utils.statistics.preferences import Preferences
 
 
 @dataclass(frozen=True, slots=True)

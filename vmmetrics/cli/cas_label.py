@@ -78,10 +78,10 @@ def label(
         raise typer.BadParameter("give --out for labels, --ask and --pairs-out for pairs, or both")
     if {path.resolve() for path in inputs} & {path.resolve() for path in (out, pairs_out) if path is not None}:
         raise typer.BadParameter("an output would overwrite an input")
-    from vmmetrics.cas.label.ask import choose_pairs
     from vmmetrics.cas.label.comparisons import read_clip_list, read_comparisons
     from vmmetrics.cas.label.label import LabelSettings, label_clips, write_labels, write_questions
     from vmmetrics.utils.statistics.bradley_terry import DEFAULT_PRIOR_SD
+    from vmmetrics.utils.statistics.pair_choice import choose_pairs
 
     output, messages = open_consoles()
     listed = None if clips is None else read_clip_list(clips)

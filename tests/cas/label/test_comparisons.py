@@ -6,6 +6,7 @@ import pytest
 
 from vmmetrics.cas.label.comparisons import Comparison, ListedClip, collect_clips, read_clip_list, read_comparisons
 from vmmetrics.errors import SetupError
+from vmmetrics.utils.statistics.preferences import LEFT
 
 
 def write(path: Path, text: str) -> Path:
@@ -40,7 +41,7 @@ def test_optional_fields_and_ignored_columns(tmp_path: Path) -> None:
     )
     read = read_comparisons([file])
     row = read.rows[0]
-    assert (row.rater, row.weight, row.prompt_a, row.prompt_b) == ("ann", 0.5, "one,\ntwo", "three")
+    assert (row.rater, row.weight, row.prompt_left, row.prompt_right) == ("ann", 0.5, "one,\ntwo", "three")
     assert read.ignored_columns == ("seen",)
 
 
@@ -107,7 +108,7 @@ def test_unreadable_files(tmp_path: Path) -> None:
 
 
 def row(a: str, b: str, prompt_a: str | None = None, prompt_b: str | None = None) -> Comparison:
-    return Comparison(a, b, "a", prompt_a=prompt_a, prompt_b=prompt_b, where="f:1")
+    return Comparison(a, b, LEFT, prompt_left=prompt_a, prompt_right=prompt_b, where="f:1")
 
 
 def test_clips_get_prompts_from_either_place_and_folders_as_groups() -> None:

@@ -15,6 +15,7 @@ from vmmetrics.cas.label.comparisons import Comparison, ListedClip
 from vmmetrics.cas.label.label import LabelSettings, label_clips
 from vmmetrics.cli.cas_label import label
 from vmmetrics.errors import SetupError
+from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE
 
 APP = typer.Typer()
 APP.command("label")(label)
@@ -142,7 +143,12 @@ def test_an_input_is_not_overwritten(comparisons: Path) -> None:
 
 
 def rows_of(lines: list[dict[str, Any]], prompt: str | None = None) -> list[Comparison]:
-    return [Comparison(r["a"], r["b"], r["winner"], prompt_a=prompt, prompt_b=prompt) for r in lines]
+    return [
+        Comparison(
+            r["a"], r["b"], {"a": LEFT, "b": RIGHT, "tie": TIE}[r["winner"]], prompt_left=prompt, prompt_right=prompt
+        )
+        for r in lines
+    ]
 
 
 def test_prompts_that_are_not_linked_are_levelled_apart_and_it_says_so() -> None:
@@ -156,7 +162,7 @@ def test_prompts_that_are_not_linked_are_levelled_apart_and_it_says_so() -> None
     assert rows["p0"]["component"] != rows["q0"]["component"]
     assert any("not across components" in note for note in labels.notes)
     linked = label_clips(
-        [*one, *other, Comparison("p0", "q5", "b"), Comparison("p0", "q5", "b"), Comparison("p1", "q4", "b")]
+        [*one, *other, Comparison("p0", "q5", RIGHT), Comparison("p0", "q5", RIGHT), Comparison("p1", "q4", RIGHT)]
     )
     assert linked.scope == "pooled"
     assert linked.fit.prior_sd == 1.5  # q never lost to p: a prior is needed, and stated
@@ -171,7 +177,7 @@ def test_prompts_that_are_not_linked_are_levelled_apart_and_it_says_so() -> None
 
 
 def test_no_prior_means_no_labels_where_one_is_needed() -> None:
-    rows = [Comparison("x", "y", "a"), Comparison("y", "z", "a")]
+    rows = [Comparison("x", "y", LEFT), Comparison("y", "z", LEFT)]
     with pytest.raises(SetupError, match="no maximum"):
         label_clips(rows, settings=LabelSettings(prior="none"))
     assert label_clips(rows).fit.prior_sd == 1.5
@@ -180,7 +186,7 @@ def test_no_prior_means_no_labels_where_one_is_needed() -> None:
 
 def test_listed_clips_without_comparisons_are_kept_without_a_level() -> None:
     listed = [ListedClip(name, "p", "g") for name in "xyzw"]
-    labels = label_clips([Comparison("x", "y", "a"), Comparison("y", "x", "a"), Comparison("y", "z", "tie")], listed)
+    labels = label_clips([Comparison("x", "y", LEFT), Comparison("y", "x", LEFT), Comparison("y", "z", TIE)], listed)
     row = labels.rows()[0]
     assert row["clip"] == "w"
     assert row["level"] is row["strength"] is row["level_probs"] is None
@@ -190,4 +196,4 @@ def test_listed_clips_without_comparisons_are_kept_without_a_level() -> None:
 
 def test_levels_per_prompt_need_prompts() -> None:
     with pytest.raises(SetupError, match="x has none"):
-        label_clips([Comparison("x", "y", "a")], settings=LabelSettings(scope="prompt"))
+        label_clips([Comparison("x", "y", LEFT)], settings=LabelSettings(scope="prompt"))

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
 from vmmetrics.errors import SetupError
-from vmmetrics.utils.statistics.bradley_terry import Outcome, PairJudgement, Strengths, count_pairs, fit_strengths
+from vmmetrics.utils.statistics.bradley_terry import Strengths, count_pairs, fit_strengths
+from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE, Outcome, Preference
 from vmmetrics.utils.statistics.ties import TIE_MODELS, build_win_graph, information
 
 MODELS = sorted(TIE_MODELS)
-OUTCOMES: tuple[Outcome, ...] = ("a", "tie", "b")
+OUTCOMES: tuple[Outcome, ...] = (LEFT, TIE, RIGHT)
 
 
 def davidson(d: float, nu: float) -> tuple[float, float, float]:
@@ -37,16 +38,16 @@ def rao_kupper(d: float, theta: float) -> tuple[float, float, float]:
 PAPER = {"davidson": davidson, "rao-kupper": rao_kupper}
 
 
-def wins(a: str, b: str, won: int, tied: int, lost: int) -> list[PairJudgement]:
-    return [PairJudgement(a, b, o) for o, n in zip(OUTCOMES, (won, tied, lost), strict=True) for _ in range(n)]
+def wins(a: str, b: str, won: int, tied: int, lost: int) -> list[Preference]:
+    return [Preference(a, b, o) for o, n in zip(OUTCOMES, (won, tied, lost), strict=True) for _ in range(n)]
 
 
-def simulate(rng: np.random.Generator, model: str, beta: np.ndarray, tau: float, number: int) -> list[PairJudgement]:
+def simulate(rng: np.random.Generator, model: str, beta: np.ndarray, tau: float, number: int) -> list[Preference]:
     rows = []
     for _ in range(number):
         i, j = rng.choice(len(beta), 2, replace=False)
         p = PAPER[model](beta[i] - beta[j], math.exp(tau))
-        rows.append(PairJudgement(f"{i:02d}", f"{j:02d}", OUTCOMES[rng.choice(3, p=p)]))
+        rows.append(Preference(f"{i:02d}", f"{j:02d}", OUTCOMES[rng.choice(3, p=p)]))
     return rows
 
 
@@ -131,7 +132,7 @@ def test_equals_a_brute_force_fit(model: str, prior: float | None) -> None:
 
     def loss(x: np.ndarray) -> float:
         beta = np.concatenate([x[:-1], [-x[:-1].sum()]]) if prior is None else x[:-1]
-        chances = [PAPER[model](beta[int(r.a)] - beta[int(r.b)], math.exp(x[-1])) for r in rows]
+        chances = [PAPER[model](beta[int(r.left)] - beta[int(r.right)], math.exp(x[-1])) for r in rows]
         total = -sum(math.log(p[OUTCOMES.index(r.outcome)]) for p, r in zip(chances, rows, strict=True))
         return total + (0 if prior is None else float(beta @ beta) / 2 / prior**2)
 
@@ -177,11 +178,9 @@ SOME_ROWS = st.lists(
 
 
 def fit_some(rows: list[tuple[int, int, Outcome]], model: str, name: str = "012345") -> Strengths | None:
-    if all(outcome == "tie" for *_, outcome in rows):
+    if all(outcome == TIE for *_, outcome in rows):
         return None
-    return fit_strengths(
-        [PairJudgement(name[a], name[b], o) for a, b, o in rows], sorted(name), ties=model, prior_sd=1.0
-    )
+    return fit_strengths([Preference(name[a], name[b], o) for a, b, o in rows], sorted(name), ties=model, prior_sd=1.0)
 
 
 @settings(max_examples=40)
@@ -207,7 +206,7 @@ def test_turning_every_result_round_turns_the_strengths_round(rows: list[tuple[i
     fit = fit_some(rows, model)
     if fit is None:
         return
-    turned: dict[str, Outcome] = {"a": "b", "b": "a", "tie": "tie"}
+    turned: dict[Outcome, Outcome] = {LEFT: RIGHT, RIGHT: LEFT, TIE: TIE}
     other = fit_some([(a, b, turned[o]) for a, b, o in rows], model)
     swapped = fit_some([(b, a, turned[o]) for a, b, o in rows], model)
     assert other is not None
@@ -226,12 +225,12 @@ def has_direction_of_escape(rows: list[tuple[int, int, Outcome]], clips: int = 4
     Both models at once: with v the growth of τ (twice that for Davidson), a win needs u_w − u_l ≥ v, a tie
     |u_i − u_j| ≤ v. Only moves that are more than a shift of all clips of a component count.
     """
-    tied = any(o == "tie" for *_, o in rows)
+    tied = any(o == TIE for *_, o in rows)
     growth = np.eye(clips + 1)[clips]
     limits, goals = [], [growth] if tied else []
     for a, b, o in rows:
         gap = np.eye(clips + 1)[a] - np.eye(clips + 1)[b]
-        limits += {"a": [growth - gap], "b": [growth + gap], "tie": [gap - growth, -gap - growth]}[o]
+        limits += {LEFT: [growth - gap], RIGHT: [growth + gap], TIE: [gap - growth, -gap - growth]}[o]
         goals += [gap, -gap]
     bounds = [(-1, 1)] * clips + [(0, 1) if tied else (0, 0)]
     return any(linprog(-g, A_ub=np.array(limits), b_ub=np.zeros(len(limits)), bounds=bounds).fun < -1e-7 for g in goals)
@@ -246,7 +245,7 @@ def has_direction_of_escape(rows: list[tuple[int, int, Outcome]], clips: int = 4
     )
 )
 def test_the_check_for_a_maximum_equals_a_linear_programme(rows: list[tuple[int, int, Outcome]]) -> None:
-    pairs = count_pairs([PairJudgement(str(a), str(b), o) for a, b, o in rows], "0123")
+    pairs = count_pairs([Preference(str(a), str(b), o) for a, b, o in rows], "0123")
     assert build_win_graph(4, *pairs).has_maximum == (not has_direction_of_escape(rows))
 
 
@@ -284,7 +283,7 @@ def test_unlinked_groups_are_centred_each() -> None:
 def test_weights_are_repetitions() -> None:
     rows = wins("a", "b", 3, 2, 1) + wins("b", "c", 2, 1, 2) + wins("a", "c", 1, 1, 1)
     doubled = fit_strengths([*rows, *rows])
-    weighted = fit_strengths([PairJudgement(r.a, r.b, r.outcome, weight=2.0) for r in rows])
+    weighted = fit_strengths([Preference(r.left, r.right, r.outcome, weight=2.0) for r in rows])
     np.testing.assert_allclose(weighted.strength, doubled.strength, atol=1e-9)
     np.testing.assert_allclose(weighted.error, doubled.error, atol=1e-9)
     np.testing.assert_allclose(weighted.error * math.sqrt(2), fit_strengths(rows).error, atol=1e-9)

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from vmmetrics.alignment.readers.columns import normalised
-from vmmetrics.alignment.study import Preferences
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
+from vmmetrics.utils.statistics.preferences import Preferences
 
 AVERAGED = ""
 """Rater name for averaged ratings."""

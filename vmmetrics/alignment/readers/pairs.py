@@ -16,8 +16,8 @@ from vmmetrics.alignment.readers import votes
 from vmmetrics.alignment.readers.columns import first_column, normalised
 from vmmetrics.alignment.readers.judgements import Judgements, RatedClip, RatingScale, join_ratings
 from vmmetrics.alignment.readers.tables import SourceTable, texts
-from vmmetrics.alignment.study import Preferences
 from vmmetrics.errors import SetupError
+from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE, Preferences
 
 DIMENSION = "preference"
 """Name of the dimension if the table states none."""
@@ -275,7 +275,7 @@ def _ties(table: SourceTable) -> Outcomes:
         answer = (cell or "0").casefold()
         if answer not in _YES | _NO:
             raise SetupError(f"{table.source}, row {row + 1}: expected true or false in {column} but got {cell!r}")
-        outcomes.append(votes.TIE if answer in _YES else votes.LEFT)
+        outcomes.append(TIE if answer in _YES else LEFT)
     return outcomes
 
 
@@ -328,4 +328,4 @@ _SHOWN = 8  # values of a column in a message
 
 def _of_name(cell: str, row: int, sides: tuple[Sequence[str | None], Sequence[str | None]]) -> votes.Outcome:
     left, right = sides[0][row], sides[1][row]
-    return None if left == right else votes.LEFT if cell == left else votes.RIGHT if cell == right else None
+    return None if left == right else LEFT if cell == left else RIGHT if cell == right else None

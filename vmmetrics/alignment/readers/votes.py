@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
-LEFT, RIGHT, TIE = 1, -1, 0
-"""Outcomes, as :class:`~vmmetrics.alignment.study.Preferences` has them."""
+from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE
 
 Outcome = int | None
 
@@ -151,7 +150,7 @@ def _of_numbers(cells: Sequence[str], scale: tuple[float, float] | None, graded:
     if len({tuple(words[word] for word in cells) for words in fitting}) > 1:
         listed = " and ".join(filter(None, (", ".join(cells[:-1]), cells[-1])))
         return f"it holds only {listed}, where 0 may be a tie, the left or the right one; write left, right and tie"
-    names = {LEFT: "the first", RIGHT: "the second", TIE: "a tie"}
+    names: Mapping[int, str] = {LEFT: "the first", RIGHT: "the second", TIE: "a tie"}
     how = ", ".join(f"{word} {names[fitting[0][word]]}" for word in reversed(cells))
     return VoteReading(lambda cell: fitting[0].get(_short(cell)), how)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from vmmetrics.errors import SetupError, os_reason
-from vmmetrics.utils.statistics.bradley_terry import Outcome, PairJudgement
+from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE, Outcome, Preference
 from vmmetrics.utils.storage.opening import read_regular
 from vmmetrics.utils.tables import SEPARATORS, csv_rows
 
@@ -25,34 +25,23 @@ MAX_PROBLEMS = 20
 """Maximum problems of a file that are listed; the rest is counted."""
 
 _USED = frozenset({"a", "b", "winner", "loser", "tie", "rater", "prompt", "prompt_a", "prompt_b", "weight"})
+_WINNER: Mapping[str, Outcome] = {"a": LEFT, "b": RIGHT, "tie": TIE}
 _TRUE, _FALSE = {"1", "true", "yes"}, {"", "0", "false", "no"}
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison(PairJudgement):
+class Comparison(Preference):
     """One judgement of two clips.
 
     Attributes:
-        rater: Who judged, or None.
-        prompt_a: Prompt of the first clip, or None where the line does not say.
-        prompt_b: Prompt of the second clip, or None.
+        prompt_left: Prompt of the left clip, or None where the line does not say.
+        prompt_right: Prompt of the right clip, or None.
         where: File and line, for messages.
     """
 
-    rater: str | None = None
-    prompt_a: str | None = None
-    prompt_b: str | None = None
+    prompt_left: str | None = None
+    prompt_right: str | None = None
     where: str = ""
-
-    @property
-    def pair(self) -> tuple[str, str]:
-        """The two clips in alphabetic order."""
-        return (self.a, self.b) if self.a < self.b else (self.b, self.a)
-
-    @property
-    def better(self) -> str | None:
-        """The clip that won, or None for a tie."""
-        return {"a": self.a, "b": self.b, "tie": None}[self.outcome]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,26 +159,27 @@ def _table_rows(path: Path, text: str, suffix: str, problems: list[str]) -> Iter
 
 
 def _comparison(fields: Mapping[str, Any], where: str) -> Comparison:
-    outcome: Outcome
     if "a" in fields or "b" in fields:
         if "loser" in fields or "tie" in fields:
             raise ValueError("loser and tie go with winner, not with a and b")
-        a, b, outcome = required_text(fields, "a"), required_text(fields, "b"), fields.get("winner", "")
-        if outcome not in ("a", "b", "tie"):
-            raise ValueError(f"expected winner a, b or tie but got {fields.get('winner')!r}")
+        left, right, winner = required_text(fields, "a"), required_text(fields, "b"), fields.get("winner")
+        if not isinstance(winner, str) or winner not in _WINNER:
+            raise ValueError(f"expected winner a, b or tie but got {winner!r}")
+        outcome = _WINNER[winner]
     else:
-        a, b = required_text(fields, "winner"), required_text(fields, "loser")
+        left, right = required_text(fields, "winner"), required_text(fields, "loser")
         tie = str(fields.get("tie", "")).strip().lower()
         if tie not in _TRUE | _FALSE:
             raise ValueError(f"expected tie true or false but got {fields['tie']!r}")
-        outcome = "tie" if tie in _TRUE else "a"
-    if a == b:
-        raise ValueError(f"{a!r} is compared with itself")
+        outcome = TIE if tie in _TRUE else LEFT
+    if left == right:
+        raise ValueError(f"{left!r} is compared with itself")
     both = optional_text(fields, "prompt")
     if both is not None and ("prompt_a" in fields or "prompt_b" in fields):
         raise ValueError("prompt is for both clips; give it or prompt_a and prompt_b, not all")
     rater, one, other = (optional_text(fields, name) for name in ("rater", "prompt_a", "prompt_b"))
-    return Comparison(a, b, outcome, _weight(fields.get("weight", 1.0)), rater, both or one, both or other, where)
+    weight = _weight(fields.get("weight", 1.0))
+    return Comparison(left, right, outcome, weight, rater, both or one, both or other, where)
 
 
 def required_text(fields: Mapping[str, Any], name: str) -> str:
@@ -284,7 +274,7 @@ def collect_clips(rows: Iterable[Comparison], listed: Iterable[ListedClip] | Non
     source = dict.fromkeys(prompts, "the list of clips")
     problems = []
     for row in rows:
-        for clip, prompt in ((row.a, row.prompt_a), (row.b, row.prompt_b)):
+        for clip, prompt in ((row.left, row.prompt_left), (row.right, row.prompt_right)):
             if listed is not None and clip not in entries:
                 problems.append(f"{row.where}: {clip} is not in the list of clips")
             elif prompts.get(clip) is None:

@@ -11,8 +11,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.cas.label import agreement
-from vmmetrics.cas.label.ask import PairQuestion
 from vmmetrics.cas.label.comparisons import Comparison, Comparisons, ListedClip, collect_clips, shown_prompts
 from vmmetrics.cas.label.levels import UNCERTAIN, Cut, Levels, cut_levels
 from vmmetrics.errors import SetupError
@@ -20,6 +18,8 @@ from vmmetrics.functional.cas import LEVELS
 from vmmetrics.utils.statistics import bradley_terry
 from vmmetrics.utils.statistics.bootstrap import prompt_codes
 from vmmetrics.utils.statistics.bradley_terry import Strengths
+from vmmetrics.utils.statistics.pair_choice import PairQuestion
+from vmmetrics.utils.statistics.preferences import RaterSummary, RepeatCounts, Repeats, rate_raters, settle_repeats
 from vmmetrics.utils.storage.atomic import write_atomically, write_json
 from vmmetrics.utils.storage.journal import encode
 from vmmetrics.utils.storage.provenance import now, version_of
@@ -49,7 +49,7 @@ class LabelSettings:
     cut: Cut = "quantile"
     fixed_cuts: tuple[float, ...] | None = None
     scope: Scope = "auto"
-    repeats: agreement.Repeats = "share"
+    repeats: Repeats = "share"
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.prior_sd) and self.prior_sd > 0):
@@ -78,8 +78,8 @@ class Labelling:
     pool: NDArray[np.int64]
     scope: Scope
     times: NDArray[np.float64]
-    raters: tuple[agreement.RaterSummary, ...]
-    repeats: agreement.RepeatCounts
+    raters: tuple[RaterSummary, ...]
+    repeats: RepeatCounts
     notes: tuple[str, ...]
 
     def rows(self) -> list[dict[str, Any]]:
@@ -114,7 +114,7 @@ class Labelling:
         return {
             "tie_model": model if fit.has_ties else dict.fromkeys(model),
             "prior_sd": fit.prior_sd,
-            "fit": agreement.goodness_of_fit(fit),
+            "fit": bradley_terry.goodness_of_fit(fit),
             "maximum_without_prior": fit.graph.has_maximum,
             "components": self.components(),
             "scope": self.scope,
@@ -165,19 +165,19 @@ def label_clips(
     settings = settings or LabelSettings()
     clips = tuple(collect_clips(rows, listed))
     names = [entry.clip for entry in clips]
-    settled, repeats = agreement.settle_repeats(rows, settings.repeats)
+    settled, repeats = settle_repeats(rows, settings.repeats)
     always, needed = (settings.prior_sd if settings.prior == when else None for when in ("always", "auto"))
     fit = bradley_terry.fit_strengths(settled, names, ties=settings.ties, prior_sd=always, prior_if_needed=needed)
     index = {name: number for number, name in enumerate(names)}
     times = np.zeros(len(names))
     for row in rows:
-        times[[index[row.a], index[row.b]]] += row.weight
+        times[[index[row.left], index[row.right]]] += row.weight
     scope, pool = _pools(clips, fit, settings.scope, times)
     try:
         levels = cut_levels(fit.strength, fit.error, pool, settings.cut, settings.fixed_cuts)
     except ValueError as error:
         raise SetupError(str(error)) from error
-    raters = tuple(agreement.rate_raters(rows, fit))
+    raters = tuple(rate_raters(rows, dict(zip(fit.items, fit.strength, strict=True))))
     labelling = Labelling(clips, fit, levels, pool, scope, times, raters, repeats, ())
     return replace(labelling, notes=_notes(labelling, settings))
 
@@ -263,8 +263,8 @@ def write_questions(out: Path, questions: Iterable[PairQuestion], clips: Iterabl
     """
     prompts = {entry.clip: entry.prompt for entry in clips}
     lines = [
-        {"a": q.a, "b": q.b, "winner": None}
-        | shown_prompts(prompts[q.a], prompts[q.b])
+        {"a": q.left, "b": q.right, "winner": None}
+        | shown_prompts(prompts[q.left], prompts[q.right])
         | {"reason": q.reason, "gain": round(q.gain, 6)}
         for q in questions
     ]

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,37 +22,32 @@ from scipy.sparse import coo_array, csc_array, diags_array
 from scipy.sparse.linalg import splu
 
 from vmmetrics.errors import SetupError
-from vmmetrics.utils.statistics.ties import TIE, TIE_MODELS, Davidson, Derivatives, TieModel, WinGraph, build_win_graph
+from vmmetrics.utils.statistics.preferences import Preference
+from vmmetrics.utils.statistics.ties import (
+    LOSS,
+    TIE,
+    TIE_MODELS,
+    WIN,
+    Davidson,
+    Derivatives,
+    TieModel,
+    WinGraph,
+    build_win_graph,
+)  # fmt: skip
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Outcome = Literal["a", "b", "tie"]
 
 DEFAULT_PRIOR_SD = 1.5
 """Standard deviation of the normal prior where one is needed: 95 % of pairs then differ by less than 1.96 · √2 · 1.5 =
 4.2, that is, the weaker item wins at least 1.5 % of their comparisons."""
 INTERVAL_Z = 1.959964
 """Half width of a 95 % interval in standard errors."""
+TIE_BINS = 3
+"""Bins by fitted strength difference in which predicted and observed ties are compared."""
 _DECREMENT = 1e-18  # squared Newton step in standard errors: far below rounding of what is printed
 _DENSE = 64  # items up to which dense matrices are faster than sparse ones, ten times for a handful
 _MAX_STEPS = 200  # a damped Newton method on such a function needs some ten
-
-
-@dataclass(frozen=True, slots=True)
-class PairJudgement:
-    """One comparison of two items.
-
-    Attributes:
-        a: First item.
-        b: Second item, another one.
-        outcome: Which was better.
-        weight: How many judgements it counts for, above 0.
-    """
-
-    a: str
-    b: str
-    outcome: Outcome
-    weight: float = 1.0
 
 
 class PairCounts(NamedTuple):
@@ -109,22 +104,21 @@ class Strengths:
         return self.strength[self.pairs.first] - self.strength[self.pairs.second]
 
 
-def count_pairs(comparisons: Sequence[PairJudgement], items: Sequence[str]) -> PairCounts:
+def count_pairs(comparisons: Sequence[Preference], items: Sequence[str]) -> PairCounts:
     """Sum comparisons per pair of ``items``."""
     index = {item: number for number, item in enumerate(items)}
     sums: dict[tuple[int, int], list[float]] = {}
     for row in comparisons:
-        a, b = index[row.a], index[row.b]
-        column = {"a": 0, "tie": 1, "b": 2}[row.outcome]
-        key, column = ((a, b), column) if a < b else ((b, a), 2 - column)
-        sums.setdefault(key, [0.0, 0.0, 0.0])[column] += row.weight
+        left, right = index[row.left], index[row.right]
+        key, outcome = ((left, right), row.outcome) if left < right else ((right, left), -row.outcome)
+        sums.setdefault(key, [0.0, 0.0, 0.0])[1 - outcome] += row.weight
     keys = sorted(sums)
     pairs = np.array(keys, np.int64).reshape(-1, 2)
     return PairCounts(pairs[:, 0], pairs[:, 1], np.array([sums[key] for key in keys], np.float64).reshape(-1, 3))
 
 
 def fit_strengths(
-    comparisons: Sequence[PairJudgement],
+    comparisons: Sequence[Preference],
     items: Sequence[str] | None = None,
     *,
     ties: str = "davidson",
@@ -149,7 +143,7 @@ def fit_strengths(
     if ties not in TIE_MODELS:
         raise SetupError(f"Expected a tie model out of {', '.join(TIE_MODELS)} but got {ties!r}")
     if items is None:
-        items = sorted({item for row in comparisons for item in (row.a, row.b)})
+        items = sorted({item for row in comparisons for item in (row.left, row.right)})
     pairs = count_pairs(comparisons, items)
     total = pairs.counts.sum()
     if total == 0:
@@ -326,3 +320,37 @@ def centred_inverse(laplacian: Floats, precision: float) -> Floats:
     inverse -= inverse.mean(axis=0)
     inverse -= inverse.mean(axis=1, keepdims=True)
     return np.asarray((inverse + inverse.T) / 2)
+
+
+def goodness_of_fit(fit: Strengths) -> dict[str, Any]:
+    """Return how well the model describes the comparisons it was fitted to.
+
+    Returns:
+        ``log_likelihood``; ``log_likelihood_equal``, that of equal strengths with the best tie share;
+        ``decided_right``, the share of decisions for the item with the higher strength; ``ties``, the tie share
+        observed and predicted in all, and by thirds of |strength difference|. (Davidson's model predicts the share
+        in all exactly, whatever the data: only the thirds test it.)
+    """
+    counts, d = fit.pairs.counts, fit.differences()
+    total = counts.sum(axis=1)
+    predicted = np.exp(fit.model.log_probabilities(d, fit.tau))[:, TIE]
+    tied, decided = counts[:, TIE].sum(), counts[:, WIN].sum() + counts[:, LOSS].sum()
+    shares = [(tied, tied / total.sum()), (decided, decided / total.sum() / 2)]
+    right = counts[d > 0, WIN].sum() + counts[d < 0, LOSS].sum() + (counts[d == 0][:, [WIN, LOSS]].sum()) / 2
+    order = np.argsort(np.abs(d), kind="stable")
+    bins = [("all", np.arange(len(d))), *zip(("near", "middle", "far"), np.array_split(order, TIE_BINS), strict=True)]
+    return {
+        "log_likelihood": fit.log_likelihood,
+        "log_likelihood_equal": float(sum(n * math.log(share) for n, share in shares if n > 0)),
+        "decided_right": float(right / decided),
+        "ties": [
+            {
+                "pairs": name,
+                "comparisons": float(total[inside].sum()),
+                "observed": float(counts[inside, TIE].sum() / total[inside].sum()),
+                "predicted": float(total[inside] @ predicted[inside] / total[inside].sum()),
+            }
+            for name, inside in bins
+            if len(inside)
+        ],
+    }

@@ -6,17 +6,17 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from vmmetrics.cas.label import ask
-from vmmetrics.cas.label.ask import choose_pairs
-from vmmetrics.cas.label.comparisons import Comparison
 from vmmetrics.errors import SetupError
+from vmmetrics.utils.statistics import pair_choice
 from vmmetrics.utils.statistics.bradley_terry import Strengths, fit_strengths
+from vmmetrics.utils.statistics.pair_choice import choose_pairs
+from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE, Preference
 from vmmetrics.utils.statistics.ties import information
 
 
-def decide(rng: np.random.Generator, beta: np.ndarray, i: int, j: int) -> Comparison:
+def decide(rng: np.random.Generator, beta: np.ndarray, i: int, j: int) -> Preference:
     p = np.exp(np.array([beta[i] - beta[j], -0.5 + (beta[i] - beta[j]) / 2, 0.0]))
-    return Comparison(f"{i:03d}", f"{j:03d}", ("a", "tie", "b")[rng.choice(3, p=p / p.sum())])
+    return Preference(f"{i:03d}", f"{j:03d}", (LEFT, TIE, RIGHT)[rng.choice(3, p=p / p.sum())])
 
 
 def names(number: int) -> list[str]:
@@ -31,7 +31,9 @@ def end_error(seed: int, asked: bool, clips: int = 20, rounds: int = 10, per_rou
     pairs, rows, fit = list(combinations(range(clips), 2)), [], None
     for turn in range(rounds):
         if asked:
-            chosen = [(int(q.a), int(q.b)) for q in choose_pairs(names(clips), [0] * clips, fit, per_round, seed=turn)]
+            chosen = [
+                (int(q.left), int(q.right)) for q in choose_pairs(names(clips), [0] * clips, fit, per_round, seed=turn)
+            ]
         else:
             chosen = [pairs[k] for k in rng.choice(len(pairs), per_round, replace=False)]
         assert len(chosen) == per_round
@@ -74,7 +76,7 @@ def test_the_first_question_removes_most_variance_and_its_gain_is_right(fit: Str
         told = information(fit.model, fit.strength[[i]] - fit.strength[[j]], fit.tau)[0]
         gains[i, j] = 1 - variance(precision + told * np.outer(e, e)) / variance(precision)
     question = choose_pairs(names(8), [0] * 8, fit, 1)[0]
-    i, j = sorted((int(question.a), int(question.b)))
+    i, j = sorted((int(question.left), int(question.right)))
     assert question.reason == "inform"
     assert question.gain == pytest.approx(gains[i, j], rel=1e-6)
     assert gains[i, j] == max(gains.values())
@@ -83,7 +85,7 @@ def test_the_first_question_removes_most_variance_and_its_gain_is_right(fit: Str
 def test_later_questions_count_those_before(fit: Strengths) -> None:
     """Gains of all questions together are what the updated matrix says, and each pair is asked once."""
     questions = choose_pairs(names(8), [0] * 8, fit, 12)
-    assert len({frozenset((q.a, q.b)) for q in questions}) == 12
+    assert len({frozenset((q.left, q.right)) for q in questions}) == 12
     assert 0 < sum(q.gain for q in questions) < 1
     assert all(one.gain >= other.gain - 1e-9 for one, other in pairwise(questions))
 
@@ -93,19 +95,19 @@ def test_no_clip_is_asked_about_too_often() -> None:
     beta = rng.normal(0, 1, 30)
     rows = [decide(rng, beta, *rng.choice(29, 2, replace=False)) for _ in range(200)]  # nothing known of the last
     questions = choose_pairs(names(30), [0] * 30, fit_strengths(rows, names(30)), 30)
-    times = Counter(clip for q in questions for clip in (q.a, q.b))
+    times = Counter(clip for q in questions for clip in (q.left, q.right))
     assert max(times.values()) <= 3  # twice on average
     assert "029" in times
 
 
 def test_links_come_first_and_link_everything() -> None:
-    rows = [Comparison("000", "001", "a"), Comparison("002", "003", "b")]
+    rows = [Preference("000", "001", LEFT), Preference("002", "003", RIGHT)]
     fit = fit_strengths(rows, names(6))
     questions = choose_pairs(names(6), [0] * 6, fit, 5)
     links = [q for q in questions if q.reason == "connect"]
     assert questions[: len(links)] == links
     assert len(links) == 3  # {0, 1}, {2, 3}, 4 and 5 need three
-    joined = fit_strengths([*rows, *(Comparison(q.a, q.b, "tie") for q in links)], names(6))
+    joined = fit_strengths([*rows, *(Preference(q.left, q.right, TIE) for q in links)], names(6))
     assert joined.graph.components == 1
 
 
@@ -113,7 +115,7 @@ def test_only_clips_of_one_group_are_asked_about() -> None:
     groups = ["p", "q"] * 5
     questions = choose_pairs(names(10), groups, None, 12)
     assert len(questions) == 12
-    assert all((int(q.a) - int(q.b)) % 2 == 0 for q in questions)
+    assert all((int(q.left) - int(q.right)) % 2 == 0 for q in questions)
     assert sum(q.reason == "connect" for q in questions) == 8  # a tree per prompt
 
 
@@ -126,11 +128,11 @@ def test_all_pairs_and_no_more() -> None:
 def test_sides_are_mixed_and_a_seed_repeats() -> None:
     one, other = (choose_pairs(names(12), [0] * 12, None, 40, seed=3) for _ in range(2))
     assert one == other
-    assert 5 < sum(q.a < q.b for q in one) < 35
+    assert 5 < sum(q.left < q.right for q in one) < 35
 
 
 def test_a_pool_beyond_the_bound_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ask, "MAX_POOL", 3)
-    with pytest.raises(SetupError, match="4 clips may be compared"):
+    monkeypatch.setattr(pair_choice, "MAX_POOL", 3)
+    with pytest.raises(SetupError, match="4 items may be compared"):
         choose_pairs(names(4), [0] * 4, None, 1)
     assert choose_pairs(names(4), [0, 0, 1, 1], None, 1)

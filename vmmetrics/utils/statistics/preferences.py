@@ -1,22 +1,73 @@
-"""Rater agreement, and goodness of fit of the model."""
+"""Preferences between two items: left, right and outcome, one by one and as arrays; raters' repeats and agreement."""
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from itertools import compress
+from typing import Literal, TypeVar
 
-import numpy as np
+from vmmetrics.types import IntArray
 
-from vmmetrics.cas.label.comparisons import Comparison
-from vmmetrics.utils.statistics.bradley_terry import Strengths
-from vmmetrics.utils.statistics.ties import LOSS, TIE, WIN
-
+Outcome = Literal[1, 0, -1]
 Repeats = Literal["share", "keep"]
-TIE_BINS = 3
-"""Bins by fitted strength difference in which predicted and observed ties are compared."""
+LEFT: Outcome = 1
+TIE: Outcome = 0
+RIGHT: Outcome = -1
+P = TypeVar("P", bound="Preference")
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """One judgement of two items.
+
+    Attributes:
+        left: Name of the first item.
+        right: Name of the second item, another one.
+        outcome: :data:`LEFT`, :data:`RIGHT` or :data:`TIE`.
+        weight: How many judgements it counts for, above 0.
+        rater: Who judged, or None.
+    """
+
+    left: str
+    right: str
+    outcome: Outcome
+    weight: float = 1.0
+    rater: str | None = None
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """The two items in alphabetic order."""
+        return (self.left, self.right) if self.left < self.right else (self.right, self.left)
+
+    @property
+    def better(self) -> str | None:
+        """The item that was preferred, or None for a tie."""
+        return {LEFT: self.left, RIGHT: self.right, TIE: None}[self.outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """Judgements of pairs of items, by the items' numbers.
+
+    Attributes:
+        left: (M,) index of the item shown on the left.
+        right: (M,) index of the item shown on the right.
+        outcome: (M,) :data:`LEFT`, :data:`RIGHT` or :data:`TIE`.
+        raters: (M,) who judged; "" where that is not known.
+    """
+
+    left: IntArray
+    right: IntArray
+    outcome: IntArray
+    raters: tuple[str, ...] = ()
+
+    def moved(self, index: IntArray) -> Preferences:
+        """Return the preferences between remaining items, by the (N,) new index of each item, −1 if left out."""
+        left, right = index[self.left], index[self.right]
+        mask = (left >= 0) & (right >= 0)
+        return Preferences(left[mask], right[mask], self.outcome[mask], tuple(compress(self.raters, mask)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +83,7 @@ class RepeatCounts:
     contradicted: int
 
 
-def settle_repeats(rows: Sequence[Comparison], policy: Repeats) -> tuple[tuple[Comparison, ...], RepeatCounts]:
+def settle_repeats(rows: Sequence[P], policy: Repeats) -> tuple[tuple[P, ...], RepeatCounts]:
     """Decide what a rater's repeated judgements of one pair count for.
 
     Args:
@@ -44,7 +95,7 @@ def settle_repeats(rows: Sequence[Comparison], policy: Repeats) -> tuple[tuple[C
     Returns:
         The comparisons, as many and in the same order, with the weights to fit; and how many repeat.
     """
-    judgements: dict[tuple[str, tuple[str, str]], list[Comparison]] = defaultdict(list)
+    judgements: dict[tuple[str, tuple[str, str]], list[P]] = defaultdict(list)
     for row in rows:
         if row.rater is not None:
             judgements[row.rater, row.pair].append(row)
@@ -82,23 +133,22 @@ class RaterSummary:
     with_fit: float | None
 
 
-def rate_raters(rows: Sequence[Comparison], fit: Strengths) -> list[RaterSummary]:
-    """Summarise each named rater, in alphabetic order."""
-    by_pair: dict[tuple[str, str], list[Comparison]] = defaultdict(list)
-    by_rater: dict[str, list[Comparison]] = defaultdict(list)
+def rate_raters(rows: Sequence[Preference], strength: Mapping[str, float]) -> list[RaterSummary]:
+    """Summarise each named rater, in alphabetic order, beside the fitted strength of each item."""
+    by_pair: dict[tuple[str, str], list[Preference]] = defaultdict(list)
+    by_rater: dict[str, list[Preference]] = defaultdict(list)
     for row in rows:
         if row.rater is not None:
             by_pair[row.pair].append(row)
             by_rater[row.rater].append(row)
-    strength = dict(zip(fit.items, fit.strength, strict=True))
     summaries = []
     for rater, own in sorted(by_rater.items()):
         same = [row.better == o.better for row in own for o in by_pair[row.pair] if o.rater != rater]
         again: dict[tuple[str, str], list[str | None]] = defaultdict(list)
         for row in own:
             again[row.pair].append(row.better)
-        lead = [strength[row.a] - strength[row.b] for row in own]
-        decided = [(d > 0) == (row.outcome == "a") for d, row in zip(lead, own, strict=True) if row.outcome != "tie"]
+        lead = [strength[row.left] - strength[row.right] for row in own]
+        decided = [(d > 0) == (row.outcome == LEFT) for d, row in zip(lead, own, strict=True) if row.outcome != TIE]
         steady = _share([len(set(outcomes)) == 1 for outcomes in again.values() if len(outcomes) > 1])
         repeated = len(own) - len(again)
         summaries.append(RaterSummary(rater, len(own), len(same), _share(same), repeated, steady, _share(decided)))
@@ -107,37 +157,3 @@ def rate_raters(rows: Sequence[Comparison], fit: Strengths) -> list[RaterSummary
 
 def _share(truths: Sequence[bool]) -> float | None:
     return sum(truths) / len(truths) if truths else None
-
-
-def goodness_of_fit(fit: Strengths) -> dict[str, Any]:
-    """Return how well the model describes the comparisons it was fitted to.
-
-    Returns:
-        ``log_likelihood``; ``log_likelihood_equal``, that of equal strengths with the best tie share;
-        ``decided_right``, the share of decisions for the clip with the higher strength; ``ties``, the tie share
-        observed and predicted in all, and by thirds of |strength difference|. (Davidson's model predicts the share
-        in all exactly, whatever the data: only the thirds test it.)
-    """
-    counts, d = fit.pairs.counts, fit.differences()
-    total = counts.sum(axis=1)
-    predicted = np.exp(fit.model.log_probabilities(d, fit.tau))[:, TIE]
-    tied, decided = counts[:, TIE].sum(), counts[:, WIN].sum() + counts[:, LOSS].sum()
-    shares = [(tied, tied / total.sum()), (decided, decided / total.sum() / 2)]
-    right = counts[d > 0, WIN].sum() + counts[d < 0, LOSS].sum() + (counts[d == 0][:, [WIN, LOSS]].sum()) / 2
-    order = np.argsort(np.abs(d), kind="stable")
-    bins = [("all", np.arange(len(d))), *zip(("near", "middle", "far"), np.array_split(order, TIE_BINS), strict=True)]
-    return {
-        "log_likelihood": fit.log_likelihood,
-        "log_likelihood_equal": float(sum(n * math.log(share) for n, share in shares if n > 0)),
-        "decided_right": float(right / decided),
-        "ties": [
-            {
-                "pairs": name,
-                "comparisons": float(total[inside].sum()),
-                "observed": float(counts[inside, TIE].sum() / total[inside].sum()),
-                "predicted": float(total[inside] @ predicted[inside] / total[inside].sum()),
-            }
-            for name, inside in bins
-            if len(inside)
-        ],
-    }

@@ -1,6 +1,6 @@
 """Active choice of pairs to ask next: those that reduce the uncertainty of the strengths most.
 
-The covariance C of the centred strengths says how well they are known. One more comparison of clips i and j, with
+The covariance C of the centred strengths says how well they are known. One more comparison of items i and j, with
 e = e_i − e_j and information λ about their difference, changes it to C − λ (Ce)(Ce)' / (1 + λ e'Ce) (Sherman and
 Morrison, 1950), and so lowers the mean variance of all pairwise differences, 2 tr(C) / (n − 1), in proportion to
 λ |Ce|² / (1 + λ e'Ce). Pairs are taken greedily by that gain, C updated after each. λ is Fisher's information under
@@ -30,9 +30,9 @@ Ints = NDArray[np.int64]
 Reason = Literal["connect", "inform"]
 
 MAX_POOL = 2000
-"""Maximum clips in one pool, limited by the memory of pair matrices."""
+"""Maximum items in one pool, limited by the memory of pair matrices."""
 SPARE = 1
-"""Maximum questions about a clip in one batch beyond the equal share."""
+"""Maximum questions about a item in one batch beyond the equal share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,39 +40,39 @@ class PairQuestion:
     """A pair to ask about.
 
     Attributes:
-        a: First clip; sides are drawn at random, since raters favour one.
-        b: Second clip.
-        reason: ``"connect"`` for clips that nothing links yet, ``"inform"`` for the others.
+        left: First item; sides are drawn at random, since raters favour one.
+        right: Second item.
+        reason: ``"connect"`` for items that nothing links yet, ``"inform"`` for the others.
         gain: How much of the variance of strength differences in their pool it is expected to remove, in 0..1.
     """
 
-    a: str
-    b: str
+    left: str
+    right: str
     reason: Reason
     gain: float
 
 
 def choose_pairs(
-    clips: Sequence[str], groups: Sequence[Hashable], fit: Strengths | None, number: int, *, seed: int = 0
+    items: Sequence[str], groups: Sequence[Hashable], fit: Strengths | None, number: int, *, seed: int = 0
 ) -> list[PairQuestion]:
     """Choose pairs to ask about.
 
     Args:
-        clips: Every clip that may be asked about; where there is a fit, its clips in its order.
-        groups: What must be equal for two clips to be compared: their prompts, or one thing for all.
+        items: Every item that may be asked about; where there is a fit, its items in its order.
+        groups: What must be equal for two items to be compared: one value each, or one thing for all.
         fit: Strengths so far, or None before the first comparison.
-        number: How many pairs; fewer come back where no pair is left that spares the clips asked about most.
+        number: How many pairs; fewer come back where no pair is left that spares the items asked about most.
         seed: For the sides, and for the order among equals.
 
     Returns:
         Pairs, each once: first those that connect, then by gain.
 
     Raises:
-        SetupError: A pool, clips that may be compared or are linked by comparisons, is too large.
+        SetupError: A pool, items that may be compared or are linked by comparisons, is too large.
     """
     rng = np.random.default_rng(seed)
-    cap = math.ceil(2 * number / max(len(clips), 1)) + SPARE
-    estimate = _Estimate(len(clips), fit)
+    cap = math.ceil(2 * number / max(len(items), 1)) + SPARE
+    estimate = _Estimate(len(items), fit)
     group = np.unique([repr(key) for key in groups], return_inverse=True)[1]
     pools = [_Pool(members, group[members], estimate, cap, rng) for members in _pools(group, estimate.component)]
     links = sorted(((size, at, pair) for at, pool in enumerate(pools) for size, pair in pool.links()), reverse=True)
@@ -84,13 +84,13 @@ def choose_pairs(
         chosen.append(best.take(best.best[1], "inform"))
     questions = []
     for (one, other), reason, gain in chosen:
-        a, b = (one, other) if rng.random() < 0.5 else (other, one)
-        questions.append(PairQuestion(clips[a], clips[b], reason, gain))
+        left, right = (one, other) if rng.random() < 0.5 else (other, one)
+        questions.append(PairQuestion(items[left], items[right], reason, gain))
     return questions
 
 
 class _Estimate:
-    """Estimates of the fit for every clip; before a fit, equal strengths and no ties."""
+    """Estimates of the fit for every item; before a fit, equal strengths and no ties."""
 
     def __init__(self, size: int, fit: Strengths | None) -> None:
         self.model: TieModel = Davidson() if fit is None else fit.model
@@ -110,10 +110,10 @@ class _Estimate:
 
 
 def _pools(group: Ints, component: Ints) -> list[Ints]:
-    """Return clips that belong together: of one group, or linked by comparisons, in any number of steps."""
+    """Return items that belong together: of one group, or linked by comparisons, in any number of steps."""
     size = len(group)
     shift = int(group.max(initial=-1)) + 1
-    ends = np.concatenate([group, shift + component])  # two-coloured graph: clips, and what they belong to
+    ends = np.concatenate([group, shift + component])  # two-coloured graph: items, and what they belong to
     edges = coo_array((np.ones(2 * size), (np.tile(np.arange(size), 2), size + ends)), shape=(size * 2 + shift,) * 2)
     labels = connected_components(edges, directed=False)[1][:size]
     return [np.flatnonzero(labels == label) for label in np.unique(labels)]
@@ -128,7 +128,7 @@ class _Pool:
 
     def __init__(self, members: Ints, group: Ints, estimate: _Estimate, cap: int, rng: np.random.Generator) -> None:
         if len(members) > MAX_POOL:
-            raise SetupError(f"{len(members)} clips may be compared with each other, at most {MAX_POOL} can be handled")
+            raise SetupError(f"{len(members)} items may be compared with each other, at most {MAX_POOL} can be handled")
         self.members, self.group, self.cap = members, group, cap
         self.component, self.times = estimate.component[members], estimate.times[members].copy()
         self.asked = np.zeros(len(members), np.int64)
@@ -147,7 +147,7 @@ class _Pool:
     def links(self) -> list[tuple[int, tuple[int, int]]]:
         """Return pairs (positions in the pool) that would connect components of the comparison graph.
 
-        Each is returned behind the number of pairs of clips that it connects.
+        Each is returned behind the number of pairs of items that it connects.
         """
         _, component_of, sizes = np.unique(self.component, return_inverse=True, return_counts=True)
         merged = np.arange(len(sizes))  # component -> label after the links chosen so far
@@ -159,7 +159,7 @@ class _Pool:
             for component in dict.fromkeys(component_of[in_group].tolist()):
                 if previous is not None and merged[previous] != merged[component]:
                     ends = [
-                        min(in_group[component_of[in_group] == side], key=lambda clip: used[clip])
+                        min(in_group[component_of[in_group] == side], key=lambda item: used[item])
                         for side in (previous, component)
                     ]
                     links.append((int(sizes[previous] * sizes[component]), (int(ends[0]), int(ends[1]))))
@@ -169,7 +169,7 @@ class _Pool:
         return links
 
     def take(self, pair: tuple[int, int], reason: Reason) -> tuple[tuple[int, int], Reason, float]:
-        """Count a pair as asked; return it by clip numbers with the share of variance it is expected to remove."""
+        """Count a pair as asked; return it by item numbers with the share of variance it is expected to remove."""
         i, j = sorted(pair)
         column = self.covariance[:, i] - self.covariance[:, j]
         step = self.information[i, j] / (1 + self.information[i, j] * (column[i] - column[j]))
@@ -180,8 +180,8 @@ class _Pool:
         self.square = self.square - step * (mixed + mixed.T) + step * removed * np.outer(column, column)
         self.open[i, j] = False
         self.asked[[i, j]] += 1
-        for clip in np.flatnonzero(self.asked >= self.cap):
-            self.open[clip, :] = self.open[:, clip] = False
+        for item in np.flatnonzero(self.asked >= self.cap):
+            self.open[item, :] = self.open[:, item] = False
         self.best = self._find_best()
         return (int(self.members[i]), int(self.members[j])), reason, float(removed / self.start)
 
