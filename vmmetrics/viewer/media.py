@@ -5,28 +5,24 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import count
 from pathlib import Path, PurePath
 from typing import Literal
 from urllib.parse import quote
 
-import numpy as np
-
 from vmmetrics.errors import ClipError, explain, os_reason
 from vmmetrics.scoring.recall import unchanged
 from vmmetrics.scoring.record import Record
-from vmmetrics.types import UInt8Array
 from vmmetrics.utils.storage.addresses import address_of
 from vmmetrics.utils.storage.opening import open_regular
-from vmmetrics.video import read_clip
-from vmmetrics.video.containers import opened, packets_of
+from vmmetrics.video.containers import opened
 from vmmetrics.video.discover import file_state, fingerprint, is_there, state
-from vmmetrics.video.encoding import TICKS, write_h264
+from vmmetrics.video.encoding import TICKS
 from vmmetrics.video.pixels import TRANSPARENT
 from vmmetrics.video.timing import is_retimed
+from vmmetrics.video.transcoding import is_transcode, transcode
 
 Mode = Literal["link", "copy", "transcode"]
 FOLDER = "media"
@@ -44,12 +40,7 @@ _PLAIN_PROFILES = (66, 77, 88, 100)  # of H.264: Baseline, Main, Extended, High,
 _PLAIN_FORMATS = ("yuv420p", "yuvj420p")
 _MOST_INDEX_BYTES = 16 * 2**20  # of an MP4
 _NAME_DIGITS = 16
-_CODING = {"crf": "18", "preset": "veryfast", "g": "12", "bf": "0", "x264-params": "mbtree=0"}
-"""Key frames often, so that a seek decodes 12 frames; without macroblock trees, by which one encoding in a hundred had
-other bytes, with one thread too (x264 of PyAV 18)."""
 _VERSION = "vmmetrics transcode 1"
-_HD_LINES, _HD_COLUMNS = 720, 1280  # from which players take untagged video for BT.709
-_BT601, _BT709, _LIMITED, _FULL = 5, 1, 1, 2  # as swscale numbers them
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,62 +236,6 @@ def ticks_of(record: Record) -> list[int]:
     for time in seconds:
         ticks.append(max(round(time * TICKS), ticks[-1] + 1 if ticks else 0))
     return ticks
-
-
-def transcode(source: Path, target: Path, ticks: Sequence[int], comment: str) -> None:
-    """Write the frames of a clip as H.264 that every browser plays; the same bytes for the same frames.
-
-    Args:
-        source: Anything that :func:`vmmetrics.video.read_clip` reads.
-        target: File to write; nothing of it is left where this fails.
-        ticks: Time of each frame in units of 1/90000 s; the last one is shown for the median step.
-        comment: Text stored in the file.
-
-    Raises:
-        ClipError: The source cannot be read, or has another number of frames.
-        SetupError: This build of PyAV has no x264, or a package is missing that reads the source.
-    """
-    clip = read_clip(source)
-    if len(clip) != len(ticks):
-        raise ClipError(f"the video has {len(clip)} frames, but {len(ticks)} were scored")
-    step = int(np.median(np.diff(ticks))) if len(ticks) > 1 else round(TICKS / clip.fps)
-    try:
-        write_h264(
-            target, _planes(clip.frames), Fraction(TICKS, step), _CODING,
-            layout="yuv420p", threads=1, times=ticks, duration=step, comment=comment,
-        )  # fmt: skip
-    except BaseException:
-        target.unlink(missing_ok=True)
-        raise
-
-
-def _planes(frames: UInt8Array) -> Iterator[UInt8Array]:
-    """Yield RGB frames (T, H, W, 3) as planes of 4:2:0, odd sides padded by their last line."""
-    import av
-    from av.video.reformatter import VideoReformatter
-
-    reformatter = VideoReformatter()
-    height, width = frames.shape[1:3]
-    matrix = _BT709 if height >= _HD_LINES or width >= _HD_COLUMNS else _BT601
-    for frame in frames:
-        padded = np.pad(frame, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
-        picture = reformatter.reformat(
-            av.VideoFrame.from_ndarray(padded, format="rgb24"),
-            format="yuv420p",
-            src_colorspace=matrix, dst_colorspace=matrix, src_color_range=_FULL, dst_color_range=_LIMITED,
-        )  # fmt: skip
-        yield np.asarray(picture.to_ndarray(), np.uint8)
-
-
-def is_transcode(path: Path, comment: str, frames: int) -> bool:
-    """Return True if a file is whole and was written by :func:`transcode` with that comment."""
-    try:
-        with opened(path) as (container, stream):
-            packets = [packet for packet in packets_of(container, stream) if packet.size]
-            whole = len(packets) == frames and not any(packet.is_corrupt for packet in packets)
-            return whole and container.metadata.get("comment") == comment
-    except (ClipError, OSError):
-        return False
 
 
 def _copy(source: Path, target: Path) -> None:
