@@ -90,6 +90,23 @@ def test_files_of_the_user_that_are_no_files(
     assert "Not a regular file" in errors
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "score loop.json", "prompts stats loop.json", "prompts filter loop.json --out kept.json",
+        "prompts filter mini --out loop.json", "prompts filter mini --out kept.json --against loop.json",
+        "cas label loop.json --out labels.jsonl",
+    ],
+)  # fmt: skip
+def test_a_loop_of_symlinks(
+    command: str, vmmetrics: RunCommand, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "loop.json").symlink_to("loop.json")
+    code = vmmetrics(*command.split())
+    assert code == (0 if "--out loop.json" in command else 3 if command == "score loop.json" else 2)
+    assert "loop.json" in capsys.readouterr().err
+
+
 def test_a_bomb_of_aliases_is_refused(
     vmmetrics: RunCommand, make_clips: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
