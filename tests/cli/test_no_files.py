@@ -107,6 +107,19 @@ def test_a_loop_of_symlinks(
     assert "loop.json" in capsys.readouterr().err
 
 
+def test_a_name_as_long_as_a_file_is_quoted_in_part(
+    vmmetrics: RunCommand, make_clips: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_clips("a", "b")
+    assert vmmetrics("score", "clips", "--out", "good", "-q") == 0
+    (tmp_path / "ratings.csv").write_text(f"clip,rating\n{'x' * 1_000_000},1\n")
+    capsys.readouterr()
+    with bounded():
+        assert vmmetrics("align", "good", "ratings.csv") == 2
+    errors = capsys.readouterr().err
+    assert "No clip is in both" in errors and len(errors) < 10_000
+
+
 def test_a_bomb_of_aliases_is_refused(
     vmmetrics: RunCommand, make_clips: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 
 from vmmetrics.cli.stopping import leaving
 from vmmetrics.errors import StoppedError, VMMetricsError, os_sentence
-from vmmetrics.utils.display.markup import clean
+from vmmetrics.utils.display.markup import clean, shortened
+
+_LONGEST = 4000  # characters of a line of an error, which may quote what was read
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -34,5 +36,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             sys.exit(1)
         except (VMMetricsError, OSError) as error:
             lines = [os_sentence(error)] if isinstance(error, OSError) else map(str, error.args)
-            typer.echo("vmmetrics: error: " + "\n".join(map(clean, lines)), err=True)
+            shown = "\n".join(clean(shortened(line, _LONGEST)) for line in lines)
+            typer.echo(f"vmmetrics: error: {shown}", err=True)
             sys.exit(EXIT_FAILURES if isinstance(error, StoppedError) else 2)
