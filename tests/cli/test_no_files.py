@@ -120,6 +120,28 @@ def test_a_name_as_long_as_a_file_is_quoted_in_part(
     assert "No clip is in both" in errors and len(errors) < 10_000
 
 
+@pytest.mark.parametrize("address", ["s3://AKIA:{}@bucket/x", "http://me:{}@[::1/x", "http://host/x?token={}"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "leaderboard {}", "report {}", "status {}", "score {}/[a.mp4", "score clips --mirror {}", "score list.jsonl",
+        "understand run synthetic --data clips --model endpoint:m@{}",
+        "prompts filter mini --out kept.json --model m --url {}",
+    ],
+)  # fmt: skip
+def test_no_error_prints_the_secret_of_an_address(
+    command: str, address: str, vmmetrics: RunCommand, make_clips: Any, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("vmmetrics.utils.storage.remote.PAUSE", 0.0)
+    make_clips("a")
+    told = address.format("never-to-be-shown")
+    (tmp_path / "list.jsonl").write_text(f'{{"prompt": "a dog", "clip": "{told}.mp4"}}\n')
+    with bounded():
+        assert vmmetrics(*(word.format(told) for word in command.split())) == 2
+    assert "never-to" not in capsys.readouterr().err
+
+
 def test_a_bomb_of_aliases_is_refused(
     vmmetrics: RunCommand, make_clips: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
