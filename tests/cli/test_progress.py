@@ -26,21 +26,44 @@ def status(live: LiveProgress) -> str:
     return str(live._bar.tasks[0].fields["status"])
 
 
-def test_one_line_for_each_clip_that_takes_more_than_a_minute() -> None:
+def test_a_line_for_each_clip_that_takes_more_than_a_minute_and_whenever_its_time_has_doubled() -> None:
     live, text = progress(terminal=False)
     with live:
         live.begin(3, 0)
-        for seconds in (1, 59, 60, 61, 3000):
+        for seconds in (1, 59, 60, 61, 119, 121, 239):
             live.wait("slow\x1b.mp4", seconds)
         live.wait("next.mp4", 30)
         live.wait("next.mp4", 75)
         for number in range(2):
             live.advance(Record(f"{number}.mp4", None, None, "0" * 64, "embedded", "vmmetrics"))
-            live.wait("slow\x1b.mp4", 3100)
+            live.wait("slow\x1b.mp4", 240)
     assert [line for line in text.getvalue().splitlines() if "running for" in line] == [
         r"slow\x1b.mp4: running for 1:00 so far",
+        r"slow\x1b.mp4: running for 2:01 so far",
         "next.mp4: running for 1:15 so far",
     ]
+
+
+def test_the_share_done_of_a_long_clip_and_the_time_left_since_it_last_grew() -> None:
+    live, text = progress(terminal=False)
+    with live:
+        live.begin(1, 0)
+        live.wait("long.mp4", 40, 0.25)  # 120 s are left
+        live.wait("long.mp4", 60, 0.25)
+        live.wait("long.mp4", 120, 0.75)
+        live.wait("long.mp4", 300, 0.75)  # longer than was expected
+        live.wait("long.mp4", 600, 1.0)
+    assert text.getvalue().splitlines() == [
+        "long.mp4: running for 1:00 so far, about 25% done, 1:40 left",
+        "long.mp4: running for 2:00 so far, about 75% done, 0:40 left",
+        "long.mp4: running for 5:00 so far, about 75% done",
+        "long.mp4: running for 10:00 so far",
+    ]
+    live, _ = progress(terminal=True)
+    with live:
+        live.begin(1, 0)
+        live.wait("long.mp4", 30, 0.5)
+        assert status(live) == "long.mp4 for 0:30, about 50% done, 0:30 left"
 
 
 def test_the_bar_names_the_slowest_after_ten_seconds() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from vmmetrics.errors import SetupError
-from vmmetrics.utils.loading import loading
+from vmmetrics.utils.progress import loading, tell_share
 
 
 class Obedient:
@@ -31,6 +31,7 @@ class Obedient:
         match item[0]:
             case "hang":
                 note(item[1])
+                tell_share(0.5)
                 time.sleep(3600)
             case "stop":
                 os.kill(os.getpid(), signal.SIGSTOP)

@@ -128,7 +128,7 @@ def test_what_a_late_worker_said_last_does_not_change_what_it_was_late_with(
 ) -> None:
     pool: Pool[Item, Any] = Pool(Obedient, 1, 1)
     theirs = pretend(pool, ("ok", 1), late=True, seconds=2.0, loading_seconds=0.0 if bound == "an item" else 3601.0)
-    monkeypatch.setattr(pools, "_end", lambda process: -9)
+    monkeypatch.setattr(pools, "end", lambda process: -9)
     theirs.send(("loading", bound == "an item"))
     theirs.close()
     assert pool.collect() == []
@@ -157,7 +157,7 @@ def test_loading_within_loading_does_not_start_the_clock(monkeypatch: pytest.Mon
     def send(kind: str, value: Any = None) -> None:
         messages.append((kind, value))
 
-    monkeypatch.setattr("vmmetrics.utils.loading._listeners", [partial(send, "loading")])
+    monkeypatch.setattr("vmmetrics.utils.progress._listeners", [partial(send, "loading")])
     assert pools.reply(Obedient(), ("load in parts", 0), send) == ("answer", 0)
     assert messages == [("loading", True), ("loading", False), ("loaded", None)]
 
@@ -259,14 +259,14 @@ def test_an_error_costs_its_item_and_not_the_worker(fault: str, failure: str) ->
     assert before.answer == after.answer
 
 
-def test_the_slowest_is_named() -> None:
+def test_the_slowest_is_named_with_its_share_done() -> None:
     with workers(2, timeout=3600) as pool:
         assert pool.slowest is None
         pool.submit(("hang", 1))
-        while pool.slowest is None or pool.slowest[1] == 0 or pool.slowest[2]:
+        while pool.slowest is None or pool.slowest.seconds == 0 or pool.slowest.loading or not pool.slowest.share:
             pool.collect(0.05)
         pool.submit(("hang", 2))
-        assert pool.slowest[0] == ("hang", 1)
+        assert (pool.slowest.item, pool.slowest.share) == (("hang", 1), 0.5)
 
 
 @pytest.mark.parametrize(("timeout", "jobs"), [(5, 0), (0, 1), (-1, 1), (float("inf"), 1), (float("nan"), 1)])

@@ -25,7 +25,7 @@ class QuickEngine:
 
     free = property(lambda self: 1 - self.busy)
     busy = property(lambda self: int(self._task is not None))
-    slowest = property(lambda self: ("a", 1.0) if self._task else None)
+    slowest = property(lambda self: ("a", 1.0, None) if self._task else None)
 
     def submit(self, task: Task, following: Task | None = None) -> None:
         self._task = task
@@ -53,7 +53,7 @@ class Waiting:
 
     def advance(self, record: Record) -> None: ...
 
-    def wait(self, name: str, seconds: float) -> None:
+    def wait(self, name: str, seconds: float, share: float | None) -> None:
         self.names.append(name)
 
 

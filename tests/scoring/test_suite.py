@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from pathlib import Path
 from threading import Event, get_ident
 from types import SimpleNamespace
 
@@ -17,6 +18,8 @@ from vmmetrics.scoring import suite as suite_module
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.suite import Suite
 from vmmetrics.types import AmplitudeResult, MetricResult
+from vmmetrics.utils import progress
+from vmmetrics.video import read_clip
 
 NOTHING = SimpleNamespace()
 BARE = Preset(Models(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING), {}, {}, published_models=True)
@@ -198,3 +201,16 @@ def test_unknown_words_are_named() -> None:
 def test_unreadable_frames_are_a_clip_error() -> None:
     with pytest.raises(ClipError):
         Suite(metrics=("pas",)).score_clip(np.full((4, 8, 8, 3), np.nan))
+
+
+@pytest.mark.parametrize("metrics", [METRICS, ("cas",), ("pas",)])
+def test_the_share_done_of_a_clip_grows_to_the_whole(metrics: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    shares: list[float] = []
+    monkeypatch.setattr(progress, "_share_listeners", [shares.append])
+    sample = Path(__file__).parents[1] / "data/samples/cogvideo/woman-walks-and-sits.mp4"
+    Suite(metrics=metrics).score_clip(
+        replace(whole := read_clip(sample), frames=whole.frames[:8], timestamps=whole.timestamps[:8])
+    )
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1)
+    assert len(set(shares)) >= {METRICS: 6, ("cas",): 1, ("pas",): 4}[metrics]

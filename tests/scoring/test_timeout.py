@@ -58,7 +58,7 @@ def test_the_slowest_clip_is_told_to_the_listener(make_clips: Any, monkeypatch: 
 
         def advance(self, record: Any) -> None: ...
 
-        def wait(self, name: str, seconds: float) -> None:
+        def wait(self, name: str, seconds: float, share: float | None) -> None:
             waited.append((name, seconds))
 
     monkeypatch.setattr("vmmetrics.scoring.session._TICK_SECONDS", 0.1)

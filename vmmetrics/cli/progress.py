@@ -74,7 +74,8 @@ class LiveProgress(Bar):
         self._scored = array("d")  # seconds of those of them that did not fail
         self._ends: deque[float] = deque(maxlen=max(_RECENT, jobs) + 1)  # when the last of them were done
         self._slow = ""  # what the bar shows to have been at work for long
-        self._announced: set[str] = set()
+        self._said: dict[str, float] = {}  # clips at work for long, and after how many seconds it is said again
+        self._share: tuple[str, float | None, float] = ("", None, 0.0)  # clip, share done, and its seconds then
 
     def begin(self, total: int, settled: int) -> None:
         """Start the bar; ``settled`` clips were done before."""
@@ -101,12 +102,26 @@ class LiveProgress(Bar):
             line = f"[{self._done}/{self._total}] {record.clip}  {scores}  {self._status()}"
             self._console.print(line, soft_wrap=True)
 
-    def wait(self, name: str, seconds: float) -> None:
-        """Show for how long the slowest clip has been at work: on the bar, or elsewhere in one line for each clip."""
-        self._slow = f"{name} for {clock(seconds)}" if self._bar is not None and seconds >= SLOW_ON_BAR else ""
-        if not self.show(status=self._status()) and seconds >= SLOW_IN_LINES and name not in self._announced:
-            self._announced.add(name)
-            self._console.print(f"{name}: running for {clock(seconds)} so far")
+    def wait(self, name: str, seconds: float, share: float | None = None) -> None:
+        """Show how long the slowest clip has been at work, the share done and the time left.
+
+        On the bar, or elsewhere in a line for each clip, again whenever its time has doubled.
+        """
+        if self._share[:2] != (name, share):
+            self._share = name, share, seconds
+        done = self._part_done(seconds)
+        self._slow = f"{name} for {clock(seconds)}{done}" if self._bar is not None and seconds >= SLOW_ON_BAR else ""
+        if not self.show(status=self._status()) and seconds >= self._said.get(name, SLOW_IN_LINES):
+            self._said[name] = 2 * seconds
+            self._console.print(f"{name}: running for {clock(seconds)} so far{done}")
+
+    def _part_done(self, seconds: float) -> str:
+        """Return the share of the slowest clip that is done, and the time left as of when it last grew."""
+        _, share, then = self._share
+        if not share or share >= 1:
+            return ""
+        left = then / share - seconds
+        return f", about {share:.0%} done" + (f", {clock(left)} left" if left > 0 else "")
 
     def _status(self) -> str:
         left = self._total - self._done

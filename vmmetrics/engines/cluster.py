@@ -15,7 +15,7 @@ from typing import Any, Generic
 from vmmetrics.engines.actors import Actors, ClusterActor, ClusterJob, cause_of
 from vmmetrics.engines.connection import Cluster
 from vmmetrics.engines.node import ClusterHandler, pieces_of, unpacked
-from vmmetrics.engines.pool import DEFAULT_TIMEOUT, LOADING_TIMEOUT, Answer, Item, Result, too_late
+from vmmetrics.engines.pool import DEFAULT_TIMEOUT, LOADING_TIMEOUT, Answer, AtWork, Item, Result, too_late
 from vmmetrics.errors import SetupError, StoppedError
 
 MAX_ITEM_BYTES = 10 * 10**6
@@ -85,13 +85,13 @@ class RayPool(Generic[Item, Answer]):
         return len(self._queue) + sum(len(actor.calls) for actor in self._actors.all) + len(self._results)
 
     @property
-    def slowest(self) -> tuple[Item, float, bool] | None:
-        """The item longest at work, its seconds, and whether models are still being loaded for it."""
+    def slowest(self) -> AtWork[Item] | None:
+        """The item longest at work; None where there is none."""
         working = max((a for a in self._actors.all if a.calls), key=lambda a: a.seconds, default=None)
         if working is not None:
-            return working.calls[0][1].item, working.seconds, False
+            return AtWork(working.calls[0][1].item, working.seconds, loading=False)
         loading = max(self._actors.all, key=lambda a: a.seconds, default=None)
-        return (self._queue[0].item, loading.seconds, True) if loading is not None and self._queue else None
+        return AtWork(self._queue[0].item, loading.seconds, loading=True) if loading and self._queue else None
 
     def configuration(self) -> Mapping[str, Any]:
         """Return the configuration that all workers must state; where it is not known, that of a first worker.

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 from vmmetrics.engines.pool import Handler, reply
 from vmmetrics.errors import BusyError, SetupError, explain
-from vmmetrics.utils.loading import loading, on_loading
+from vmmetrics.utils.progress import loading, on_loading
 from vmmetrics.utils.storage import provenance
 
 PIECE_BYTES = 90_000

@@ -10,24 +10,23 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from vmmetrics.engines.process import cause_of_death, end, interrupts_deferred, kill, live_with_parent
 from vmmetrics.errors import SetupError, explain
-from vmmetrics.utils.loading import loading, on_loading
+from vmmetrics.utils.progress import loading, on_loading, on_share
 
 DEFAULT_TIMEOUT = 3600.0
 """Seconds that a worker may spend on one clip once its models are loaded."""
 LOADING_TIMEOUT = 3600.0
 """Seconds that a worker may take to start and to load its models."""
-_GRACE_SECONDS = 2.0  # for a worker to leave by itself before it is killed
 _TICK_SECONDS = 0.2  # between two looks at the clocks
-_PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -40,7 +39,7 @@ class Handler(Protocol[ItemIn, AnswerOut]):
     """Handler of items, inside a worker."""
 
     def load(self, item: ItemIn) -> None:
-        """Load the models of an item; its timeout starts afterwards, and pauses in ``utils.loading.loading``."""
+        """Load the models of an item; its timeout starts afterwards, and pauses in ``utils.progress.loading``."""
 
     def handle(self, item: ItemIn, note: Note) -> AnswerOut:
         """Work on an item; ``note`` sends something ahead that stays known if the worker dies."""
@@ -69,12 +68,29 @@ class Result(Generic[Item, Answer]):
     worker: str | None = None
 
 
+class AtWork(NamedTuple, Generic[Item]):
+    """The item longest at work.
+
+    Attributes:
+        item: The item.
+        seconds: Seconds at it so far, or of loading its models.
+        loading: True while models are being loaded for it.
+        share: Share that is done, 0..1; None where it is not known.
+    """
+
+    item: Item
+    seconds: float
+    loading: bool
+    share: float | None = None
+
+
 @dataclass(eq=False)
 class _Worker(Generic[Item]):
     process: SpawnProcess
     connection: Connection
     item: Item | None = None
     note: Any = None
+    share: float | None = None
     seconds: float = 0.0  # on this item, without loading
     loading: bool = True
     loading_seconds: float = 0.0  # of this load
@@ -125,19 +141,20 @@ class Pool(Generic[Item, Answer]):
         return sum(worker.item is not None for worker in self._workers)
 
     @property
-    def slowest(self) -> tuple[Item, float, bool] | None:
-        """The item longest at work, its seconds, and whether models are still being loaded for it."""
+    def slowest(self) -> AtWork[Item] | None:
+        """The item longest at work; None where there is none."""
         busy = [w for w in self._workers if w.item is not None]
         worker = max(busy, key=lambda w: w.seconds, default=None)
         if worker is None or worker.item is None:
             return None
-        return worker.item, worker.loading_seconds if worker.loading else worker.seconds, worker.loading
+        seconds = worker.loading_seconds if worker.loading else worker.seconds
+        return AtWork(worker.item, seconds, worker.loading, worker.share)
 
     def submit(self, item: Item) -> None:
         """Hand an item to a free worker; call only while :attr:`free` is positive."""
         worker = self._idle()
         with self._lock:
-            worker.item, worker.note, worker.seconds = item, None, 0.0
+            worker.item, worker.note, worker.share, worker.seconds = item, None, None, 0.0
             worker.loading, worker.loading_seconds = True, 0.0
             worker.ready = self._needs(item) in worker.loaded
         with contextlib.suppress(OSError):  # it died this moment: collect() will find the pipe closed
@@ -159,7 +176,7 @@ class Pool(Generic[Item, Answer]):
         parent_end, child_end = self._context.Pipe()
         process = self._context.Process(target=_work, args=(child_end, self._start_handler, self._log), daemon=True)
         worker: _Worker[Item] = _Worker(process, parent_end)
-        with _interrupts_deferred():
+        with interrupts_deferred():
             process.start()
             with self._lock:
                 self._workers.append(worker)
@@ -201,6 +218,8 @@ class Pool(Generic[Item, Answer]):
             worker.loaded.add(self._needs(item))
         elif kind == "note":
             worker.note = value
+        elif kind == "share":
+            worker.share = value
         elif kind == "setup":
             raise value
         else:
@@ -214,7 +233,7 @@ class Pool(Generic[Item, Answer]):
         if worker.late and worker.loading_seconds > LOADING_TIMEOUT:
             raise SetupError(f"A worker did not load its models within {LOADING_TIMEOUT:g} s; run it again")
         code = self._drop(worker)
-        failure = too_late(self._timeout) if worker.late else _cause_of_death(code, self._log)
+        failure = too_late(self._timeout) if worker.late else cause_of_death(code, self._log)
         return Result(item, None, failure, worker.note, round(worker.seconds, 3), worker.late)
 
     def _drop(self, worker: _Worker[Item]) -> int | None:
@@ -222,7 +241,7 @@ class Pool(Generic[Item, Answer]):
         with self._lock:
             self._workers.remove(worker)
         worker.connection.close()
-        return _end(worker.process)
+        return end(worker.process)
 
     def _watch_clocks(self) -> None:
         """Kill late workers; in a thread, since a pipe to a stopped process can block."""
@@ -240,7 +259,7 @@ class Pool(Generic[Item, Answer]):
                         worker.seconds += passed
                     if worker.seconds > self._timeout or worker.loading_seconds > LOADING_TIMEOUT:
                         worker.late = True
-                        _kill(worker.process)
+                        kill(worker.process)
 
     def close(self) -> None:
         """Stop the workers, the ones at work as well."""
@@ -250,9 +269,9 @@ class Pool(Generic[Item, Answer]):
         for worker in self._workers:
             worker.connection.close()
             if worker.item is not None:
-                _kill(worker.process)
+                kill(worker.process)
         for worker in self._workers:
-            _end(worker.process)
+            end(worker.process)
 
 
 def usable_cores() -> int:
@@ -280,64 +299,10 @@ def checked_timeout(timeout: float | None, jobs: int) -> float | None:
     return timeout
 
 
-def _kill(process: SpawnProcess) -> None:
-    """Kill a worker, stopped or not, and the processes it started."""
-    if sys.platform != "win32" and process.pid is not None and not _reaped(process.pid):
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # it leads no group yet, or none any more
-            os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
-
-
-def _reaped(process: int) -> bool:
-    """Return True if a process was waited for; its number may then be that of another process or group."""
-    try:
-        os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return True
-    except AttributeError:  # macOS before Python 3.13
-        pass
-    return False
-
-
-def _end(process: SpawnProcess) -> int | None:
-    """Wait for a worker to leave, kill what is left of it, and return its exit code."""
-    wait([process.sentinel], _GRACE_SECONDS)  # does not reap it, unlike join()
-    _kill(process)
-    process.join()
-    return process.exitcode
-
-
-def _cause_of_death(code: int | None, log: Path | None) -> str:
-    if code is not None and code < 0:
-        names = {number.value: number.name for number in signal.Signals}
-        cause = f"killed by signal {names.get(-code, -code)}"
-        if -code == getattr(signal, "SIGKILL", None):
-            cause += ", most likely for using too much memory: lower --max-memory or --jobs"
-    else:
-        cause = f"exit code {code}"
-    return f"The worker process died on this clip ({cause})" + (f"; its output is in {log}" if log else "")
-
-
-@contextlib.contextmanager
-def _interrupts_deferred() -> Iterator[None]:
-    """Block SIGINT while a worker starts; the parent handles it."""
-    if sys.platform == "win32":
-        yield
-        return
-    from multiprocessing import resource_tracker
-
-    resource_tracker.ensure_running()  # its start would let them through again
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def _work(connection: Connection, start: Callable[[], Handler[Any, Any]], log: Path | None) -> None:
     """Body of a worker: handle what comes through the pipe until it closes, which the parent's death does as well."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _live_with_parent()
+    live_with_parent()
     if log is not None:
         output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         os.dup2(output, sys.stderr.fileno() if sys.stderr else 2)
@@ -348,6 +313,7 @@ def _work(connection: Connection, start: Callable[[], Handler[Any, Any]], log: P
             connection.send((kind, value))
 
     on_loading(partial(send, "loading"))
+    on_share(partial(send, "share"))
     handler = start()
     with contextlib.suppress(EOFError, OSError):
         while True:
@@ -377,23 +343,3 @@ def reply(handler: Handler[Any, Any], item: Any, send: Callable[..., None]) -> t
         return "setup", error
     except Exception as error:
         return "error", explain(error)
-
-
-def _live_with_parent() -> None:
-    """Lead a process group, to be killed as one, and end with the parent, also in the middle of an item."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None  # noqa: S101  (this runs in a worker)
-    if sys.platform != "win32":
-        os.setpgid(0, 0)
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # ends a process that is stopped, too
-
-    def leave() -> None:
-        wait([parent.sentinel])
-        if sys.platform != "win32":
-            os.killpg(0, signal.SIGKILL)
-        os._exit(1)
-
-    threading.Thread(target=leave, daemon=True).start()

@@ -61,6 +61,17 @@ class Preset:
 
 
 EMBEDDED_FLOW = "DIS optical flow (OpenCV)"
+_COSTS = {
+    "flow": 0.16, "camera": 0.03, "objects": 0.19, "tracks": 0.09, "quality": 0.08, "poses": 0.2,
+    "plausibility evidence": 0.17,
+}  # fmt: skip
+"""Shares of the CPU time of a clip, without the abilities that one uses; of three clips of footage."""
+_USES = {
+    "flow": ("flow",), "camera": ("flow", "camera"), "objects": ("flow", "camera", "objects"), "poses": ("poses",),
+    "subject": ("flow", "camera", "objects", "tracks"), "quality": ("flow", "quality"),
+    "plausibility": ("plausibility evidence",),
+}  # fmt: skip
+"""What an ability that a metric needs uses."""
 
 
 def embedded_models(threads: int | None) -> Models:
@@ -92,7 +103,9 @@ def _embedded(options: PresetOptions) -> Preset:
     for name in names:
         weight_path(name)  # verified now, before the first clip
     classifier = OrdinalPlausibility(threads=options.threads)
-    models = replace(embedded_models(options.threads), plausibility=classifier, steadiness=classifier)
+    used = {name for need in options.abilities or _USES for name in _USES[need]}
+    costs = {name: cost for name, cost in _COSTS.items() if name in used}
+    models = replace(embedded_models(options.threads), plausibility=classifier, steadiness=classifier, costs=costs)
     description = {
         "flow": EMBEDDED_FLOW,
         "camera": "robust global motion",

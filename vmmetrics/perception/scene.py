@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import RLock
 from typing import Protocol, TypeVar, cast, runtime_checkable
@@ -19,6 +19,7 @@ from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.content import Unjudgeable, find_unjudgeable
 from vmmetrics.types import BoolArray, FloatArray, IntArray, SaliencyMap, UInt8Array
+from vmmetrics.utils.progress import tell_share
 
 # Results of a scene's abilities: flow, camera, objects, tracks, poses.
 #
@@ -280,6 +281,8 @@ class Models:
         released: The released code's control flow, where these are the published models: they detect the subject by
             its noun, and their quality is Q-Align's. None for other models.
         notes: Notes for the user on how the models were fitted to this machine; grows while they run.
+        costs: Typical cost of each ability that is needed, by the name it is cached under up to a colon, in any unit;
+            empty where they are not known.
     """
 
     flow: FlowEstimator
@@ -292,6 +295,7 @@ class Models:
     steadiness: SteadinessModel | None = None
     released: ReleasedFlow | None = None
     notes: Sequence[str] = ()
+    costs: Mapping[str, float] = field(default_factory=dict)
 
 
 class Scene:
@@ -323,10 +327,18 @@ class Scene:
                 except Exception as error:  # kept, so that every metric that needs it reports the same cause
                     self._answers[name] = error
                 self.seconds[name] = time.perf_counter() - start
+                if (share := self.share_done) is not None:
+                    tell_share(share)
         answer = self._answers[name]
         if isinstance(answer, Exception):
             raise answer
         return cast(Answer, answer)
+
+    @property
+    def share_done(self) -> float | None:
+        """Share of the clip's perception that is done, 0..1, by typical costs; None where they are not known."""
+        costs, done = self.models.costs, {name.partition(":")[0] for name in list(self.seconds)}
+        return sum(costs[name] for name in costs.keys() & done) / sum(costs.values()) if costs else None
 
     @property
     def no_subject(self) -> str | None:

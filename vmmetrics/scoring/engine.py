@@ -38,8 +38,8 @@ class Engine(Protocol):
         """Number of tasks submitted and not yet collected."""
 
     @property
-    def slowest(self) -> tuple[str, float] | None:
-        """Name of the clip that has been scored or loading longest, and its seconds; None if unknown."""
+    def slowest(self) -> tuple[str, float, float | None] | None:
+        """Name of the clip that has been scored or loading longest, its seconds and share done; None if unknown."""
 
     def submit(self, task: Task, following: Task | None = None) -> None:
         """Take a task, of which ``following`` most likely comes after; call only while :attr:`free` is positive."""
@@ -168,13 +168,12 @@ class Workers:
         return self._pool.busy
 
     @property
-    def slowest(self) -> tuple[str, float] | None:
-        """Name and seconds of the clip longest at work, or of the loading of its models."""
+    def slowest(self) -> tuple[str, float, float | None] | None:
+        """Name, seconds and share done of the clip longest at work, or of the loading of its models."""
         slowest = self._pool.slowest
         if slowest is None:
             return None
-        (task, _), seconds, loading = slowest
-        return "loading models" if loading else task.clip, seconds
+        return "loading models" if slowest.loading else slowest.item[0].clip, slowest.seconds, slowest.share
 
     def submit(self, task: Task, following: Task | None = None) -> None:
         """Submit a task to the workers; ``following`` is most likely the next one."""

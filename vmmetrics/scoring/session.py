@@ -36,8 +36,14 @@ class Listener(Protocol):
     def advance(self, record: Record) -> None:
         """Called for every clip that was scored or failed."""
 
-    def wait(self, name: str, seconds: float) -> None:
-        """Called about every second with the slowest clip, or its loading of models, and its seconds so far."""
+    def wait(self, name: str, seconds: float, share: float | None) -> None:
+        """Called about every second with the slowest clip, or its loading of models.
+
+        Args:
+            name: The clip, or ``"loading models"``.
+            seconds: Seconds so far.
+            share: Share done, 0..1; None where it is not known.
+        """
 
 
 class MemoryStore:

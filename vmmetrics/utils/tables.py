@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 SEPARATORS: Final[Mapping[str, str]] = {".csv": ",", ".tsv": "\t"}
 LARGEST_CELL: Final = 2**27
 """Characters of a cell in a table; the csv module's own bound is 128 KiB."""
+MOST_COLUMNS: Final = 10_000
+"""Columns of a table."""
 _BATCH: Final = 1024  # rows of a Parquet file read at once
 
 
@@ -118,7 +120,10 @@ def read_rows(path: Path, problems: Counter[str] | None = None) -> list[Any]:
         with io.TextIOWrapper(open_regular(path), "utf-8-sig", newline="") as file:
             if suffix in SEPARATORS:
                 csv.field_size_limit(LARGEST_CELL)
-                return list(csv.DictReader(file, delimiter=SEPARATORS[suffix]))
+                table = csv.DictReader(file, delimiter=SEPARATORS[suffix])
+                if (columns := len(table.fieldnames or ())) > MOST_COLUMNS:
+                    raise SetupError(f"{path}: {columns:,} columns; at most {MOST_COLUMNS:,} are read")
+                return list(table)
             if suffix == ".jsonl":
                 return list(json_lines(file, path, problems))
             value = parse_json(file.read(), gaps=True)

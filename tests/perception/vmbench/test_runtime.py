@@ -31,7 +31,7 @@ def test_a_model_loads_when_asked_and_once(cache: DeviceCache):
 
 def test_loading_is_announced(cache: DeviceCache, monkeypatch: pytest.MonkeyPatch):
     announced: list[bool] = []
-    monkeypatch.setattr("vmmetrics.utils.loading._listeners", [announced.append])
+    monkeypatch.setattr("vmmetrics.utils.progress._listeners", [announced.append])
     held = CachedModel("net", object, 1, cache)
     held.get()
     held.get()

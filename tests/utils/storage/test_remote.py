@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import errno
 import hashlib
 import os
@@ -286,6 +287,20 @@ def test_the_look_up_of_a_silent_server_is_bounded() -> None:
     with silent() as (address, taken), pytest.raises(RemoteError, match="too slow"), looking_up(0.5):
         state_of(address)
     assert time.monotonic() - start < 2 and len(taken) == 1
+
+
+def test_the_look_up_in_a_silent_store_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    asyn = pytest.importorskip("fsspec.asyn")
+
+    class Silent(asyn.AsyncFileSystem):  # type: ignore[misc,name-defined]
+        async def _info(self, path: str) -> None:
+            await asyncio.sleep(3600)
+
+    monkeypatch.setattr(remote, "_store", lambda uri: (Silent(), uri))
+    start = time.monotonic()
+    with pytest.raises(RemoteError, match="TimeoutError"), looking_up(0.5):
+        state_of("s3://bucket/a.mp4")
+    assert time.monotonic() - start < 2
 
 
 def test_a_secret_in_the_words_of_a_library_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ from vmmetrics.types import FloatArray
 from vmmetrics.utils.display.markup import is_ours, listed, without_guard
 from vmmetrics.utils.schema import parse_json
 from vmmetrics.utils.storage.opening import read_regular
-from vmmetrics.utils.tables import csv_rows, open_parquet
+from vmmetrics.utils.tables import MOST_COLUMNS, csv_rows, open_parquet
 
 if TYPE_CHECKING:
     from vmmetrics.scoring.versions import Versions
@@ -40,7 +40,6 @@ _HEADLESS = {2: ["clip", "rating"], 3: ["clip", "prompt", "rating"]}
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(?:,\d+)?")
 _MOST_ROWS, _ROWS_AT_ONCE, _LARGEST = 1_000_000, 32, 512 * 2**20  # rows of a Parquet file; its bytes in memory
 _AT_ONCE = 64 * 2**20  # bytes of text parsed at once, which take ten times as much in memory
-_MOST_COLUMNS = 10_000
 _LARGEST_NUMBER = 1e50  # its fourth power is finite; identifiers are smaller
 _SHOWN = 12  # columns named in a message
 _CELL = 30  # letters of a cell in a message
@@ -318,8 +317,8 @@ def _of_markdown(text: str, path: Path) -> tuple[list[str], list[list[str]]]:
 
 
 def _refuse_repeats(names: Sequence[str], path: Path) -> None:
-    if len(names) > _MOST_COLUMNS:
-        raise SetupError(f"{path}: {len(names):,} columns; at most {_MOST_COLUMNS:,} are read")
+    if len(names) > MOST_COLUMNS:
+        raise SetupError(f"{path}: {len(names):,} columns; at most {MOST_COLUMNS:,} are read")
     if twice := {name for name, number in Counter(names).items() if name and number > 1}:
         raise SetupError(f"{path}: several columns have the name {', '.join(sorted(twice))}")
 

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.vmbench.offload import HostWeights, fits_host
-from vmmetrics.utils.loading import loading
+from vmmetrics.utils.progress import loading
 from vmmetrics.utils.tensors import default_device
 
 Net = TypeVar("Net")

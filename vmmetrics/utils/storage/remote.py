@@ -13,7 +13,7 @@ import re
 import time
 import urllib.error
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from math import inf
@@ -86,7 +86,8 @@ def state_of(uri: str) -> FileState | None:
     if is_web(uri):
         return _retried(uri, lambda: _state_on_web(uri), _look_up_seconds[-1])
     store, path = _store(uri)
-    info = _retried(uri, lambda: store.info(path))
+    seconds = _look_up_seconds[-1]
+    info = _retried(uri, lambda: _info(store, path, seconds), seconds)
     return None if info.get("type") == "directory" else state_of_info(info)
 
 
@@ -314,6 +315,18 @@ def _store(uri: str) -> tuple[Any, str]:
     """Return the file system of an address, and the path in it."""
     store = _filesystem(uri.partition("://")[0])
     return store, str(store._strip_protocol(uri))
+
+
+def _info(store: Any, path: str, seconds: float) -> Mapping[str, Any]:
+    """Ask a store about a path, within ``seconds`` where it can be asked without waiting for the answer."""
+    info: Mapping[str, Any]
+    if getattr(store, "async_impl", False):
+        from fsspec.asyn import sync
+
+        info = sync(store.loop, store._info, path, timeout=seconds)
+    else:
+        info = store.info(path)
+    return info
 
 
 @contextmanager

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from vmmetrics.utils import loading as module
-from vmmetrics.utils.loading import loading, on_loading
+from vmmetrics.utils import progress as module
+from vmmetrics.utils.progress import loading, on_loading
 
 
 def test_nested_blocks_are_one(monkeypatch: pytest.MonkeyPatch) -> None:

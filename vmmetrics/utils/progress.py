@@ -1,4 +1,4 @@
-"""Tracking of model loading, whose time does not count for the clip that needs the models first."""
+"""What a process tells of its clip in hand: that models are loading, whose time does not count, and the share done."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from threading import Lock
 
 _listeners: list[Callable[[bool], None]] = []
+_share_listeners: list[Callable[[float], None]] = []
 _lock = Lock()
 _depth = 0  # of blocks within blocks, in all threads
 
@@ -14,6 +15,17 @@ _depth = 0  # of blocks within blocks, in all threads
 def on_loading(listener: Callable[[bool], None]) -> None:
     """Have ``listener`` called with True when loading begins in this process and with False when all has ended."""
     _listeners.append(listener)
+
+
+def on_share(listener: Callable[[float], None]) -> None:
+    """Have ``listener`` called with the share of the clip in hand that is done, 0..1, whenever more of it is."""
+    _share_listeners.append(listener)
+
+
+def tell_share(share: float) -> None:
+    """Tell the listeners that this share of the clip in hand is done."""
+    for listener in _share_listeners:
+        listener(share)
 
 
 @contextmanager
