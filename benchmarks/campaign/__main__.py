@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FAMILIES = ("inputs", "steps", "kills", "runs", "terminal", "faults", "net", "fuzz")
+FAMILIES = ("inputs", "steps", "kills", "runs", "files", "waits", "terminal", "faults", "net", "fuzz")
 
 
 def main() -> None:
@@ -26,7 +26,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=1000, help="how many, in all")
     parser.add_argument("--minutes", type=float, default=60, help="of fuzzing")
     arguments = parser.parse_args()
-    sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "run")]  # the fake suite lies with the tests of the run
+    sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "scoring")]  # the fake suite lies with the tests of the run
     from benchmarks.campaign.results import Campaign
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what is under way ends, and the table is printed

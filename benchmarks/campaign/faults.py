@@ -262,7 +262,7 @@ def _begin(clips: Path, out: Path, log: Path) -> int:
         return fork(lambda: command(["score", clips, "--out", out]), file.fileno())
 
 
-def _end(pid: int, log: Path) -> Ended:
+def end(pid: int, log: Path) -> Ended:
     until = time.monotonic() + 60
     while time.monotonic() < until:
         ended, status = os.waitpid(pid, os.WNOHANG)
@@ -298,7 +298,7 @@ def _signals(campaign: Campaign, clips: Path) -> None:
                     send(pid, getattr(signal, name))
                 time.sleep(0.05 if delay == "twice" else 0)
             begun = (out / "run.json").exists()
-            ended = _end(pid, log)
+            ended = end(pid, log)
             if ended.code == -getattr(signal, name) and not begun:  # before any handler was there
                 ended = replace(ended, code=130, value=130)
             time.sleep(0.3)
@@ -352,7 +352,7 @@ def _changes(campaign: Campaign, clips: Path) -> None:
         pid = _begin(own, out, log)
         _until(pid, out, 2)
         change(own, out)
-        ended = _end(pid, log)
+        ended = end(pid, log)
         _record(
             campaign, "changes", name, ended, "; ".join(faults_of_files(out)) if change is not journal_garbled else ""
         )

@@ -61,7 +61,7 @@ def _fuzz(folder: Path, name: str, seconds: int, seed: int) -> tuple[int, list[s
 def _start_again_and_again(folder: Path, name: str, seconds: int, seed: int, scratch: str) -> list[str]:
     """Run the process of a target until the time is over; how it ended where it died."""
     until, begin = time.monotonic() + seconds, seed
-    path = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "run")])
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "scoring")])
     environment = {**os.environ, "PYTHONPATH": path, "TMPDIR": scratch}
     ends: list[str] = []
     while (left := until - time.monotonic()) > 1 and len(ends) < MOST_DEATHS:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -90,6 +92,33 @@ EVENTS: list[Any] = [
 ]
 
 
+def special(path: Path, kind: str) -> None:
+    """Make what is no file at a path."""
+    path.unlink(missing_ok=True)
+    match kind:
+        case "FIFO":
+            os.mkfifo(path)
+        case "link to a FIFO":
+            os.mkfifo(path.with_name("." + path.name))
+            path.symlink_to("." + path.name)
+        case "socket":
+            with socket.socket(socket.AF_UNIX) as bound:
+                os.chdir(path.parent)  # an address has 108 bytes at most
+                bound.bind(path.name)
+        case "folder":
+            path.mkdir()
+        case "loop":
+            path.symlink_to(path)
+        case device:
+            path.symlink_to(device)
+
+
+KINDS = ("FIFO", "link to a FIFO", "socket", "folder", "loop", "/dev/zero", "/nonexistent/x")
+
+
+JOURNALS = ("run.json", "scores.jsonl", "events.jsonl", "posters.jsonl", "states.jsonl", "index.sqlite", "scores.csv")
+
+
 def variants(good: Path, folder: Path) -> Iterator[tuple[str, Path]]:
     """Copies of a good run of one clip below ``folder``, each wrong in one place: what is wrong, and the copy."""
     record = json.loads((good / "scores.jsonl").read_text())
@@ -124,3 +153,9 @@ def variants(good: Path, folder: Path) -> Iterator[tuple[str, Path]]:
     for value in EVENTS:
         line = json.dumps({**events, **value} if value else {}).encode() + b"\n"
         yield copy(f"events {value!r}"[:60], "events.jsonl", line)
+    for file in JOURNALS:
+        for kind in KINDS:
+            _, place = copy("", "run.json", json.dumps(run).encode())
+            (place / "index.sqlite").unlink(missing_ok=True)
+            special(place / file, kind)
+            yield f"{file}: {kind}", place

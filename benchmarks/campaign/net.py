@@ -238,13 +238,15 @@ def _fetch(campaign: Campaign, name: str, reply: bytes | Play, weights: str) -> 
                 setattr(download, constant, value)
         os.environ.update(VMMETRICS_WEIGHTS=str(home), VMMETRICS_ENDPOINT_KEY=KEY)
         port, _ = serve(reply)
-        return command(["weights", "fetch", weights, "--mirror", f"http://127.0.0.1:{port}", "--accept"])
+        return command(["weights", "fetch", weights, "--mirror", f"http://127.0.0.1:{port}", "--accept-licence"])
 
     ended = watched(work, LIMITS)
     fault = ended.trouble or ("" if ended.value in (0, 2, 3) else f"exit code {ended.code}: {ended.output[-200:]}")
     kept = [path for path in home.rglob("*") if path.is_file() and path.suffix in (".pth", ".safetensors")]
     if ended.value == 0 or kept:
         fault = fault or f"keeps {[path.name for path in kept]}"
+    if "No such option" in ended.output:
+        fault = fault or "asks nothing of the command"
     if "\x1b]" in ended.output:
         fault = fault or f"raw escapes: {ended.output[-200:]!r}"
     campaign.add(f"mirror: {weights}", key, fault, "refused")

@@ -16,7 +16,7 @@ from tests.reliability.watched import Ended, Limits, command, run_command
 LIMITS = Limits(cpu=20, idle=20, memory=3 << 30)
 INFINITE = re.compile(r"(?<![\w.])[-+]?(inf|nan)(?![\w.])", re.IGNORECASE)
 
-REFUSED = re.compile(r"but got \S+")
+REFUSED = re.compile(r"but got \S+|'[^'\n]*'")
 """A wrong value in a message that refuses it."""
 
 
@@ -45,6 +45,9 @@ def run(campaign: Campaign) -> None:
             "leaderboard": ["leaderboard", place, "--format", "csv"],
             "merge": ["merge", place, good, "--out", out / "merged"],
             "show": ["show", place, "a.npy", "--out", out / "a.png"],
+            "status": ["status", place],
+            "diff": ["diff", place, good],
+            "report": ["report", place, "--out", out / "page"],
             "align": ["align", place, ratings, "--out", out / "aligned"],
             "score, resumed": [*score, place],
         }.items():
@@ -52,7 +55,7 @@ def run(campaign: Campaign) -> None:
             if campaign.done(key):
                 continue
             ended = run_command(*arguments, limits=LIMITS, before=fork_workers)
-            fault = _fault(ended)
+            fault = fault_of(ended)
             if row != "score, resumed" and _tree(place) != before:
                 fault = fault or "changes the directory"
             written = [path for path in out.rglob("*") if path.suffix in (".csv", ".tex")]
@@ -61,11 +64,16 @@ def run(campaign: Campaign) -> None:
             campaign.add(row, key, fault, f"exit code {ended.value}")
 
 
-def _fault(ended: Ended) -> str:
+def fault_of(ended: Ended) -> str:
+    """What is wrong with how a command ended; empty for nothing."""
     if ended.trouble:
         return ended.trouble
     if ended.value not in (0, 2, 3):
         return f"exit code {ended.value}: {ended.output[-100:]}"
+    if "No such option" in ended.output:
+        return f"asks nothing of the command: {ended.output[-100:]}"
+    if "\x1b]" in ended.output:
+        return f"raw escapes: {ended.output[-100:]!r}"
     shown = REFUSED.sub("", ended.output)
     return f"shows {infinite.group()!r}" if (infinite := INFINITE.search(shown)) else ""
 

@@ -90,6 +90,58 @@ def test_files_of_the_user_that_are_no_files(
     assert "Not a regular file" in errors
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "score loop.json", "prompts stats loop.json", "prompts filter loop.json --out kept.json",
+        "prompts filter mini --out loop.json", "prompts filter mini --out kept.json --against loop.json",
+        "cas label loop.json --out labels.jsonl",
+    ],
+)  # fmt: skip
+def test_a_loop_of_symlinks(
+    command: str, vmmetrics: RunCommand, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "loop.json").symlink_to("loop.json")
+    code = vmmetrics(*command.split())
+    assert code == (0 if "--out loop.json" in command else 3 if command == "score loop.json" else 2)
+    assert "loop.json" in capsys.readouterr().err
+
+
+def test_a_name_as_long_as_a_file_is_quoted_in_part(
+    vmmetrics: RunCommand, make_clips: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_clips("a", "b")
+    assert vmmetrics("score", "clips", "--out", "good", "-q") == 0
+    (tmp_path / "ratings.csv").write_text(f"clip,rating\n{'x' * 1_000_000},1\n")
+    capsys.readouterr()
+    with bounded():
+        assert vmmetrics("align", "good", "ratings.csv") == 2
+    errors = capsys.readouterr().err
+    assert "No clip is in both" in errors and len(errors) < 10_000
+
+
+@pytest.mark.parametrize("address", ["s3://AKIA:{}@bucket/x", "http://me:{}@[::1/x", "http://host/x?token={}"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "leaderboard {}", "report {}", "status {}", "score {}/[a.mp4", "score clips --mirror {}", "score list.jsonl",
+        "understand run synthetic --data clips --model endpoint:m@{}",
+        "prompts filter mini --out kept.json --model m --url {}",
+    ],
+)  # fmt: skip
+def test_no_error_prints_the_secret_of_an_address(
+    command: str, address: str, vmmetrics: RunCommand, make_clips: Any, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("vmmetrics.utils.storage.remote.PAUSE", 0.0)
+    make_clips("a")
+    told = address.format("never-to-be-shown")
+    (tmp_path / "list.jsonl").write_text(f'{{"prompt": "a dog", "clip": "{told}.mp4"}}\n')
+    with bounded():
+        assert vmmetrics(*(word.format(told) for word in command.split())) == 2
+    assert "never-to" not in capsys.readouterr().err
+
+
 def test_a_bomb_of_aliases_is_refused(
     vmmetrics: RunCommand, make_clips: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

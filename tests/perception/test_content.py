@@ -1,5 +1,6 @@
 """Noise, stills and slides are told from clips in which something moves, of any origin."""
 
+import tracemalloc
 from pathlib import Path
 
 import cv2
@@ -219,3 +220,13 @@ def test_a_suite_gives_the_reason_instead_of_scores(picture: np.ndarray) -> None
 def test_the_released_protocol_scores_whatever_it_is_given(picture: np.ndarray) -> None:
     found = Suite(protocol="vmbench", metrics=("mss",)).score_clip(clip_of([picture] * 12))
     assert found.scores == {"mss": 1.0}
+
+
+def test_a_clip_one_pixel_wide_takes_little_memory() -> None:
+    frames = np.random.default_rng(0).integers(0, 255, (3, 4000, 1, 3), np.uint8)
+    tracemalloc.start()
+    try:
+        find_unjudgeable(Clip(frames, timestamps=np.arange(3) / 8, fps=8.0))
+        assert tracemalloc.get_traced_memory()[1] < 300e6
+    finally:
+        tracemalloc.stop()

@@ -12,6 +12,7 @@ from vmmetrics.cli import options
 from vmmetrics.cli.formats import print_result
 from vmmetrics.cli.options import (
     argument,
+    check_outputs,
     count_option,
     names_option,
     number_option,
@@ -76,8 +77,7 @@ def label(
         raise typer.BadParameter("give comparisons, or --clips and --ask to choose the first pairs")
     if comparisons and out is None and not ask:
         raise typer.BadParameter("give --out for labels, --ask and --pairs-out for pairs, or both")
-    if {path.resolve() for path in inputs} & {path.resolve() for path in (out, pairs_out) if path is not None}:
-        raise typer.BadParameter("an output would overwrite an input")
+    check_outputs(inputs, [out, pairs_out])
     from vmmetrics.cas.label.comparisons import read_clip_list, read_comparisons
     from vmmetrics.cas.label.label import LabelSettings, label_clips, write_labels, write_questions
     from vmmetrics.utils.statistics.bradley_terry import DEFAULT_PRIOR_SD

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from vmmetrics.cli.stopping import leaving
 from vmmetrics.errors import StoppedError, VMMetricsError, os_sentence
-from vmmetrics.utils.display.markup import clean
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -21,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
         from vmmetrics.cli.app import app
         from vmmetrics.cli.terminal import EXIT_FAILURES
-        from vmmetrics.cli.usage import UsageError, report
+        from vmmetrics.cli.usage import UsageError, report, shown
 
         try:
             args = None if arguments is None else list(arguments)
@@ -34,5 +33,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
             sys.exit(1)
         except (VMMetricsError, OSError) as error:
             lines = [os_sentence(error)] if isinstance(error, OSError) else map(str, error.args)
-            typer.echo("vmmetrics: error: " + "\n".join(map(clean, lines)), err=True)
+            typer.echo("vmmetrics: error: " + "\n".join(map(shown, lines)), err=True)
             sys.exit(EXIT_FAILURES if isinstance(error, StoppedError) else 2)

@@ -283,7 +283,7 @@ def open_client(
     return Client(settings, replies, max_cost)
 
 
-def check_outputs(lists: Sequence[str], outputs: Sequence[Path | None]) -> None:
+def check_outputs(lists: Sequence[str | Path], outputs: Sequence[Path | None]) -> None:
     """Refuse, before any work, outputs that would overwrite a list that is read, or one another.
 
     Args:
@@ -295,8 +295,8 @@ def check_outputs(lists: Sequence[str], outputs: Sequence[Path | None]) -> None:
     """
     from vmmetrics.utils.weights.manifest import shipped_list
 
-    written = [path.resolve() for path in outputs if path is not None]
-    if set(written) & {shipped_list(name).resolve() for name in lists}:
+    written = [os.path.realpath(path) for path in outputs if path is not None]  # a loop of symlinks raises nothing
+    if set(written) & {os.path.realpath(shipped_list(name)) for name in lists}:
         raise typer.BadParameter("an output would overwrite an input list; choose another name")
     if len(set(written)) < len(written):
         raise typer.BadParameter("two outputs have the same path; give them different names")

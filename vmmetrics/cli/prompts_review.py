@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vmmetrics.cli.options import argument, count_option, option, out_option, seed_option
+from vmmetrics.cli.options import argument, check_outputs, count_option, option, out_option, seed_option
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 from vmmetrics.cli.tables import name, table, whole
 from vmmetrics.cli.terminal import count, open_consoles
@@ -167,15 +167,13 @@ def _apply(
 ) -> None:  # fmt: skip
     from vmmetrics.prompts.files import read_entries, write_entries
     from vmmetrics.prompts.review.agreement import apply_decisions
-    from vmmetrics.utils.weights.manifest import shipped_list
 
     _, messages = open_consoles()
     aside = {
         "conflicts": conflicts or out.with_name(f"{out.stem}.conflicts{out.suffix}"),
         "undecided": out.with_name(f"{out.stem}.undecided{out.suffix}"),
     }
-    if {p.resolve() for p in (out, *aside.values())} & {p.resolve() for p in (shipped_list(source), *inputs)}:
-        raise typer.BadParameter("an output would overwrite an input")
+    check_outputs([source, *inputs], [out, *aside.values()])
     applied = apply_decisions(read_entries(source), decisions, rule, reviewers)
     parts = {"conflicts": applied.conflicts, "undecided": applied.undecided}
     write_entries(out, applied.kept)

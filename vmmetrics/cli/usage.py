@@ -7,9 +7,12 @@ from typing import Any
 
 import typer
 
-from vmmetrics.utils.display.markup import clean
+from vmmetrics.utils.display.markup import clean, shortened
+from vmmetrics.utils.storage.addresses import masked
 
 UsageError: type[Any] = typer.BadParameter.__bases__[0]  # click's; typer keeps it in other places by version
+
+_LONGEST = 4000  # characters of a line of an error
 
 RENAMED: dict[str, tuple[str, ...]] = {
     "--again": ("--retry-errors",),
@@ -84,7 +87,12 @@ def report(error: Any) -> str:
     if is_help(error):
         return str(error.format_message())
     hint = "" if context is None else f"\nSee '{context.command_path} -h'."
-    return f"vmmetrics: error: {clean(message_of(error))}{hint}"
+    return f"vmmetrics: error: {shown(message_of(error))}{hint}"
+
+
+def shown(line: str) -> str:
+    """Return a line of an error without control characters and secrets of addresses, cut if it quotes a whole file."""
+    return clean(masked(shortened(line, _LONGEST)))
 
 
 def is_help(error: Any) -> bool:

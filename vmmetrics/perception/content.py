@@ -16,6 +16,7 @@ from vmmetrics.types import COLLAPSE_REASONS, Collapse, FloatArray, UInt8Array
 
 WIDTH = 256
 """Width of working images, pixels."""
+_TALLEST = 64 * WIDTH  # a clip 1 pixel wide and 65,535 high would take 4 GB a frame
 BLOCK = 8
 """Side of the blocks whose mean brightness is compared over time, working pixels."""
 SAME_LEVELS = 4.0
@@ -229,7 +230,7 @@ def _response(first: NDArray[Any], second: NDArray[Any], matrix: FloatArray | No
 
 
 def _grey(frames: UInt8Array) -> UInt8Array:
-    height = max(BLOCK, round(frames.shape[1] * WIDTH / frames.shape[2]))
+    height = min(max(BLOCK, round(frames.shape[1] * WIDTH / frames.shape[2])), _TALLEST)
     return np.stack(
         [
             cv2.resize(cv2.cvtColor(frame, cv2.COLOR_RGB2GRAY), (WIDTH, height), interpolation=cv2.INTER_AREA)

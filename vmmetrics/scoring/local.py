@@ -154,7 +154,7 @@ def default_directory(setup: Setup, paths: Sequence[str | os.PathLike[str]]) -> 
     sources = [safe_name(a) if a else str(Path(p).absolute()) for a, p in zip(addresses, paths, strict=True)]
     identity = json.dumps([setup.configuration, sources], sort_keys=True)
     digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    first = Path(sources[0].partition("?")[0] if addresses[0] else Path(paths[0]).resolve())
+    first = Path(sources[0].partition("?")[0] if addresses[0] else os.path.realpath(paths[0]))
     name = pattern_name(first).encode("utf-8", "replace")[:MAX_NAME].decode("utf-8", "ignore") or "clips"
     return Path(RUNS_FOLDER) / f"{name}-{setup.settings.preset}-{setup.settings.protocol}-{digest}"
 

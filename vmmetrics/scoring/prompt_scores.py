@@ -20,6 +20,7 @@ from vmmetrics.scoring.records import read_records
 from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO
 from vmmetrics.scoring.versions import Versions, differing, of_one_meaning, versions_of
 from vmmetrics.types import FloatArray
+from vmmetrics.utils.storage.addresses import address_of
 
 DECISIVE = ("preset", "protocol", "models", "weights")
 """Fields of a configuration that must agree for scores to be comparable."""
@@ -68,7 +69,8 @@ class Run:
 def split_source(source: str) -> tuple[Path, str]:
     """Return directory and name of ``NAME=DIRECTORY``; the name is "" for a directory alone."""
     name, equals, folder = source.partition("=")
-    return (Path(folder), name) if equals and not Path(source).exists() else (Path(source), "")
+    named = equals and not Path(source).exists() and address_of(source) is None  # "?token=" is no name
+    return (Path(folder), name) if named else (Path(source), "")
 
 
 def read_run(path: Path, name: str = "") -> Run:

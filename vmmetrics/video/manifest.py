@@ -18,7 +18,7 @@ from vmmetrics.clip import Subject
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.utils.schema import convert, convert_json, parse_json
 from vmmetrics.utils.storage import provenance
-from vmmetrics.utils.storage.addresses import is_web, safe_name
+from vmmetrics.utils.storage.addresses import is_web, masked, safe_name
 from vmmetrics.utils.storage.atomic import writing
 from vmmetrics.utils.storage.opening import open_regular
 from vmmetrics.utils.storage.state import FileState
@@ -140,7 +140,7 @@ def _entry(raw: bytes, plain: bool) -> _Line:
 
 
 def _shown(raw: bytes) -> str:
-    return raw[:_SHOWN].decode("utf-8", "replace")
+    return masked(raw[: 100 * _SHOWN].decode("utf-8", "replace"))[:_SHOWN]
 
 
 def _clip(entry: _Line, path: Path, origin: str | None, root: str) -> ManifestClip:

@@ -16,6 +16,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from io import BufferedReader
 from pathlib import Path
+from socket import SHUT_RDWR, socket
 from socketserver import TCPServer, ThreadingMixIn
 from threading import BoundedSemaphore
 from typing import Any
@@ -44,7 +45,7 @@ _HEADERS = {
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 _IDLE_SECONDS = 60.0  # without a byte of a file taken
 _HEAD_SECONDS = 20.0  # until a request, its head included, has come
-_CONNECTIONS = 256  # at work at once; others wait
+_CONNECTIONS = 256  # at work at once
 
 
 def serve(folder: Path, port: int = 0, announce: Callable[[str], None] = print) -> None:
@@ -96,6 +97,7 @@ class ReportServer(ThreadingMixIn, TCPServer):
         }
         self._targets = {file: os.path.realpath(file) for file in self.linked.values()}
         self._slots = BoundedSemaphore(_CONNECTIONS)
+        self.waiting: dict[socket, None] = {}  # connections without the head of a request yet, the oldest first
         try:
             super().__init__((HOST, port), _Handler)
         except (OSError, OverflowError) as error:
@@ -119,17 +121,23 @@ class ReportServer(ThreadingMixIn, TCPServer):
         return file if file.resolve().is_relative_to(self.root) and file.is_file() else None
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Hand a connection to a thread; one for which no slot becomes free is closed."""
-        if self._slots.acquire(timeout=1.0):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
+        """Hand a connection to a thread; if all are taken, the one that has asked nothing for longest is closed."""
+        if not self._slots.acquire(blocking=False):
+            for oldest in list(self.waiting)[:1]:
+                self.waiting.pop(oldest, None)
+                with suppress(OSError):
+                    oldest.shutdown(SHUT_RDWR)  # its thread ends
+            if not self._slots.acquire(timeout=1.0):
+                self.shutdown_request(request)
+                return
+        super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Answer the requests of a connection."""
         try:
             super().process_request_thread(request, client_address)
         finally:
+            self.waiting.pop(request, None)
             self._slots.release()
 
     def handle_error(self, *_: object) -> None:
@@ -182,6 +190,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def handle_one_request(self) -> None:
         """Answer a request; the connection is closed if its head takes too long."""
+        self.server.waiting[self.connection] = None
         self._deadline.renew(_HEAD_SECONDS)
         super().handle_one_request()
 
@@ -209,6 +218,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def _answer(self) -> None:
+        self.server.waiting.pop(self.connection, None)
         self.connection.settimeout(_IDLE_SECONDS)
         if self.headers.get("Content-Length") or self.headers.get("Transfer-Encoding"):
             self.close_connection = True  # bodies are not read

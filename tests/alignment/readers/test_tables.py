@@ -177,6 +177,10 @@ def test_a_million_columns_and_endless_lines_are_refused(tmp_path: Path, monkeyp
     (tmp_path / "wide.csv").write_text(",".join(map(str, range(10**6))) + "\n")
     with pytest.raises(SetupError, match="1,000,000 columns; at most 10,000 are read"):
         read_table(tmp_path / "wide.csv", "x")
+    with pytest.raises(SetupError, match=r"wide\.tsv: a column's name has 6,888,889 characters"):
+        read_table((tmp_path / "wide.csv").rename(tmp_path / "wide.tsv"), "x")
+    with pytest.raises(SetupError, match="20,001 columns; at most 10,000 are read"):
+        read_table([{"clip": "a", **dict.fromkeys(map(str, range(20_000)), 1)}], "x")
     monkeypatch.setattr("vmmetrics.alignment.readers.tables._AT_ONCE", 2**20)
     text = json.dumps([{"clip": "a", "x": "y" * 2**20}])
     for name, what in (("t.json", "it"), ("t.jsonl", "a line of it"), ("t.csv", "a line of it"), ("t.md", "a line")):

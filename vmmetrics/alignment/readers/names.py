@@ -164,11 +164,12 @@ def _where(depth: int, deepest: int) -> str:
 
 # Which prompt and which model a clip belongs to, where only its name can say.
 
+# Each takes time in proportion to the name.
 _PATTERNS = (
     (re.compile(r"^(?P<model>.+)/[^/]+/(?P<prompt>[^/]+)$"), "a folder per model, with folders in it"),
     (re.compile(r"^(?P<model>.+)/(?P<prompt>[^/]+)$"), "a folder per model"),
-    (re.compile(r"^(?:.*/)?(?P<prompt>\d+)[_-](?P<model>[^/]*[^\d/][^/]*)$"), "names of the form PROMPT_MODEL"),
-    (re.compile(r"^(?:.*/)?(?P<model>[^/]*[^\d/][^/]*?)[_-](?P<prompt>\d+)$"), "names of the form MODEL_PROMPT"),
+    (re.compile(r"^(?:.*/)?(?P<prompt>\d+)[_-](?P<model>\d*[^\d/][^/]*)$"), "names of the form PROMPT_MODEL"),
+    (re.compile(r"^(?:.*/)?(?P<model>\d*[^\d/][^/]*)[_-](?P<prompt>\d+)$"), "names of the form MODEL_PROMPT"),
 )
 
 

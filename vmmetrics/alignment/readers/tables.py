@@ -41,6 +41,7 @@ _DECIMAL_COMMA = re.compile(r"[+-]?\d+(?:,\d+)?")
 _MOST_ROWS, _ROWS_AT_ONCE, _LARGEST = 1_000_000, 32, 512 * 2**20  # rows of a Parquet file; its bytes in memory
 _AT_ONCE = 64 * 2**20  # bytes of text parsed at once, which take ten times as much in memory
 _LARGEST_NUMBER = 1e50  # its fourth power is finite; identifiers are smaller
+_LONGEST_NAME = 5000  # characters of a column's name, which may be a question
 _SHOWN = 12  # columns named in a message
 _CELL = 30  # letters of a cell in a message
 
@@ -101,6 +102,7 @@ def read_table(source: Any, name: str) -> SourceTable:
     table = _of_file(Path(source)) if isinstance(source, str | Path) else _of_python(source, name)
     if not len(table):
         raise SetupError(f"{table.source}: expected a header and rows but there are no rows")
+    _refuse_headers(list(table.columns), table.source)
     columns, notes = plain_columns(table.columns)
     return replace(table, columns=columns, notes=(*table.notes, *notes))
 
@@ -283,7 +285,7 @@ def _of_lines(text: str, delimiter: str, path: Path) -> tuple[list[str], list[li
         names = [name.strip() for name in next(reader)]
         plain = without_guard if is_ours(names) else str
         names = [plain(name) for name in names]
-        _refuse_repeats(names, path)
+        _refuse_headers(names, path)
         rows = []
         for row in reader:
             if len(row) > len(names) and any(cell.strip() for cell in row):
@@ -308,7 +310,7 @@ def _of_markdown(text: str, path: Path) -> tuple[list[str], list[list[str]]]:
     if not rows:
         raise SetupError(f"{path}: there is no Markdown table in it")
     names, body = rows[0], [row for row in rows[1:] if not all(set(cell) <= set("-: ") for cell in row)]
-    _refuse_repeats(names, path)
+    _refuse_headers(names, path)
     if uneven := [row for row in body if len(row) != len(names)]:
         raise SetupError(
             f"{path}: expected {len(names)} cells in each row of the table but got {' | '.join(uneven[0])}"
@@ -316,11 +318,13 @@ def _of_markdown(text: str, path: Path) -> tuple[list[str], list[list[str]]]:
     return names, body
 
 
-def _refuse_repeats(names: Sequence[str], path: Path) -> None:
+def _refuse_headers(names: Sequence[str], source: str | Path) -> None:
     if len(names) > MOST_COLUMNS:
-        raise SetupError(f"{path}: {len(names):,} columns; at most {MOST_COLUMNS:,} are read")
+        raise SetupError(f"{source}: {len(names):,} columns; at most {MOST_COLUMNS:,} are read")
+    if (longest := max(map(len, names), default=0)) > _LONGEST_NAME:
+        raise SetupError(f"{source}: a column's name has {longest:,} characters; its suffix may name another separator")
     if twice := {name for name, number in Counter(names).items() if name and number > 1}:
-        raise SetupError(f"{path}: several columns have the name {', '.join(sorted(twice))}")
+        raise SetupError(f"{source}: several columns have the name {', '.join(sorted(twice))}")
 
 
 def _of_python(source: Any, name: str) -> SourceTable:

@@ -53,7 +53,10 @@ def safe_name(uri: str) -> str:
     """
     if not is_web(uri):
         return re.sub(r"(?<=://)[^/]*@", "", uri) if "@" in uri else uri
-    parts = urlsplit(uri)
+    try:
+        parts = urlsplit(uri)
+    except ValueError:  # an IPv6 bracket that is not closed
+        return masked(uri)
     pairs = parse_qsl(parts.query, True)
     signed = any(_SIGNATURE.fullmatch(name) for name, _ in pairs)
     unsigned = sorted(pair for pair in pairs if not (signed and _SIGNING.fullmatch(pair[0])))
