@@ -23,9 +23,10 @@ from hypothesis import strategies as st
 
 from tests.viewer.made_videos import FRAMES, PLAYABLE, UNPLAYABLE, record_of
 from vmmetrics.errors import SetupError
+from vmmetrics.utils.request_rules import byte_range
 from vmmetrics.viewer.media import MediaFolder
 from vmmetrics.viewer.page import call
-from vmmetrics.viewer.server import ReportServer, asked_range
+from vmmetrics.viewer.server import ReportServer
 
 CONTENT = bytes(range(256)) * 40
 
@@ -189,7 +190,7 @@ def test_parts_of_a_video_are_served(server: ReportServer, asked: str, status: i
 @given(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20))
 def test_ranges_are_those_of_the_bytes_that_exist(first: int, last: int, size: int) -> None:
     content = bytes(range(size))
-    asked = asked_range(f"bytes={first}-{last}", size)
+    asked = byte_range(f"bytes={first}-{last}", size)
     if last >= first:
         assert asked is not None and content[slice(*asked)] == content[first : last + 1]
     else:
@@ -297,7 +298,7 @@ def test_many_connections_at_once_are_all_answered(server: ReportServer) -> None
 
 
 def test_a_head_that_drips_is_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vmmetrics.viewer.server._HEAD_SECONDS", 0.5)
+    monkeypatch.setattr("vmmetrics.utils.server.Handler.head_seconds", 0.5)
     with running(folder) as server, socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\n")
         start = time.monotonic()
@@ -314,7 +315,7 @@ def test_a_head_that_drips_is_ended(folder: Path, monkeypatch: pytest.MonkeyPatc
 def test_connections_that_ask_nothing_make_room_for_one_that_asks(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vmmetrics.viewer.server._CONNECTIONS", 4)
+    monkeypatch.setattr("vmmetrics.utils.server._CONNECTIONS", 4)
     with running(folder) as server:
         silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(12)]
         for connection in silent:

@@ -6,30 +6,22 @@ server hand the question out and the answer in. Nothing is kept here: the journa
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import secrets
-import socket
-import sys
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final, Self
 
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding.minfps import in_words
-from vmmetrics.utils.web import Deadline, TimedReader
+from vmmetrics.utils.request_rules import HOST, RefusedError, below_key, check_host, check_origin
+from vmmetrics.utils.server import Handler, LoopbackServer
 
 _HTML: Final = Path(__file__).with_suffix(".html")
-_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
-"""Host names of this machine; requests under other names (DNS rebinding) are refused."""
 _LONGEST: Final = 20.0  # seconds that a browser waits for news before it asks again
-_LARGEST: Final = 200  # bytes of an answer
-_READ: Final = 1 << 16  # bytes of anything else that are read
 _LAST: Final = 1.5  # seconds that replies on their way have when the page is closed
 
 
@@ -51,7 +43,7 @@ class Page:
         self._answerable: bool | None = None
         self.key = secrets.token_urlsafe(16)
         self._server = _Server(self)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/{self.key}/"
+        self.url = f"http://{HOST}:{self._server.port}/{self.key}/"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
 
@@ -100,8 +92,6 @@ class Page:
         """Show the end ("done" or "stopped") in the browser and stop serving, in at most two seconds."""
         with self._news:
             self._tell(status)
-        self._server.shutdown()
-        self._server.server_close()
         self._server.finish(_LAST)
         self._thread.join()
 
@@ -116,121 +106,53 @@ class Page:
         self._news.notify_all()
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True  # of no use to anybody once the page is closed
-
+class _Server(LoopbackServer):
     def __init__(self, page: Page) -> None:
         self.page = page
-        self._open: set[socket.socket] = set()
-        self._fewer = threading.Condition()
-        super().__init__(("127.0.0.1", 0), _Handler)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Handle a request in a thread, and track its connection."""
-        with self._fewer:
-            self._open.add(request)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        """Close the connection of a finished request."""
-        super().shutdown_request(request)
-        with self._fewer:
-            self._open.discard(request)
-            self._fewer.notify_all()
-
-    def finish(self, seconds: float) -> None:
-        """Let pending replies complete (the last one reports the end), then close open connections."""
-        with self._fewer:
-            self._fewer.wait_for(lambda: not self._open, seconds)
-            for connection in self._open:
-                with suppress(OSError):
-                    connection.shutdown(socket.SHUT_RDWR)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore a browser that disconnected; report other errors."""
-        if not isinstance(sys.exception(), OSError):
-            super().handle_error(request, client_address)
+        super().__init__(_Handler)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     server: _Server
-    timeout = 2  # seconds for a request to come whole: browsers open connections that they do not use
+    head_seconds = idle_seconds = 2.0  # browsers open connections that they do not use
+    largest = 200
 
-    def setup(self) -> None:
-        """Limit the time to read the whole request."""
-        super().setup()
-        self.rfile = io.BufferedReader(TimedReader(self.connection, self.rfile.detach(), Deadline(self.timeout)))
-
-    def do_GET(self) -> None:
+    def get(self) -> None:
         path = self._path()
         match = re.search(r"[?&](?:after|version)=([0-9]{1,9})(?:&|$)", self.path)
         version = int(match[1]) if match else -1
         if path == "":
             nonce = secrets.token_urlsafe(16)
-            self._reply(_HTML.read_text("utf-8").replace("NONCE", nonce).encode(), "text/html; charset=utf-8", nonce)
+            sources = f"script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; media-src blob:"
+            page = _HTML.read_text("utf-8").replace("NONCE", nonce).encode()
+            self.reply(page, "text/html; charset=utf-8", policy=f"{self.policy}; {sources}; img-src data:")
         elif path == "state":
             self._reply_json(self.server.page.state(version))
-        elif path == "clip":
-            clip = self.server.page.clip(version)
-            self._reply(clip, "video/mp4") if clip else self._refuse(HTTPStatus.CONFLICT)
-        elif path is not None:
-            self._refuse(HTTPStatus.NOT_FOUND)
+        elif path == "clip" and (clip := self.server.page.clip(version)):
+            self.reply(clip, "video/mp4")
+        else:
+            raise RefusedError(HTTPStatus.CONFLICT if path == "clip" else HTTPStatus.NOT_FOUND)
 
-    def do_POST(self) -> None:
-        length = self.headers.get("Content-Length", "")
-        size = int(length) if length.isdecimal() and len(length) < 10 else 0
-        body = self.rfile.read(min(size, _READ))  # whoever is refused without being read sees no reason
+    def post(self, body: bytes | None) -> None:
         path = self._path()
-        if path is None:
-            return None
-        # a browser sends another site's answer with that site's name, or not as JSON
-        origin = self.headers.get("Origin")
-        if origin not in (None, f"http://{self.headers['Host']}"):
-            return self._refuse(HTTPStatus.FORBIDDEN)
+        check_origin(self.headers.get("Origin"), self.headers["Host"])
         if path != "answer" or self.headers.get_content_type() != "application/json":
-            return self._refuse(HTTPStatus.BAD_REQUEST)
-        if size > _LARGEST:
-            return self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+            raise RefusedError(HTTPStatus.BAD_REQUEST)  # no form of another site can send JSON
+        if body is None:
+            raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         try:
             posted = json.loads(body)
             accepted = self.server.page.answer(posted["version"], posted["answerable"])
-        except (ValueError, TypeError, KeyError, RecursionError):
-            return self._refuse(HTTPStatus.BAD_REQUEST)
-        return self._reply_json({}) if accepted else self._refuse(HTTPStatus.CONFLICT)
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise RefusedError(HTTPStatus.BAD_REQUEST) from error
+        if not accepted:
+            raise RefusedError(HTTPStatus.CONFLICT)
+        self._reply_json({})
 
-    def _path(self) -> str | None:
-        """Return the requested path after the key; None for a request without it, which is refused."""
-        host = re.sub(r":\d+$", "", self.headers.get("Host", ""))
-        _, key, *rest = [*self.path.partition("?")[0].split("/", 2), ""]
-        authorised = secrets.compare_digest(key.encode(), self.server.page.key.encode())
-        if host not in _NAMES or not authorised or len(rest) < 2:
-            self._refuse(HTTPStatus.FORBIDDEN)
-            return None
-        return rest[0]
+    def _path(self) -> str:
+        """Return the requested path after the key."""
+        check_host(self.headers.get_all("Host", []))
+        return below_key(self.path, self.server.page.key)
 
     def _reply_json(self, value: Any) -> None:
-        self._reply(json.dumps(value).encode(), "application/json")
-
-    def _refuse(self, status: HTTPStatus) -> None:
-        self._reply(status.phrase.encode(), "text/plain", status=status)
-
-    def _reply(self, body: bytes, kind: str, nonce: str = "", status: HTTPStatus = HTTPStatus.OK) -> None:
-        own = f"script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; " if nonce else ""
-        rest = "connect-src 'self'; media-src blob:; img-src data:; base-uri 'none'; frame-ancestors 'none'"
-        self.connection.settimeout(self.timeout)  # reading left it what remained of its own time
-        self.send_response(status)
-        for name, value in (
-            ("Content-Type", kind),
-            ("Content-Length", str(len(body))),
-            ("Cache-Control", "no-store"),
-            ("Content-Security-Policy", f"default-src 'none'; {own}{rest}"),
-            ("Cross-Origin-Resource-Policy", "same-origin"),
-            ("Referrer-Policy", "no-referrer"),
-            ("X-Content-Type-Options", "nosniff"),
-        ):
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Log nothing to the terminal."""
+        self.reply(json.dumps(value).encode(), "application/json")
