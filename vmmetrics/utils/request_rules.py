@@ -69,10 +69,10 @@ def below_key(path: str, key: str) -> str:
     Raises:
         RefusedError: It does not begin with the key.
     """
-    _, first, *rest = path.partition("?")[0].split("/", 2)
-    if not rest or not secrets.compare_digest(first.encode(), key.encode()):
+    root, first, rest, *_ = [*path.partition("?")[0].split("/", 2), None, None]
+    if root or rest is None or not secrets.compare_digest((first or "").encode("utf-8", "replace"), key.encode()):
         raise RefusedError(HTTPStatus.FORBIDDEN)
-    return rest[0]
+    return rest
 
 
 def check_origin(origin: str | None, host: str) -> None:
