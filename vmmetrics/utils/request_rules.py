@@ -69,10 +69,10 @@ def below_key(path: str, key: str) -> str:
     Raises:
         RefusedError: It does not begin with the key.
     """
-    root, first, rest, *_ = [*path.partition("?")[0].split("/", 2), None, None]
-    if root or rest is None or not secrets.compare_digest((first or "").encode("utf-8", "replace"), key.encode()):
+    parts = path.partition("?")[0].split("/", 2)
+    if len(parts) < 3 or parts[0] or not secrets.compare_digest(parts[1].encode("utf-8", "replace"), key.encode()):
         raise RefusedError(HTTPStatus.FORBIDDEN)
-    return rest
+    return parts[2]
 
 
 def check_origin(origin: str | None, host: str) -> None:
