@@ -17,8 +17,9 @@ from vmmetrics.functional import (
     perceptible_amplitude_score,
     temporal_coherence_score,
 )
-from vmmetrics.functional.event_costs import event_costs
+from vmmetrics.functional.event_costs import event_costs as divided
 from vmmetrics.functional.shapes import shape_constancy_score
+from vmmetrics.metrics.registry import find
 from vmmetrics.types import Event, MetricResult
 
 T = 20
@@ -35,6 +36,11 @@ def history(present: list[bool]) -> ObjectHistory:
 
 
 presences = st.lists(st.lists(st.booleans(), min_size=T, max_size=T).filter(any), min_size=1, max_size=4)
+
+
+def event_costs(metric, *more):
+    known = find(metric)
+    return divided(known and known.division, *more)
 
 
 def score_tcs(objects, protocol):

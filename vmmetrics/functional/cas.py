@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vmmetrics.functional._checks import as_floats
+from vmmetrics.functional.event_costs import Loss
 from vmmetrics.types import Event, PlausibilityResult
 
 LEVELS = ("Bad", "Poor", "Fair", "Good", "Perfect")
@@ -66,3 +67,8 @@ def commonsense_adherence_score(probs: ArrayLike) -> PlausibilityResult:
         probabilities=tuple(mean.tolist()),
         view_scores=tuple(np.minimum(rows @ LEVEL_VALUES, 1.0).tolist()),
     )
+
+
+def divide_loss(loss: Loss) -> list[float | None]:
+    """Return the cost of each unexcused event (:mod:`.event_costs`): that of the level carries the whole loss."""
+    return [None if event.frames else loss.lost for event in loss.events]

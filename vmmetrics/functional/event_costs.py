@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from vmmetrics.functional import shapes
-from vmmetrics.functional.limbs import JOINTS, PARTS
 from vmmetrics.types import Event, MetricResult, Protocol
 
 BEST = 1.0
-"""Best score of the four metrics whose low scores are faults."""
+"""Best score of metrics whose low scores are faults."""
 _SLACK = 1e-6  # of stored scores
+
+
+class Loss(NamedTuple):
+    """Loss of a score, to be divided among its events.
+
+    Attributes:
+        events: The unexcused events, one at least.
+        lost: Best score less score.
+        num_frames: T of the clip.
+        protocol: Definition of the metric.
+    """
+
+    events: Sequence[Event]
+    lost: float
+    num_frames: int
+    protocol: Protocol
+
+
+Divide = Callable[[Loss], Sequence[float | None]]
+"""Returns the cost of each event, None where it has no share of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +49,12 @@ class EventCosts:
     unexplained: float
 
 
-def event_costs(metric: str, result: MetricResult, num_frames: int, protocol: Protocol) -> EventCosts:
+def event_costs(divide: Divide | None, result: MetricResult, num_frames: int, protocol: Protocol) -> EventCosts:
     """Divide the loss of a score among its events.
 
-    TCS: each object at fault costs 1/N, shared equally by its unexcused events (``vmbench``: every unexcused event
-    costs 1/(2 N)). OIS: every frame of a person's part at fault costs the same (``vmbench``: a part 1/24, a joint
-    1/16); surfaces of several objects cannot be divided. MSS: 1/T per event, the rest is unsteadiness. CAS: the event
-    of the level carries the whole loss. PAS is an amount and loses nothing. Other metrics cannot be divided.
-
     Args:
-        metric: Key of the metric (``"tcs"``).
+        divide: The metric's own division (``divide_loss`` beside its formula); None for a metric whose low scores are
+            no faults, or cannot be divided.
         result: Its result.
         num_frames: T of the clip.
         protocol: ``"vmmetrics"`` or ``"vmbench"``.
@@ -49,41 +63,20 @@ def event_costs(metric: str, result: MetricResult, num_frames: int, protocol: Pr
         The costs.
 
     Example:
+        >>> from vmmetrics.functional.mss import divide_loss
         >>> drop = Event("mss", (2,), "quality drops")
-        >>> event_costs("mss", MetricResult(0.75, events=(drop,)), 5, "vmmetrics")
+        >>> event_costs(divide_loss, MetricResult(0.75, events=(drop,)), 5, "vmmetrics")
         EventCosts(costs=(0.2,), lost=0.25, unexplained=0.05)
     """
     charged = [event for event in result.events if event.excuse is None]
-    scored = result.score is not None and metric in ("cas", "mss", "ois", "tcs")
-    lost = BEST - result.score if scored and result.score is not None else 0.0
-    costs = _divide(metric, charged, lost, num_frames, protocol) if scored else [None] * len(charged)
+    lost = 0.0
+    costs: list[float | None] = [None] * len(charged)
+    if divide is not None and result.score is not None:
+        lost = BEST - result.score
+        costs = list(divide(Loss(charged, lost, num_frames, protocol))) if charged else []
     total = sum(cost for cost in costs if cost is not None)
     if total > lost + _SLACK:  # events of a version with another formula
         total, costs = 0.0, [None] * len(charged)
     remaining = iter(costs)
     every = tuple(next(remaining) if event.excuse is None else 0.0 for event in result.events)
     return EventCosts(every, lost, round(max(lost - total, 0.0), 12))
-
-
-def _divide(
-    metric: str, events: Sequence[Event], lost: float, num_frames: int, protocol: Protocol
-) -> Sequence[float | None]:
-    """Return the cost of each of the unexcused events."""
-    count = len(events)
-    if not count:
-        return []
-    if metric == "cas":
-        return [None if event.frames else lost for event in events]
-    if metric == "mss":
-        return [1 / num_frames] * count
-    if metric == "tcs":
-        if protocol == "vmbench":
-            return [lost / count] * count
-        changes = Counter(event.target for event in events)
-        return [lost / len(changes) / changes[event.target] for event in events]
-    if any(event.reason == shapes.REASON for event in events):
-        return [lost] if count == 1 else [None] * count  # the tiles of each object per moment are not stored
-    if protocol == "vmbench":
-        return [0.5 / len(PARTS if event.target in PARTS else JOINTS) for event in events]
-    frames = sum(len(event.frames) for event in events)
-    return [lost * len(event.frames) / frames if frames else None for event in events]

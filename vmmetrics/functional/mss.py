@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vmmetrics.functional._checks import as_floats, check_protocol
+from vmmetrics.functional.event_costs import Loss
 from vmmetrics.types import BoolArray, Event, FloatArray, MetricResult, Protocol
 
 
@@ -158,3 +159,8 @@ def _events(flagged: BoolArray, change: FloatArray, allowed: float) -> tuple[Eve
         reason = "quality drops" if blamed < 0 else "quality jumps up"
         events.append(Event("mss", (frame,), reason, magnitude=abs(float(blamed)), threshold=allowed))
     return tuple(events)
+
+
+def divide_loss(loss: Loss) -> list[float | None]:
+    """Return the cost of each unexcused event (:mod:`.event_costs`): 1/T; the rest of the loss is unsteadiness."""
+    return [1 / loss.num_frames] * len(loss.events)

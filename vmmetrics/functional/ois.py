@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import binary_opening
 
+from vmmetrics.functional import shapes
 from vmmetrics.functional._checks import as_floats, check_protocol
+from vmmetrics.functional.event_costs import Loss
 from vmmetrics.functional.limbs import JOINTS, LASTING, NUM_KEYPOINTS, PARTS, REASONS, part_deviations
 from vmmetrics.types import Event, FloatArray, MetricResult, Protocol
 
@@ -192,3 +194,17 @@ def _angles(corners: FloatArray) -> FloatArray:
     with np.errstate(invalid="ignore", divide="ignore"):
         cosine = (first * second).sum(axis=1) / lengths
     return np.asarray(np.degrees(np.arccos(np.clip(cosine, -1, 1))))
+
+
+def divide_loss(loss: Loss) -> list[float | None]:
+    """Return the cost of each unexcused event (:mod:`.event_costs`).
+
+    Every frame of a person's part at fault costs the same; under ``vmbench`` a part costs 1/24, a joint 1/16. Surfaces
+    of several objects cannot be divided: the tiles of each object per moment are not stored.
+    """
+    if any(event.reason == shapes.REASON for event in loss.events):
+        return [loss.lost] if len(loss.events) == 1 else [None] * len(loss.events)
+    if loss.protocol == "vmbench":
+        return [0.5 / len(PARTS if event.target in PARTS else JOINTS) for event in loss.events]
+    frames = sum(len(event.frames) for event in loss.events)
+    return [loss.lost * len(event.frames) / frames if frames else None for event in loss.events]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from vmmetrics.functional import excuses
 from vmmetrics.functional._checks import FrameSize, as_bools, as_floats, as_frame_size, as_integer, check_protocol
+from vmmetrics.functional.event_costs import Loss
 from vmmetrics.functional.excuses import is_outside, relative_extent
 from vmmetrics.types import BoolArray, Event, FloatArray, MetricResult, Protocol
 
@@ -309,3 +311,14 @@ RELEASED_TESTS = {
     "appeared": (1, dict(zip(BACKWARDS.values(), _APPEARED, strict=True))),
 }
 """Change of presence to its step (−1 or 1) and its excuses with their tests."""
+
+
+def divide_loss(loss: Loss) -> list[float | None]:
+    """Return the cost of each unexcused event (:mod:`.event_costs`).
+
+    Each object at fault costs 1/N, shared equally by its events; under ``vmbench`` every event costs 1/(2 N).
+    """
+    if loss.protocol == "vmbench":
+        return [loss.lost / len(loss.events)] * len(loss.events)
+    changes = Counter(event.target for event in loss.events)
+    return [loss.lost / len(changes) / changes[event.target] for event in loss.events]

@@ -19,6 +19,7 @@ from vmmetrics.utils import plugins
 
 if TYPE_CHECKING:
     from vmmetrics.clip import Clip
+    from vmmetrics.functional.event_costs import Divide
     from vmmetrics.types import MetricResult, Protocol
 
 Colour = tuple[int, int, int]
@@ -66,6 +67,9 @@ class Metric:
         beside: ``beside(clip, protocol)`` to the properties of the scene that can be computed while other metrics
             run, as ``module:name``; None for none.
         source: Its origin: file or package, and its hash or version; empty for built-in metrics.
+        divide: Division of its loss among events (:data:`vmmetrics.functional.event_costs.Divide`), as ``module:name``;
+            None for a metric whose loss is not divided.
+        meaning: What it tells, for readers of a report; empty for metrics of users.
         version: Version of the meaning of its scores: raised by hand with a change, so that scores of different
             versions are not mixed.
     """
@@ -87,6 +91,8 @@ class Metric:
     question: str | None = None
     beside: str | None = None
     source: Mapping[str, str] = field(default_factory=dict)
+    divide: str | None = None
+    meaning: str = ""
     version: int = 1
 
     def __post_init__(self) -> None:
@@ -110,6 +116,12 @@ class Metric:
         names: Sequence[str] = _resolve(self.beside)(clip, protocol) if self.beside else ()
         return names
 
+    @property
+    def division(self) -> Divide | None:
+        """Division of its loss among events, or None."""
+        division: Divide | None = _resolve(self.divide) if self.divide else None
+        return division
+
     def describe(self) -> dict[str, object]:
         """Return the description of a custom metric that a run records, as JSON types."""
         return {
@@ -123,7 +135,7 @@ class Metric:
 def _our(key: str, title: str, aspects: str, **more: Any) -> Metric:
     measure = f"vmmetrics.metrics.{key}:measure"
     more.setdefault("not_of", ("noise", "still", "slides"))
-    return Metric(key, title, measure, column=key, aspects=(key, *aspects.split()), **more)
+    return Metric(key, title, measure, aspects=(key, *aspects.split()), **more)
 
 
 # In the order in which they are computed. Colours: Okabe and Ito's palette, without its vermilion.
@@ -131,6 +143,8 @@ _OURS = (
     _our(
         "pas",
         "perceptible amplitude",
+        column="pas",
+        meaning="amount of motion of the subject itself, camera motion removed; an amount, not a merit",
         needs=("camera", "subject"),
         low_is_fault=False,
         colour=(230, 159, 0),
@@ -145,6 +159,9 @@ _OURS = (
     _our(
         "mss",
         "motion smoothness",
+        column="mss",
+        divide="vmmetrics.functional.mss:divide_loss",
+        meaning="is the picture equally clear while things move, without stutter, flicker or smearing",
         version=2,
         needs=("quality",),
         after=("pas",),
@@ -158,6 +175,9 @@ _OURS = (
     _our(
         "ois",
         "object integrity",
+        column="ois",
+        divide="vmmetrics.functional.ois:divide_loss",
+        meaning="do bodies and objects keep shape, proportions and number of parts",
         needs=("poses", "camera"),
         version=3,
         colour=(0, 158, 115),
@@ -170,6 +190,9 @@ _OURS = (
     _our(
         "tcs",
         "temporal coherence",
+        column="tcs",
+        divide="vmmetrics.functional.tcs:divide_loss",
+        meaning="does whatever is shown stay there unless something explains its absence",
         needs=("objects",),
         colour=(86, 180, 233),
         version=3,
@@ -182,6 +205,9 @@ _OURS = (
     _our(
         "cas",
         "commonsense adherence",
+        column="cas",
+        divide="vmmetrics.functional.cas:divide_loss",
+        meaning="do things move as gravity, inertia, contact and their own build allow",
         needs=("plausibility",),
         version=2,
         colour=(204, 121, 167),

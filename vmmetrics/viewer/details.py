@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, cast, get_args
 
 from vmmetrics.functional.event_costs import EventCosts, event_costs
+from vmmetrics.metrics.registry import find
 from vmmetrics.scoring.record import Record, result_from_json
 from vmmetrics.scoring.table import notes_of
 from vmmetrics.types import Event, MetricResult, Protocol
@@ -87,7 +88,8 @@ def costs_of(metric: str, result: MetricResult, record: Record) -> EventCosts:
     frames = frames_of(record)
     if frames is None or record.protocol not in get_args(Protocol):
         return EventCosts(tuple(None if event.excuse is None else 0.0 for event in result.events), 0.0, 0.0)
-    return event_costs(metric, result, frames, cast("Protocol", record.protocol))
+    known = find(metric)
+    return event_costs(None if known is None else known.division, result, frames, cast("Protocol", record.protocol))
 
 
 def _points(cost: float) -> float:

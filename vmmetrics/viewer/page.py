@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
+from vmmetrics.metrics.registry import METRICS, colour_of
 from vmmetrics.viewer.texts import legible
 
 SCRIPTS = (
@@ -34,6 +35,7 @@ _START_INLINE = (
 )
 _PROTOTYPE = '"__proto__"'
 _PROTOTYPE_KEY = re.compile(rf"(?<!\\){_PROTOTYPE}:")
+_DARK, _LIGHTER = 300, 0.3  # sum of red, green and blue of a colour hard to see on dark paper; white mixed into it
 _ESCAPED = "<>&\u2028\u2029"
 
 
@@ -83,8 +85,20 @@ def script() -> str:
 
 
 def style() -> str:
-    """Return all styles of the page in one."""
-    return "".join(_asset(name) for name in STYLES)
+    """Return all styles of the page in one, with the colours of the registered metrics."""
+    return "".join(_asset(name) for name in STYLES) + "".join(
+        f"{root} {{ {' '.join(f'--m-{key}: #{bytes(colour).hex()};' for key, colour in colours.items())} }}\n"
+        for root, colours in ((":root", _colours(0.0)), (':root[data-theme="dark"]', _colours(_LIGHTER)))
+    )
+
+
+def _colours(white: float) -> dict[str, tuple[int, ...]]:
+    """Return the colours of our metrics; dark ones mixed with this share of white."""
+    shades = {}
+    for key, colour in ((key, colour_of(key)) for key in METRICS):
+        share = white if sum(colour) < _DARK else 0.0
+        shades[key] = tuple(round(part + share * (255 - part)) for part in colour)
+    return shades
 
 
 def page() -> str:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vmmetrics.errors import SetupError, cannot
-from vmmetrics.metrics.registry import METRICS, find
-from vmmetrics.scoring.record import Record
+from vmmetrics.metrics.registry import find
+from vmmetrics.scoring.record import INDEX_NEEDS, Record
 from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.storage.opening import read_regular
 from vmmetrics.viewer.sources import Source
@@ -104,7 +104,7 @@ def _worst(sources: Sequence[Source], most: int) -> Selection:
     chosen: list[list[int]] = [[] for _ in sources]
     for _, run, position in sorted(ranked[:most], key=lambda entry: entry[1:]):
         chosen[run].append(position)
-    indexed = any(set(METRICS[:2]) <= record.scores.keys() for source in sources for record in source.records)
+    indexed = any({*INDEX_NEEDS} <= record.scores.keys() for source in sources for record in source.records)
     by = "motion index" if indexed else "score"
     reason = f"not among the worst {most:,} clips by {by}" if len(ranked) > most else ""
     return Selection(tuple(map(tuple, chosen)), reason)

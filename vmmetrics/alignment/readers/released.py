@@ -245,7 +245,7 @@ def _table(file: Path) -> SourceTable:
     from vmmetrics.scoring.leaderboard_text import published_rows
 
     rows = published_rows()
-    columns = {metric: [row.scores[metric] for row in rows] for metric in METRICS}
+    columns = {metric: [row.scores[metric] for row in rows] for metric in rows[0].scores}
     return SourceTable("VMBench's published table", {"model": [row.model for row in rows], **columns})
 
 

@@ -2,15 +2,7 @@
 "use strict";
 
 (() => {
-  /** One line per score of ours: what a low one says. */
-  const MEANINGS = /** @type {Record<string, string>} */ ({
-    motion_index: "one number from the five scores of a clip, for ranking; missing without CAS or MSS",
-    cas: "do things move as gravity, inertia, contact and their own build allow",
-    mss: "is the picture equally clear while things move, without stutter, flicker or smearing",
-    ois: "do bodies and objects keep shape, proportions and number of parts",
-    pas: "amount of motion of the subject itself, camera motion removed; an amount, not a merit",
-    tcs: "does whatever is shown stay there unless something explains its absence",
-  });
+  const OF_INDEX = "one number from the five scores of a clip, for ranking; missing without CAS or MSS";
   const KEYS = [
     ["Everywhere", "Tab, Enter", "go to a link, button or field, and use it"],
     ["Clips", "arrows, j, k, Home, End", "from clip to clip"],
@@ -56,7 +48,7 @@
   function scores() {
     const rows = vm.data.index.metrics.map((metric) => {
       const better = metric.low_is_fault ? (metric.lower_is_better ? "lower is better" : "higher is better") : "neither is better";
-      const meaning = metric.kind === "rating" ? "human rating" : MEANINGS[metric.key] ?? "a metric of the user's own";
+      const meaning = metric.kind === "rating" ? "human rating" : metric.kind === "index" ? OF_INDEX : metric.meaning || "a metric of the user's own";
       return [[vm.h("span.swatch", { "--colour": vm.colour(metric.key), "aria-hidden": "true" }), metric.label], metric.title, meaning, vm.scoreUnit(metric.key), better];
     });
     return [

@@ -112,8 +112,10 @@ interface MetricInfo {
   lower_is_better: boolean;
   /** False where a low score is no fault of the clip (PAS). */
   low_is_fault: boolean;
-  /** CSS class suffix of its colour: the key for our own, "own" for the rest. */
+  /** Name of its colour: the key for our own, "own" for the rest. */
   colour: string;
+  /** What it tells, for our own. */
+  meaning: string;
   kind: "index" | "metric" | "own" | "rating";
   unit: string;
 }
