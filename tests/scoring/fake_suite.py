@@ -59,7 +59,7 @@ class FakeCamera:
 
 def fake_models() -> Any:
     models = FakeModels()
-    return SimpleNamespace(segmenter=models, tracker=models, pose=models, camera=FakeCamera())
+    return SimpleNamespace(segmenter=models, tracker=models, pose=models, camera=FakeCamera(), costs={})
 
 
 def meet(place: Path) -> None:

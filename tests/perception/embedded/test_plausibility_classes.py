@@ -57,7 +57,7 @@ def unsteadiness(frames: np.ndarray, fps: float, model: OrdinalPlausibility) -> 
     from types import SimpleNamespace
 
     clip = Clip(np.ascontiguousarray(frames), np.arange(len(frames)) / fps, fps)
-    return model.unsteadiness(Scene(clip, SimpleNamespace(notes=())))
+    return model.unsteadiness(Scene(clip, SimpleNamespace(notes=(), costs={})))
 
 
 def test_a_still_picture_is_steady_and_one_that_keeps_changing_is_not(model, drawn, moving_views):
