@@ -120,13 +120,16 @@ def test_a_name_as_long_as_a_file_is_quoted_in_part(
     assert "No clip is in both" in errors and len(errors) < 10_000
 
 
-@pytest.mark.parametrize("address", ["s3://AKIA:{}@bucket/x", "http://me:{}@[::1/x", "http://host/x?token={}"])
+@pytest.mark.parametrize(
+    "address",
+    ["s3://AKIA:{}@bucket/x", "http://me:{}@[::1/x", "http://host/x?token={}", "ftp://me:{}@host/x", "http://me:{}@"],
+)
 @pytest.mark.parametrize(
     "command",
     [
         "leaderboard {}", "report {}", "status {}", "score {}/[a.mp4", "score clips --mirror {}", "score list.jsonl",
         "understand run synthetic --data clips --model endpoint:m@{}",
-        "prompts filter mini --out kept.json --model m --url {}",
+        "prompts filter mini --out kept.json --model m --url {}", "weights fetch sam2.1-hiera-large --mirror {}",
     ],
 )  # fmt: skip
 def test_no_error_prints_the_secret_of_an_address(
@@ -134,6 +137,8 @@ def test_no_error_prints_the_secret_of_an_address(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.setattr("vmmetrics.utils.storage.remote.PAUSE", 0.0)
+    monkeypatch.setattr("vmmetrics.utils.weights.download.PAUSE", 0.0)
+    monkeypatch.setenv("VMMETRICS_WEIGHTS", str(tmp_path / "weights"))
     make_clips("a")
     told = address.format("never-to-be-shown")
     (tmp_path / "list.jsonl").write_text(f'{{"prompt": "a dog", "clip": "{told}.mp4"}}\n')

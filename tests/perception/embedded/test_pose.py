@@ -136,6 +136,11 @@ def test_search_covers_every_pixel_by_small_tiles(width: int, height: int) -> No
         assert all(b[0] <= a[1] - 0.4 * side for a, b in pairwise(edges))
 
 
+@given(st.integers(1, 2000), st.integers(1, 100_000))
+def test_regions_to_search_are_bounded_however_narrow_a_clip_is(short: int, long: int) -> None:
+    assert len(search_regions(short, long)) == len(search_regions(long, short)) < 1000
+
+
 @given(st.integers(1, 2000), st.floats(1, 120))
 def test_probes_are_within_the_clip_and_bounded(count: int, fps: float) -> None:
     frames = probe_frames(count, fps)

@@ -23,7 +23,7 @@ _SIGNING = re.compile(
     re.IGNORECASE,
 )
 _LEAST_SECRET = 3  # characters
-_USER = re.compile(rf"([a-z][a-z0-9+.-]*://|(?:{_SCHEMES}):/)[^/\s]*@", re.IGNORECASE)
+_USER = re.compile(r"([a-z][a-z0-9+.-]+:/{1,2})[^/\s]*@", re.IGNORECASE)  # one slash as pathlib leaves it
 _QUERY = re.compile(r"(https?:/[^\s?'\"<>]*)\?[^\s'\"<>]+", re.IGNORECASE)
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.utils import web
+from vmmetrics.utils.storage.addresses import masked
 from vmmetrics.utils.weights.folder import PARTIAL
 
 Progress = Callable[[int, int | None], None]
@@ -103,7 +104,7 @@ def download(
             raise SetupError(f"{url}: {error}") from error
         except urllib.error.HTTPError as error:
             if error.code not in _AGAIN:
-                raise SetupError(f"{url}: {_reason(error)}") from error
+                raise SetupError(f"{url}: {_reason(error, url)}") from error
             failure: Exception = error
         except web.MALFORMED as error:
             failure = error
@@ -114,8 +115,8 @@ def download(
             idle, before = 0, _size(part)
         if idle == TRIES:
             raise SetupError(
-                f"{url}: {_reason(failure)}; gave up after {TRIES} tries. {_size(part)} bytes are in {part}: run the "
-                "same command again to resume"
+                f"{url}: {_reason(failure, url)}; gave up after {TRIES} tries. {_size(part)} bytes are in {part}: run "
+                "the same command again to resume"
             ) from failure
         time.sleep(PAUSE * 2**idle)
 
@@ -141,7 +142,7 @@ def get(url: str, most: int, headers: Mapping[str, str] | None = None) -> bytes:
         with open_url(url, headers or {}) as response:
             content = response.read(most + 1)
     except (urllib.error.HTTPError, *web.MALFORMED) as error:
-        raise SetupError(f"{url}: {_reason(error)}") from error
+        raise SetupError(f"{url}: {_reason(error, url)}") from error
     if len(content) > most:
         raise SetupError(f"{url}: {_TOO_LARGE.format(most)}")
     return content
@@ -243,7 +244,7 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception, url: str) -> str:
     if isinstance(error, urllib.error.HTTPError):
         hint = {
             401: "; log in with 'hf auth login', or set HF_TOKEN",
@@ -251,5 +252,5 @@ def _reason(error: Exception) -> str:
             404: "; it has moved, or the mirror lacks it",
         }.get(error.code, "")
         return f"the server says {error.code} {web.quoted(error.reason)}{hint}"
-    reason = web.reason(error)
+    reason = masked(web.reason(error), url)
     return f"cannot be reached ({reason})" if isinstance(error, urllib.error.URLError) else reason

@@ -21,6 +21,7 @@ MIN_PROBES, MAX_PROBES = 4, 10
 """Least (or all frames of a shorter clip) and most frames searched."""
 TILE = 0.6
 """Side of the small search tiles, as a share of the frame's short side."""
+_NARROWEST = 64  # times as long as wide; narrower frames are searched in squares of that share of their length
 SEED_SCORE, SEED_QUALITY = 0.4, 0.5
 """Least detector score for a run of the landmark network, and least :func:`quality` to start a track."""
 KEEP_QUALITY = 0.35
@@ -85,9 +86,10 @@ def probe_frames(count: int, fps: float) -> list[int]:
 
 def search_regions(width: int, height: int) -> list[Region]:
     """Return the search regions: the whole frame, squares along the long side, and overlapping small tiles."""
-    short, long = min(width, height), max(width, height)
+    long = max(width, height)
+    square = max(min(width, height), long / _NARROWEST)
     regions = [Region((width - 1) / 2, (height - 1) / 2, float(long), 0.0)]
-    for side in (float(short), TILE * short):
+    for side in (float(square), TILE * square):
         xs, ys = _spread(width, side), _spread(height, side)
         if len(xs) * len(ys) > 1:
             regions += [Region(x, y, side, 0.0) for y in ys for x in xs]
