@@ -115,7 +115,7 @@ interface MetricInfo {
   /** Name of its colour: the key for our own, "own" for the rest. */
   colour: string;
   /** What it tells, for our own. */
-  meaning: string;
+  meaning?: string;
   kind: "index" | "metric" | "own" | "rating";
   unit: string;
 }
