@@ -81,7 +81,9 @@ def jobs(items: Sequence[Recording], parts: Sequence[str], every: bool) -> Itera
     kinds = {"stills": STILLS, "objects": dict.fromkeys(OF_OBJECTS)}
     yield from (Job(item, kind, 1.0) for part in kinds if part in parts for item in items for kind in kinds[part])
     if "controls" in parts:
-        yield from (Job(item, kind) for item in items for kind in (CONTROLS if item.generator == "camera" else AS_FILMED))
+        yield from (
+            Job(item, kind) for item in items for kind in (CONTROLS if item.generator == "camera" else AS_FILMED)
+        )
     if "harmless" in parts:
         yield from (Job(item, kind) for item in items for kind in HARMLESS)
     for number, kind in enumerate(OF_MOTION if "damage" in parts else ()):

@@ -344,7 +344,7 @@ def _remote(cluster: Cluster) -> tuple[Any, Any]:
     worker = ray.remote(
         num_cpus=cluster.cpus,
         num_gpus=cluster.gpus,
-        max_restarts=0,  # whoever hands out jobs decides who gets them next
+        max_restarts=0,  # the scheduler moves its items elsewhere
         max_task_retries=0,
         concurrency_groups={"watch": 1},
         scheduling_strategy="SPREAD",

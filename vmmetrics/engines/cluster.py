@@ -23,13 +23,13 @@ MAX_ITEM_BYTES = 10 * 10**6
 DRAIN_SECONDS = 10.0
 """Seconds that running items get when the run is interrupted."""
 DEPTHS = (2, 8)
-"""Items in hand of a worker: one at work and one to follow, or as many as it does in a second where they are short."""
+"""Items queued at a worker: one at work and one to follow, or as many as it does in a second where they are short."""
 _TICK_SECONDS = 0.2  # between two looks at clocks and nodes
 _ELSEWHERE_SECONDS = 20.0  # that an item whose worker died waits for a worker on another node
 _ASK_SECONDS = 2.0  # for a worker to say how long it has been at an item
 _GET_SECONDS = 10.0  # for an answer that is there to be fetched
 _SLOW = f"a worker did not load its models within {LOADING_TIMEOUT:g} s"
-_MOVES = 10  # workers lost with an item in hand, by no fault of its own, after which it fails
+_MOVES = 10  # workers lost while at an item, whatever the cause, after which it fails
 
 
 class RayPool(Generic[Item, Answer]):

@@ -13,7 +13,7 @@ from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
-_GRACE_SECONDS = 2.0  # for a worker to leave by itself before it is killed
+_GRACE_SECONDS = 2.0  # for a worker to exit before it is killed
 _PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
 
 

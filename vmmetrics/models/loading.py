@@ -55,7 +55,7 @@ def load(source: str, dtype: str = "auto", device: str | None = None) -> LoadedM
         device: In torch's words; "auto" spreads it over all GPUs; None takes a GPU where there is one, all of several.
 
     Raises:
-        SetupError: It cannot be had; the text says what is in the way and what to do about it.
+        SetupError: It cannot be loaded; the text says why and what to do.
     """
     if dtype not in _DTYPES:
         raise SetupError(f"Expected a dtype of {', '.join(_DTYPES)} but got {dtype!r}")

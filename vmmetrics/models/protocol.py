@@ -65,7 +65,7 @@ class Model(Protocol):
             frames: Frames shown before the last turn.
 
         Raises:
-            NoAnswerError: No answer could be had; another time it might.
+            NoAnswerError: There is no answer; another try may give one.
             VMMetricsError: Whatever stops a run.
         """
 

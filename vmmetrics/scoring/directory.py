@@ -272,7 +272,8 @@ class RunDirectory(Locked):
             for journal, data in (
                 (self._events, events),
                 (self._posters, b"".join(outcome.poster for outcome in self._waiting.values())),
-                (self._scores, b"".join(outcome.line for outcome in self._waiting.values())),  # vouches for the events
+                # after the events: its line marks them complete
+                (self._scores, b"".join(outcome.line for outcome in self._waiting.values())),
                 (self._states, b"".join(map(encode, self._notes))),
             ):
                 if data:

@@ -115,7 +115,7 @@ class Board:
         protocol: Definition of the metrics.
         comparable: True if the numbers compare with the published ones.
         columns: The index where there can be one (twice where clips collapsed, the one ranked by first), the average,
-            our metrics and those of one's own that any run has.
+            built-in metrics, and custom ones that any run has.
         by: Column that it is ranked by.
         rows: Best first, those without a rank last.
         steps: Between each model and the next.

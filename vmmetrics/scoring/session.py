@@ -21,7 +21,7 @@ from vmmetrics.scoring.record import Record, State
 from vmmetrics.scoring.task import Task, identify, state_of
 
 _POLL_SECONDS = 0.2  # between two looks at clips that another process has in hand
-_TICK_SECONDS = 1.0  # between two words about the clip that has been at work longest
+_TICK_SECONDS = 1.0  # between two progress messages
 
 
 class Listener(Protocol):
@@ -153,7 +153,7 @@ class Session:
                 self._hand_out(pending)
                 due = self._store.commit_due()
                 if self._engine.busy:
-                    # Clips that others have in hand are looked at again whenever something of ours is done.
+                    # Clips claimed by other processes are checked after each result.
                     others = self._engine.free and pending
                     self._keep(min(_POLL_SECONDS if others else _TICK_SECONDS, due))
                     self._tell_slowest()

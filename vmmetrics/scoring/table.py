@@ -47,7 +47,7 @@ class Table(Sequence[Record]):
     """The records of a run, one per clip.
 
     Attributes:
-        records: The records, in order; of a run of more than :data:`HELD` clips read when they are asked for.
+        records: The records, in order; of a run of more than :data:`IN_MEMORY` clips read when they are asked for.
         label: Preset, protocol, and comparability of the scores.
         path: Run directory, or None.
         besides: Other records of the run directory, which ``scores.csv`` holds as well: of clips that an earlier
@@ -123,7 +123,7 @@ class Table(Sequence[Record]):
         return self.summary.models.get(model, np.zeros(0, np.int64))
 
     def scalars(self, model: str | None = None) -> dict[str, float]:
-        """Return the means by metric as plain numbers, for what tracks experiments: ``wandb.log(table.scalars())``.
+        """Return the means by metric as plain numbers, for experiment trackers: ``wandb.log(table.scalars())``.
 
         Args:
             model: Only clips of this model; None takes all.

@@ -137,12 +137,12 @@ def _tag_text(value: str | float) -> str:
 
 
 def frames_of(record: Record) -> int | None:
-    """Return the number of frames, or None where it is none that a clip can have."""
+    """Return the number of frames, or None where no clip can have that."""
     return record.frames if record.frames is not None and record.frames > 0 else None
 
 
 def fps_of(record: Record) -> float | None:
-    """Return the frames per second, or None where it is none that a clip can have."""
+    """Return the frames per second, or None where no clip can have that."""
     return round(record.fps, 4) if record.fps is not None and record.fps > 0 else None
 
 

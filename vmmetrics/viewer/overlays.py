@@ -79,7 +79,7 @@ def write_overlays(run: Path, rows: Sequence[Row], folder: Path, warnings: list[
         if data.startswith(b"\x1f\x8b") and len(data) <= _MOST_BYTES:
             write_overlay(folder, row.number, data)
             written.add(row.number)
-        elif data:  # else there is none, or the power went before it was on the disk
+        elif data:  # else there is none, or a crash truncated it
             warnings.append(f"the overlay of {row.name} is damaged; left out")
     return written
 

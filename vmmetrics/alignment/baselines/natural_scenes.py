@@ -281,7 +281,7 @@ def niqe(features: FloatArray, pristine: Pristine) -> float | None:
 
     Args:
         features: (..., 36) of the blocks, as :func:`block_features` gives them.
-        pristine: What they are held against.
+        pristine: Statistics of pristine pictures that they are compared with.
     """
     blocks = features.reshape(-1, features.shape[-1])
     blocks = blocks[np.isfinite(blocks).all(axis=1)]

@@ -41,7 +41,7 @@ class BaselineSuite(Suite):
 
     Raises:
         ValueError: No such baseline.
-        SetupError: A package or file is missing; the text says what mends it.
+        SetupError: A package or file is missing; the text says how to install it.
 
     Example:
         >>> import numpy as np

@@ -32,7 +32,7 @@ SNAP = 100.0
 """Rotation of a limb at strength 1, in degrees."""
 _BEYOND = 0.6  # of the bone: hand or foot reach that far past its end
 _WIDTH = 0.5  # of the bone: width of what moves with it
-_OVERLAP = 0.2  # of the smaller: from then on a thing is taken for a part of somebody
+_OVERLAP = 0.2  # of the smaller: from then on a thing counts as part of a person
 _PEN = ((5, 6), (11, 12), (5, 11), (6, 12), (5, 7), (7, 9), (6, 8), (8, 10), (11, 13), (13, 15), (12, 14), (14, 16))
 _ROUND = {0: 0.4, 9: 0.22, 10: 0.22, 15: 0.25, 16: 0.25}  # head, hands, feet: radius, in torso lengths
 _RIM = 0.012  # of the short side: the rim of a thing, and the error of its mask
@@ -195,7 +195,7 @@ def _limb_in_view(frames: Frames, fps: float, objects: ClipObjects) -> tuple[Flo
     """Return the (T, 2, 2) joint and end of the limb that is longest over half a second, and that half second.
 
     Raises:
-        NotApplicableError: Nobody's limb is seen that long.
+        NotApplicableError: No person's limb is visible that long.
     """
     length = max(2, round(0.5 * fps))
     best: tuple[float, FloatArray, int] | None = None

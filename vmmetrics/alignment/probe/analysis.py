@@ -143,7 +143,7 @@ def analyse(lines: Sequence[CaseLine], tolerance: Tolerance, settings: Mapping[s
     Args:
         lines: Of a :class:`~vmmetrics.alignment.probe.session.Session`.
         tolerance: What harmless changes are held against.
-        settings: To stand in the report.
+        settings: Printed in the report.
     """
     scores = ProbeScores(lines)
     kinds = {line["kind"] for line in lines}

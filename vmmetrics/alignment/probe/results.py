@@ -169,7 +169,7 @@ class ProbeReport:
         clips: Clips probed.
         defects: In the order of the tables.
         strengths: At which they were injected.
-        tolerance: That invariances and frame rates are held against.
+        tolerance: Largest change of a mean and of one clip that counts as none.
         curves: One per metric and defect.
         specificity: One per defect.
         invariances: One per metric, harmless change and strength.

@@ -136,7 +136,7 @@ def join_ratings(
             how = f", {differing} of them with another rating: averaged" if differing else ""
             all_notes.append(f"{dimension}: {repeats} repeated ratings of a clip by the same rater{how}")
     shown, made_by = (tuple(map(by_clip.get, names)) for by_clip in (prompts, models))
-    others = tuple(zip(*other_names.values(), strict=False))  # a list of names in which a clip has none is none
+    others = tuple(zip(*other_names.values(), strict=False))  # a list that lacks a name for any clip is ignored
     return Judgements(
         names, shown, made_by, ratings, raters, {}, tuple(all_notes), others, of_models, columns, by_prompt
     )

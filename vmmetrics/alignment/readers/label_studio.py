@@ -94,7 +94,7 @@ def plain_columns(columns: Mapping[str, Sequence[Any]]) -> tuple[dict[str, list[
 
 
 def _answer_of(result: Any) -> int | float | str | None:
-    """Return the answer of one result; None where it is none."""
+    """Return the answer in one result; None where it holds no answer."""
     if not isinstance(result, Mapping):
         return None
     kinds = set(result) - {"type", "original_width", "original_height"}

@@ -29,7 +29,7 @@ INTERVAL = (2.5, 97.5)
 """Percentiles of the bootstrap that bound an interval."""
 
 EXPECTED_DIGITS = 9
-"""Decimals of the expected level in rank correlations, so that rounding makes no order."""
+"""Decimals of the expected level in rank correlations, so that ties stay ties."""
 
 Level = NDArray[np.int64]
 

@@ -47,7 +47,7 @@ CONTAINERS: Mapping[str, Any] = {
     "collections.defaultdict": _as_dict,  # torch fills no other dict than this
     "argparse.Namespace": argparse.Namespace,
 }
-"""What stands for containers that torch does not know by itself."""
+"""Stand-ins for allow-listed classes that torch does not know by itself."""
 
 
 def _loaded(path: Path) -> Any:

@@ -66,7 +66,7 @@ def generate(path: Path, plan: ClipPlan, maker: Maker, listener: ClipListener) -
 
     Several processes may do this with one folder at once: they share the work, and each returns when all is done. What
     failed before this call is tried once more; what fails during it, here or elsewhere, is not. A clip whose prompt
-    has changed in the list is made anew.
+    has changed in the list is regenerated.
 
     Args:
         path: The folder.

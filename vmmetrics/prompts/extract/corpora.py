@@ -256,7 +256,7 @@ _LINE = re.compile(
 )
 _LEAST_MARKED = 0.3
 """Least share of lines with a slash or underscore in a place list; Places365's list has 0.56."""
-_LOOKED_AT = 200
+_SAMPLED_LINES = 200
 
 _SETTINGS = {"interior": "indoor", "indoor": "indoor", "exterior": "outdoor", "outdoor": "outdoor"}
 _AFTER = ("platform", "room", "hall", "entrance", "cabin")
@@ -268,7 +268,7 @@ def is_place_list(path: Path) -> bool:
     if path.suffix.lower() != ".txt":
         return False
     with io.TextIOWrapper(open_regular(path), "utf-8-sig", errors="replace") as stream:
-        lines = [line.strip() for line in islice(stream, _LOOKED_AT) if line.strip()]
+        lines = [line.strip() for line in islice(stream, _SAMPLED_LINES) if line.strip()]
     marked = sum("/" in line or "_" in line for line in lines)
     return bool(lines) and all(map(_LINE.fullmatch, lines)) and marked >= _LEAST_MARKED * len(lines)
 

@@ -27,7 +27,7 @@ from vmmetrics.utils.endpoint.asking import Answer, in_words, list_shape, object
 from vmmetrics.utils.endpoint.client import AskedQuestion, Check, Client
 from vmmetrics.utils.endpoint.messages import CostEstimate, NoAnswerError, RejectedError, Turn
 
-# The filters' eyes: what models answer to made questions when they are shown little, or nothing.
+# Answers of models to constructed questions when they are shown few frames, or none.
 
 _LETTER_TOKENS: Final = 8
 """Expected tokens of an answer by letter; reasoning models need more."""

@@ -51,7 +51,7 @@ class Figure:
         group: Grouping ("task"), or "all".
         name: Value in it ("MR"), or "all".
         measure: "accuracy", "answered_accuracy", "f1", ...
-        value: The number; None where it cannot be had, and then ``note`` says why.
+        value: The number; None where it cannot be computed, and then ``note`` says why.
         low: Lower end of the 95 % interval, clustered by video; None where there is none.
         high: Upper end.
         n: Questions it is of.

@@ -17,7 +17,7 @@ from vmmetrics.perception.vmbench.runtime import needed
 # Q-Align's language model: LLaMA, with norms, keys and values of their own for the tokens that stand for images.
 #
 # A sequence here is what a window of frames becomes: a text that all windows share, the tokens of the images, and a
-# text again. So where a token belongs is told by where it stands, and what the shared text leaves behind is kept.
+# text again. So its place tells what a token belongs to, and what the shared text leaves behind is kept.
 # The modules are named so that one-align's weights load key by key.
 #
 # References:
