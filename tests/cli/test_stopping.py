@@ -154,6 +154,18 @@ def test_a_signal_that_a_destructor_swallows_is_heeded_when_the_run_begins(capfd
     assert "Exception ignored" not in capfd.readouterr().err
 
 
+def test_a_signal_that_a_destructor_swallows_stops_the_run_all_the_same() -> None:
+    class Thing:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGTERM)
+
+    start = time.monotonic()
+    with pytest.raises(SystemExit) as left, leaving(), stoppable():
+        Thing()
+        time.sleep(20)
+    assert left.value.code == 130 and time.monotonic() - start < 10
+
+
 def test_a_hanging_request_does_not_hold_the_command(tmp_path: Path) -> None:
     prompt = "A brown dog runs along a wide sandy beach while small waves roll in and gulls circle above."
     (tmp_path / "list.jsonl").write_text(json.dumps({"prompt": prompt}) + "\n")

@@ -14,6 +14,7 @@ from vmmetrics.errors import VMMetricsError
 
 EXIT_INTERRUPTED = 130
 """Exit code after Ctrl-C, SIGTERM or SIGHUP; finished results are kept."""
+_AGAIN_SECONDS = 0.05
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
@@ -25,28 +26,48 @@ _asked_to_leave: list[bool] = []  # empty until a signal came within leaving()
 
 
 def _leave() -> None:
+    if not _asked_to_leave:
+        with contextlib.suppress(OSError):  # the terminal may be gone
+            os.write(2, b"vmmetrics: stopped\n")  # not through sys.stderr: it may be in the middle of a line
     _asked_to_leave.append(True)
-    with contextlib.suppress(OSError):  # the terminal may be gone
-        os.write(2, b"vmmetrics: stopped\n")  # not through sys.stderr: it may be in the middle of a line
     sys.exit(EXIT_INTERRUPTED)
 
 
 @contextlib.contextmanager
 def _on_signals(act: Callable[[], None]) -> Iterator[None]:
     """Call ``act``, which raises, when a signal arrives; one that is ignored (nohup, background jobs) stays ignored."""
-    stopped = False
+    stopped = 0  # the last signal
 
     def handle(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
         nonlocal stopped
-        stopped = True
+        stopped = number
         act()
 
+    def again() -> None:
+        if sys.unraisablehook is unheard:  # else the block has ended
+            if hasattr(signal, "pthread_kill"):
+                signal.pthread_kill(threading.main_thread().ident or 0, stopped)  # which may sleep
+            else:
+                signal.raise_signal(stopped)
+
+    def unheard(seen: sys.UnraisableHookArgs) -> None:
+        """Send the signal again if a destructor or callback swallowed what it raised."""
+        if stopped and seen.exc_type in (KeyboardInterrupt, SystemExit):
+            timer = threading.Timer(_AGAIN_SECONDS, again)
+            timer.daemon = True
+            timer.start()
+        else:
+            show(seen)
+
+    show = sys.unraisablehook
     here = threading.current_thread() is threading.main_thread()  # handlers cannot be set elsewhere
     before = {number: signal.getsignal(number) for number in _SIGNALS if here}
     taken = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
     try:
         for number in taken:
             signal.signal(number, handle)
+        if here:
+            sys.unraisablehook = unheard
         yield
     except KeyboardInterrupt:  # outside of what catches it
         if stopped:
@@ -58,6 +79,8 @@ def _on_signals(act: Callable[[], None]) -> Iterator[None]:
             raise SystemExit(getattr(error, "exit_code", EXIT_INTERRUPTED)) from None
         raise
     finally:
+        if here:
+            sys.unraisablehook = show
         for number, handler in taken.items():
             signal.signal(number, handler)
 
@@ -73,11 +96,8 @@ def stoppable() -> contextlib.AbstractContextManager[None]:
 def leaving() -> Iterator[None]:
     """Print a line and exit with :data:`EXIT_INTERRUPTED` on the signals, wherever the program is."""
     _asked_to_leave.clear()
-    show = sys.unraisablehook
-    sys.unraisablehook = lambda seen: None if seen.exc_type is SystemExit else show(seen)
     try:
         with _on_signals(_leave):
             yield
     finally:
-        sys.unraisablehook = show
         _asked_to_leave.clear()
