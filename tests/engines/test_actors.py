@@ -34,8 +34,8 @@ def said() -> list[str]:
 def workers(monkeypatch: pytest.MonkeyPatch, said: list[str]) -> Any:
     """Of a cluster of two nodes."""
     ray = pytest.importorskip("ray")  # not before: it reads variables that other tests set
-    nodes = {name: {"Resources": {"CPU": 2.0}} for name in ("a", "b")}
-    connection = SimpleNamespace(nodes=nodes, in_doubt=False, lost=False, free={})
+    nodes = {name: {"Resources": {"CPU": 2.0}, "NodeManagerHostname": name} for name in ("a", "b")}
+    connection = SimpleNamespace(nodes=nodes, in_doubt=False, lost=False, free={}, silent={})
     monkeypatch.setattr(actors, "Connection", lambda _: connection)
     monkeypatch.setattr(actors, "_remote", lambda _: (Worker(), Worker()))
     monkeypatch.setattr(actors, "_PAUSE_SECONDS", 0.02)
@@ -57,7 +57,7 @@ def started(workers: Any, node: str | None) -> Any:
 def wait_for_pauses(workers: Any) -> None:
     while any(node.paused for node in workers._nodes.values()):
         time.sleep(0.01)
-        workers.end_pauses()
+        workers.update_nodes()
 
 
 def test_where_others_have_what_is_needed_it_is_tried_again_later(workers: Any, said: list[str]) -> None:
@@ -132,3 +132,20 @@ def test_another_copy_of_the_package_in_the_current_folder_is_said_to_be_what_wo
     (text,) = said
     assert "weights: 1 (here), 2 (there)" in text
     assert (f"workers import {tmp_path / 'vmmetrics'}, of the current folder" in text) == checkout
+
+
+def test_a_silent_node_counts_as_lost_until_it_answers(workers: Any, said: list[str]) -> None:
+    there, elsewhere, nowhere = (started(workers, node) for node in ("a", "b", None))
+    workers.connection.silent = {"a": 31.0}
+    workers.update_nodes()
+    assert not workers.node_lives(there) and workers.node_lives(elsewhere)
+    assert nowhere not in workers.all  # it may wait for a place there
+    assert workers.can_start
+    workers.connection.silent = {"a": 32.0, "b": 31.0}
+    workers.update_nodes()
+    assert not workers.can_start
+    workers.connection.silent = {}
+    workers.update_nodes()
+    assert workers.node_lives(there) and workers.can_start
+    assert [text.partition(" since")[0] for text in said[:2]] == [f"node {n} has not answered" for n in "ab"]
+    assert sorted(said[2:]) == ["node a answers again", "node b answers again"]

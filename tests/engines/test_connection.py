@@ -6,6 +6,8 @@ import os
 import socket
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -85,3 +87,31 @@ def test_ray_is_imported_by_nothing_that_does_not_ask_for_it() -> None:
     code = "import sys, vmmetrics, vmmetrics.scoring.local, vmmetrics.cli.score; print('ray' in sys.modules)"
     asked = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert asked.stdout.strip() == "False"
+
+
+def test_a_node_is_silent_once_it_no_longer_answers_and_never_if_it_never_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "_LINK_SECONDS", 0.02)
+    monkeypatch.setattr(connection, "_SILENT_SECONDS", 0.1)
+    cluster = object.__new__(Connection)
+    cluster._closing, cluster._silences, cluster._nodes = threading.Event(), {}, {}
+    cluster._silent, cluster._refused = 0.0, 0
+    with socket.create_server(("127.0.0.1", 0)) as open_port, socket.create_server(("127.0.0.1", 0)) as other:
+        ports = {"answers": open_port.getsockname()[1], "behind NAT": other.getsockname()[1]}
+        other.close()
+        nodes = [
+            {"NodeID": name, "Alive": True, "NodeManagerAddress": "127.0.0.1", "NodeManagerPort": port}
+            for name, port in ports.items()
+        ]
+        cluster._update_nodes(nodes)
+        until = time.monotonic() + 10
+        while "answers" not in cluster._silences and time.monotonic() < until:
+            time.sleep(0.01)
+        assert not cluster.silent
+    while not cluster.silent and time.monotonic() < until:
+        time.sleep(0.01)
+    assert set(cluster.silent) == {"answers"} == set(cluster._silences)
+    cluster._update_nodes([])  # it left
+    while cluster._silences and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not cluster._silences
+    cluster._closing.set()

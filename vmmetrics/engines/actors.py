@@ -41,6 +41,7 @@ class _Node:
     pauses: int = 0  # since its last answer
     failures: int = 0  # of workers, since one was ready or it paused
     worked: bool = False  # it gave an answer
+    silent: bool = False
 
     def pause(self) -> float:
         """Let no worker be started for a while; return its seconds."""
@@ -51,7 +52,7 @@ class _Node:
     @property
     def barred(self) -> bool:
         """True while no worker may be started there."""
-        return bool(self.refused) or self.paused > 0
+        return bool(self.refused) or self.paused > 0 or self.silent
 
 
 @dataclass(eq=False)
@@ -258,12 +259,23 @@ class Actors(Generic[Item]):
         seconds = node.pause()
         self._say(f"none are started for {seconds:g} s: some {text}")
 
-    def end_pauses(self) -> None:
-        """Let workers be started again on nodes whose pause is over."""
+    def update_nodes(self) -> None:
+        """Keep workers off nodes that fell silent, and let them be started where that or a pause is over."""
+        silent, nodes = self.connection.silent, self.connection.nodes
         over = [node for node in self._nodes.values() if 0 < node.paused < time.monotonic()]
         for node in over:
             node.paused = 0.0
-        if over:  # those that have no place yet may have it there
+        changed = [name for name in {*self._nodes, *silent} if name and self._nodes[name].silent != (name in silent)]
+        for name in changed:
+            self._nodes[name].silent = name in silent
+            host = nodes[name]["NodeManagerHostname"] if name in nodes else name[:8]
+            if name in silent:
+                clips = sum(len(actor.calls) for actor in self.all if actor.node == name)
+                since = time.strftime("%H:%M:%S", time.localtime(time.time() - silent[name]))
+                self._say(f"node {host} has not answered since {since}: its {clips} clips go to others")
+            elif name in nodes:
+                self._say(f"node {host} answers again")
+        if over or changed:  # those that have no place yet may have it there, or wait for it where none is
             for actor in [actor for actor in self.all if actor.greeting is None]:
                 self.drop(actor)
 
@@ -295,8 +307,8 @@ class Actors(Generic[Item]):
         return bool(has.get("CPU", 0) >= self._cluster.cpus and has.get("GPU", 0) >= self._cluster.gpus)
 
     def node_lives(self, actor: ClusterActor[Item]) -> bool:
-        """Return True unless a worker's node is known to have left the cluster."""
-        return actor.node is None or actor.node in self.connection.nodes
+        """Return True unless a worker's node is known to have left the cluster, or is silent."""
+        return actor.node is None or (actor.node in self.connection.nodes and not self._nodes[actor.node].silent)
 
     def printed(self, actor: ClusterActor[Item]) -> str:
         """Return the last lines that a worker printed, with words before them; empty where they cannot be fetched."""

@@ -321,6 +321,7 @@ class RayPool(Generic[Item, Answer]):
         passed = min(now - self._last, 5 * _TICK_SECONDS)  # time in which this process was stopped is not counted
         self._last = now
         late = []
+        self._actors.update_nodes()
         for actor in list(self._actors.all):
             if not self._actors.node_lives(actor):
                 self._worker_died(actor, RuntimeError("the node is gone"))
@@ -332,7 +333,6 @@ class RayPool(Generic[Item, Answer]):
                 self._actors.give_up(actor, "refused", _SLOW)
         if late:
             self._end_late(late)
-        self._actors.end_pauses()
         self._actors.say_room()
 
     def _end_late(self, late: Sequence[ClusterActor[Item]]) -> None:

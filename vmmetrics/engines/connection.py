@@ -12,7 +12,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -28,7 +28,8 @@ _POLL_SECONDS = 1.0
 _ANSWER_SECONDS = 10.0  # for a head to take a connection
 _REFUSALS = 3  # in a row, of the head's port, that make it lost
 _DOUBT_SECONDS = 5.0  # without an answer
-_SILENT_SECONDS = 30.0  # without an answer from a head whose port is open
+_SILENT_SECONDS = 30.0  # without an answer from a node, or from a head whose port is open
+_LINK_SECONDS = 3.0  # between two connections to a node, and for it to take one
 _TEXT = 800  # characters of Ray's that are repeated
 _MODE, _TOKEN = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"
 
@@ -203,12 +204,13 @@ class Connection:
         except SetupError:
             self._disconnect()
             raise
-        self._lock = threading.Lock()
-        self._nodes: list[Mapping[str, Any]] = ray.nodes()
         self._free: Mapping[str, float] = ray.available_resources()
         self._silent = 0.0  # seconds; those in which this process was stopped are not counted
+        self._silences: dict[str, float] = {}  # the same of nodes, by name; only of those that answered before
         self._refused = 0
         self._closing = threading.Event()
+        self._nodes: Mapping[str, Mapping[str, Any]] = {}
+        self._update_nodes(ray.nodes())
         for watch in (self._watch_port, self._watch_nodes):
             threading.Thread(target=watch, name="cluster watch", daemon=True).start()
 
@@ -223,16 +225,19 @@ class Connection:
         return self._refused > 0 or self._silent > _DOUBT_SECONDS
 
     @property
-    def nodes(self) -> dict[str, Mapping[str, Any]]:
-        """Nodes that are alive, by Ray's name of them."""
-        with self._lock:
-            return {str(node["NodeID"]): node for node in self._nodes if node["Alive"]}
+    def nodes(self) -> Mapping[str, Mapping[str, Any]]:
+        """Nodes that are alive, by Ray's name of them; Ray takes minutes to see that one is not."""
+        return self._nodes
+
+    @property
+    def silent(self) -> dict[str, float]:
+        """Seconds that nodes have not answered, by Ray's name of them; of those alone that are taken for lost."""
+        return {name: seconds for name, seconds in self._silences.copy().items() if seconds > _SILENT_SECONDS}
 
     @property
     def free(self) -> Mapping[str, float]:
         """Free resources by Ray's name (``CPU``, ``GPU``)."""
-        with self._lock:
-            return dict(self._free)
+        return self._free
 
     def _watch_port(self) -> None:
         host, port = _host_and_port(self.address) or ("", 0)
@@ -253,10 +258,32 @@ class Connection:
 
         while not self._closing.wait(_POLL_SECONDS):
             with contextlib.suppress(Exception):  # that it does not answer shows in the time
-                nodes, free = ray.nodes(), ray.available_resources()
-                with self._lock:
-                    self._nodes, self._free = nodes, free
+                self._update_nodes(ray.nodes())
+                self._free = ray.available_resources()
                 self._silent = 0.0
+
+    def _update_nodes(self, nodes: Iterable[Mapping[str, Any]]) -> None:
+        before = self._nodes
+        self._nodes = {str(node["NodeID"]): node for node in nodes if node["Alive"]}
+        for name in self._nodes.keys() - before.keys():
+            threading.Thread(
+                target=self._watch_link, args=(name, self._nodes[name]), name="node watch", daemon=True
+            ).start()
+
+    def _watch_link(self, name: str, node: Mapping[str, Any]) -> None:
+        """Update how long a node has not answered; one that never did may be out of reach from here by design."""
+        address = node["NodeManagerAddress"], node["NodeManagerPort"]
+        last = time.monotonic()
+        while name in self._nodes and not self._closing.wait(_LINK_SECONDS):
+            now = time.monotonic()
+            passed, last = min(now - last, 3 * _LINK_SECONDS), now
+            try:
+                socket.create_connection(address, _LINK_SECONDS).close()
+                self._silences[name] = 0.0
+            except OSError:
+                if name in self._silences and not self.in_doubt:  # else the fault is most likely here
+                    self._silences[name] += passed
+        self._silences.pop(name, None)
 
     def close(self) -> None:
         """Disconnect; a cluster that was started here ends."""
