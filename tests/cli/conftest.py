@@ -23,10 +23,11 @@ RunCommand = Callable[..., int]
 
 @pytest.fixture
 def vmmetrics(fake_suite: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunCommand:
-    """Run the command with some arguments in ``tmp_path``; the exit code."""
+    """Run the command with some arguments in ``tmp_path``; the exit code. Without ``--jobs`` it scores here."""
     from vmmetrics.cli.main import main
 
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("vmmetrics.cli.running.DEFAULT_JOBS", 0)
 
     def run(*arguments: object) -> int:
         try:

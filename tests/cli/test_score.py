@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -77,7 +78,7 @@ def test_symlinks_are_followed_unless_refused(
         (["clips", "--shard", "3/2"], "1 <= i <= n"),
         (["clips", "--shard", "half"], "1 <= i <= n"),
         (["clips", "--max-memory", "lots"], "512MB"),
-        (["clips", "--jobs", "0"], "jobs"),
+        (["clips", "--jobs", "-1"], "jobs"),
         (["clips", "--prompts", "none.csv"], "none.csv"),
         (["clips", "--out", "clips"], "holds other files and no scores"),
         ([], "clips"),
@@ -121,7 +122,7 @@ def test_a_clip_scored_smaller_than_it_is_is_named_on_screen(vmmetrics: Any, tmp
 
 def test_a_clip_that_takes_too_long_fails_alone(vmmetrics: Any, make_clips: Any, capsys: Captured) -> None:
     clips = make_clips("a", "hang")
-    assert vmmetrics("score", clips, "--out", "run", "--timeout", 1, "--metrics", "pas") == 3
+    assert vmmetrics("score", clips, "--out", "run", "--jobs", 1, "--timeout", 1, "--metrics", "pas") == 3
     assert "failed: hang.npy: It took longer than 1 s; raise --timeout" in capsys.readouterr().err
     lines = [json.loads(line) for line in Path("run/scores.jsonl").read_text().splitlines()]
     assert [bool(line["scores"]) for line in lines] == [True, False]
@@ -328,3 +329,18 @@ def test_odd_paths_end_in_one_line(arguments: list[str], vmmetrics: Any, make_cl
     shown = capsys.readouterr().err.removeprefix("finding clips in clips ...\n")
     assert "Traceback" not in shown
     assert len(shown.splitlines()) == 1 or "Usage" in shown or "clip, preset" in shown
+
+
+def test_without_a_worker_the_scores_are_the_same(vmmetrics: Any, make_clips: Any, tmp_path: Path) -> None:
+    clips, tables = make_clips("a", "b"), []
+    for jobs in (0, 1):
+        assert vmmetrics("score", clips, "--out", f"run{jobs}", "--jobs", jobs) == 0
+        assert (tmp_path / f"run{jobs}" / "workers.log").exists() == bool(jobs)
+        with (tmp_path / f"run{jobs}" / "scores.csv").open(newline="") as file:
+            tables.append([{**row, "seconds": None} for row in csv.DictReader(file)])
+    assert tables[0] == tables[1] and len(tables[0]) == 2
+
+
+def test_a_timeout_without_a_worker_is_wrong_usage(vmmetrics: Any, make_clips: Any, capsys: Captured) -> None:
+    assert vmmetrics("score", make_clips("a"), "--jobs", 0, "--timeout", 5) == 2
+    assert "set jobs to 1 or more" in capsys.readouterr().err

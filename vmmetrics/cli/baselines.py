@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import count_option, jobs_option, number_option, option
+from vmmetrics.cli.options import JOBS, count_option, jobs_option, number_option, option
 from vmmetrics.cli.running import (
     ClipOptions,
     ClusterOptions,
@@ -53,7 +53,7 @@ def baselines(
         str | None, option("Environment variable with the endpoint's key. Default: VMMETRICS_JUDGE_KEY.")
     ] = None,
     prompts: options.PromptsBeside = None,
-    jobs: Annotated[int | None, jobs_option("Worker processes. Values do not depend on it.")] = None,
+    jobs: Annotated[int | None, jobs_option(JOBS, 0)] = None,
     timeout: options.Timeout = None,
     engine: options.EngineName = "local",
     address: options.Address = None,

@@ -105,6 +105,9 @@ def seed_option(text: str) -> Any:
     return typer.Option(min=0, max=MAX_SEED, help=text)
 
 
+JOBS = "Worker processes; 0 scores in this process, which a clip that crashes it ends. Scores do not depend on it."
+
+
 def jobs_option(text: str, low: int = 1, *names: str) -> Any:
     """Return an option that takes a number of processes, or under other names of threads."""
     return typer.Option(*(names or ("--jobs", "-j")), min=low, max=MAX_JOBS, help=text)

@@ -139,15 +139,18 @@ class LiveProgress(Bar):
         more often than all workers together would, but less often where fewer of them run.
         """
         lately = (self._ends[-1] - self._ends[0]) / max(1, len(self._ends) - 1)
-        return lately if len(self._ends) > self._jobs else max(lately, self._seconds / self._clips / self._jobs)
+        return lately if len(self._ends) > self._jobs else max(lately, self._seconds / self._clips / max(1, self._jobs))
 
     def summary(self) -> str:
         """Return how long the clips of this session took; empty where none was scored."""
         if not self._clips:
             return ""
-        whole, workers = clock(time.monotonic() - self._start), count(self._jobs, "worker")
+        whole, workers = (
+            clock(time.monotonic() - self._start),
+            f" with {count(self._jobs, 'worker')}" if self._jobs else "",
+        )
         each = f": {median(self._scored):.3g} s a clip (median)" if self._scored else ""
-        return f"{count(self._clips, 'clip')} in {whole} with {workers}{each}"
+        return f"{count(self._clips, 'clip')} in {whole}{workers}{each}"
 
 
 def reasons(record: Record) -> str:

@@ -246,9 +246,15 @@ def start_of(
     cluster: ClusterOptions,
 ) -> Start:
     """Return how a run is started from the options of the command."""
+    from vmmetrics.engines.pool import checked_timeout
     from vmmetrics.scoring.local import Start
 
-    return Start(jobs or DEFAULT_JOBS, timeout, parse_shard(shard), limit, verify, cluster_of(cluster))
+    there = cluster_of(cluster)
+    jobs = max(jobs, 1) if jobs is not None and there is not None else jobs
+    start = Start(DEFAULT_JOBS if jobs is None else jobs, timeout, parse_shard(shard), limit, verify, there)
+    with usage():
+        checked_timeout(start.timeout, start.jobs)
+    return start
 
 
 def reading_of(assume_fps: float | None, max_memory: str | None) -> tuple[tuple[str, Any], ...]:

@@ -38,7 +38,7 @@ def score(
     cas_model: Annotated[
         Path | None, option("Checkpoint of a classifier for CAS, such as 'vmmetrics cas train' writes. Needs torch.")
     ] = None,
-    jobs: Annotated[int | None, jobs_option("Worker processes. Scores do not depend on it.")] = None,
+    jobs: Annotated[int | None, jobs_option(options.JOBS, 0)] = None,
     timeout: options.Timeout = None,
     engine: options.EngineName = "local",
     address: options.Address = None,
