@@ -41,7 +41,7 @@ _DECIMAL_COMMA = re.compile(r"[+-]?\d+(?:,\d+)?")
 _MOST_ROWS, _ROWS_AT_ONCE, _LARGEST = 1_000_000, 32, 512 * 2**20  # rows of a Parquet file; its bytes in memory
 _AT_ONCE = 64 * 2**20  # bytes of text parsed at once, which take ten times as much in memory
 _LARGEST_NUMBER = 1e50  # its fourth power is finite; identifiers are smaller
-_LONGEST_NAME = 5000  # characters of a column's name, which may be a question
+_LONGEST_NAME = 100_000  # characters of a column's name, which may be a long question
 _SHOWN = 12  # columns named in a message
 _CELL = 30  # letters of a cell in a message
 
