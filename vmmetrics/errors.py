@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import traceback
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -85,3 +88,27 @@ def explain(error: BaseException) -> str:
     where = traceback.extract_tb(error.__traceback__)[-1:]
     source = f" ({Path(where[0].filename).name}:{where[0].lineno})" if where else ""
     return kind_and_text(error) + source
+
+
+def install(extra: str = "", options: str = "") -> str:
+    """Return the command that installs this package, with an extra, from where this copy of it came.
+
+    It is in no registry: a clone is installed again as editable, anything else from the address that pip recorded.
+    """
+    extras, origin = f"[{extra}]" if extra else "", _origin()
+    package = f'-e "{origin}{extras}"' if isinstance(origin, Path) else f'"vmmetrics{extras}{origin}"'
+    return " ".join(filter(None, ("pip install", options, package)))
+
+
+@cache
+def _origin() -> Path | str:
+    """Return the clone that this package is imported from, else `` @ ADDRESS``, or "" where none is recorded."""
+    clone = Path(__file__).resolve().parents[1]
+    if (clone / "pyproject.toml").is_file():
+        return clone
+    from importlib import metadata
+
+    with suppress(metadata.PackageNotFoundError, ValueError, KeyError, TypeError):
+        recorded = json.loads(metadata.distribution("vmmetrics").read_text("direct_url.json") or "{}")
+        return f" @ {'git+' if 'vcs_info' in recorded else ''}{recorded['url']}"
+    return ""

@@ -1,4 +1,4 @@
-"""The suite as a torchmetrics metric (``pip install 'vmmetrics[torchmetrics]'``)."""
+"""The suite as a torchmetrics metric (extra ``torchmetrics``)."""
 
 from vmmetrics.scoring.torch_metric import VideoMotionScore
 

@@ -34,6 +34,6 @@ def test_what_is_broken_comes_with_its_cure(
     assert vmmetrics("doctor") == 1
     shown = capsys.readouterr().out
     assert "BAD blazepose-detector: weight file" in shown
-    assert "repair with: pip install --force-reinstall vmmetrics" in shown
+    assert "repair with: pip install --force-reinstall" in shown
     monkeypatch.undo()
     weight_path.cache_clear()

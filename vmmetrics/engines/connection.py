@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-from vmmetrics.errors import SetupError, os_reason
+from vmmetrics.errors import SetupError, install, os_reason
 
-INSTALL = 'pip install "vmmetrics[ray]"'
+INSTALL = install("ray")
 """Command that installs Ray."""
 STORE_BYTES = 100 * 10**6
 """Object store of a cluster that this process starts: tasks and answers take a few kilobytes each."""

@@ -12,12 +12,12 @@ from importlib import import_module, util
 from pathlib import Path
 from typing import Any, Final
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, install
 from vmmetrics.utils.storage.provenance import version_of
 from vmmetrics.utils.tables import sha256_of
 from vmmetrics.utils.tensors import quiet_transformers
 
-INSTALL: Final = "pip install 'vmmetrics[baselines]'"
+INSTALL: Final = install("baselines")
 """Command that installs torch, torchvision, transformers and safetensors."""
 LESS: Final = "use fewer frames (--frames, 'at most N'), smaller ones (--max-size), --dtype bfloat16 or --batch-size 1"
 """Advice for a full memory."""

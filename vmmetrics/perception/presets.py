@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, install
 from vmmetrics.perception.scene import Models
 from vmmetrics.types import Protocol
 from vmmetrics.utils.weights.manifest import load_manifest, weight_path
@@ -130,7 +130,7 @@ def _vmbench(options: PresetOptions) -> Preset:
         from vmmetrics.perception.vmbench import preset
         from vmmetrics.utils.tensors import default_device
     except ImportError as error:
-        raise SetupError(f"The published models need packages ({error}): pip install 'vmmetrics[vmbench]'") from error
+        raise SetupError(f"The published models need packages ({error}): {install('vmbench')}") from error
 
     if options.threads is not None:
         torch.set_num_threads(options.threads)
@@ -191,7 +191,7 @@ def with_cas_model(preset: Preset, path: Path) -> Preset:
         from vmmetrics.perception.vmbench.adapters.plausibility import VideoMAEPlausibility
         from vmmetrics.perception.vmbench.checkpoints import read_checkpoint
     except ImportError as error:
-        raise SetupError(f"A custom CAS classifier needs torch ({error}): pip install 'vmmetrics[cas]'") from error
+        raise SetupError(f"A custom CAS classifier needs torch ({error}): {install('cas')}") from error
 
     checkpoint = read_checkpoint(path)
     models = replace(preset.models, plausibility=VideoMAEPlausibility.of(checkpoint))

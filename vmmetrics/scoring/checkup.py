@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, install
 from vmmetrics.perception.presets import preset_names
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.utils.storage import provenance
@@ -22,17 +22,17 @@ _NEEDED = {  # distribution: module
     "ai-edge-litert": "ai_edge_litert.interpreter", "typer": "typer", "rich": "rich",
 }  # fmt: skip
 _EXTRAS = {  # module: (what it adds, command)
-    "pyarrow": ("scores.parquet, clips in Parquet files", 'pip install "vmmetrics[parquet]"'),
-    "pandas": ("Table.to_pandas", 'pip install "vmmetrics[parquet]"'),
-    "spacy": ("subjects of prompts by grammar", 'pip install "vmmetrics[spacy]"'),
-    "torch": ("'vmmetrics cas train', VideoMAE checkpoints, clips from .pt files", 'pip install "vmmetrics[cas]"'),
-    "transformers": ("the published models (preset vmbench)", 'pip install "vmmetrics[vmbench]"'),
-    "sentencepiece": ("the tokeniser of Q-Align (preset vmbench)", 'pip install "vmmetrics[vmbench]"'),
-    "huggingface_hub": ("data sets and weights from the Hugging Face Hub", 'pip install "vmmetrics[hf]"'),
-    "ray": ("clusters (--engine ray)", 'pip install "vmmetrics[ray]"'),
-    "torchmetrics": ("the torchmetrics wrapper", 'pip install "vmmetrics[torchmetrics]"'),
+    "pyarrow": ("scores.parquet, clips in Parquet files", install("parquet")),
+    "pandas": ("Table.to_pandas", install("parquet")),
+    "spacy": ("subjects of prompts by grammar", install("spacy")),
+    "torch": ("'vmmetrics cas train', VideoMAE checkpoints, clips from .pt files", install("cas")),
+    "transformers": ("the published models (preset vmbench)", install("vmbench")),
+    "sentencepiece": ("the tokeniser of Q-Align (preset vmbench)", install("vmbench")),
+    "huggingface_hub": ("data sets and weights from the Hugging Face Hub", install("hf")),
+    "ray": ("clusters (--engine ray)", install("ray")),
+    "torchmetrics": ("the torchmetrics wrapper", install("torchmetrics")),
 }
-_REINSTALL = "pip install --force-reinstall vmmetrics"
+_REINSTALL = install(options="--force-reinstall")
 
 
 class Finding(NamedTuple):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, install
 from vmmetrics.metrics.registry import METRICS, in_order
 from vmmetrics.scoring import anchors
 from vmmetrics.scoring.anchors import Place, Scale, rounded
@@ -174,7 +174,7 @@ class Table(Sequence[Record]):
         try:
             import pandas as pd
         except ImportError as error:
-            raise SetupError('pandas is not installed: pip install "vmmetrics[parquet]"') from error
+            raise SetupError(f"pandas is not installed: {install('parquet')}") from error
         return pd.DataFrame(self.rows(), columns=list(self.columns))
 
     def places(self, record: Record) -> dict[str, Place]:

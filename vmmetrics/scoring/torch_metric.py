@@ -1,4 +1,4 @@
-"""The suite as a torchmetrics metric, for training and evaluation loops (``pip install 'vmmetrics[torchmetrics]'``)."""
+"""The suite as a torchmetrics metric, for training and evaluation loops (extra ``torchmetrics``)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.errors import ClipError, SetupError, install
 from vmmetrics.metrics import METRICS
 from vmmetrics.scoring.suite import Suite
 from vmmetrics.types import Protocol
@@ -16,7 +16,7 @@ try:
     import torch
     from torchmetrics import Metric
 except ModuleNotFoundError as error:
-    raise SetupError(f"{error.name} is missing; install it with: pip install 'vmmetrics[torchmetrics]'") from error
+    raise SetupError(f"{error.name} is missing; install it with: {install('torchmetrics')}") from error
 
 
 class VideoMotionScore(Metric):  # type: ignore[misc]

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from vmmetrics.errors import SetupError, cannot, os_reason
+from vmmetrics.errors import SetupError, cannot, install, os_reason
 from vmmetrics.utils.schema import parse_json
 from vmmetrics.utils.storage.opening import open_regular, read_regular
 
@@ -54,7 +54,7 @@ def open_parquet(path: Path, *, streamed: bool = False) -> Iterator[Any]:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
-        raise SetupError(f"{path} needs pyarrow: pip install 'vmmetrics[parquet]'") from error
+        raise SetupError(f"{path} needs pyarrow: {install('parquet')}") from error
     failures = (OSError, pa.ArrowException)  # still known when Python ends and a file is open
     try:
         with open_regular(path) as file:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, install
 from vmmetrics.utils.display.markup import shortened
 from vmmetrics.video.folders import CLIP_SUFFIXES, natural_key
 from vmmetrics.video.shards import packed_clips
@@ -60,7 +60,7 @@ def download(text: str, limit: int | None = None, *, listing: bool = False) -> t
         from huggingface_hub.constants import HF_HUB_OFFLINE
         from huggingface_hub.utils import disable_progress_bars, filter_repo_objects
     except ImportError as error:
-        raise SetupError(f"{address} needs huggingface_hub: pip install 'vmmetrics[hf]'") from error
+        raise SetupError(f"{address} needs huggingface_hub: {install('hf')}") from error
     if not sys.stderr.isatty():
         disable_progress_bars()
     clips: list[str] | None = None

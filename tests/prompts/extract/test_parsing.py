@@ -180,7 +180,7 @@ def test_captions_come_back_in_their_order_across_batches(
 
 def test_without_spacy_the_command_that_brings_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vmmetrics.prompts.extract.parsing.find_spec", lambda name: None)
-    with pytest.raises(SetupError, match=r"pip install 'vmmetrics\[prompts\]'"):
+    with pytest.raises(SetupError, match=r"pip install .*\[prompts\]"):
         CaptionParser()
 
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, install
 from vmmetrics.utils.storage.provenance import version_of
 from vmmetrics.utils.tables import sha256_of
 from vmmetrics.utils.tensors import default_device, load_tensors, quiet_transformers, reading
@@ -16,7 +16,7 @@ from vmmetrics.utils.weights.folder import fault_of, weights_home
 
 _LOADED = (".json", ".safetensors", ".bin", ".txt", ".model", ".jinja")  # of a folder, what transformers reads
 
-INSTALL = "pip install 'vmmetrics[baselines]'"
+INSTALL = install("baselines")
 """Command that installs all packages of these baselines."""
 
 

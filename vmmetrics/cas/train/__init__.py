@@ -1,1 +1,1 @@
-"""Training of the torch classifier (``pip install 'vmmetrics[cas]'``): ``vmmetrics cas train``."""
+"""Training of the torch classifier (extra ``cas``): ``vmmetrics cas train``."""

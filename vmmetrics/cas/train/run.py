@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, install
 
 try:
     import torch
 except ModuleNotFoundError as error:
-    raise SetupError(f"{error.name} is missing; install it with: pip install 'vmmetrics[cas]'") from error
+    raise SetupError(f"{error.name} is missing; install it with: {install('cas')}") from error
 
 from vmmetrics.cas.evaluate.evaluation import report
 from vmmetrics.cas.evaluate.model_card import Trained, write_card

@@ -1,10 +1,10 @@
-"""The published models in torch (``pip install 'vmmetrics[vmbench]'``)."""
+"""The published models in torch (extra ``vmbench``)."""
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, install
 
 try:
     import torch as _torch  # noqa: F401 - asked for once here, so that the modules below need not
 except ModuleNotFoundError as error:
     raise SetupError(
-        f"{error.name} is missing; install it with: pip install 'vmmetrics[vmbench]', or 'vmmetrics[cas]' for CAS alone"
+        f"{error.name} is missing; install it with: {install('vmbench')}, or with [cas] for CAS alone"
     ) from error

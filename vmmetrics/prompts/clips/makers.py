@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.errors import ClipError, SetupError, os_reason
+from vmmetrics.errors import ClipError, SetupError, install, os_reason
 from vmmetrics.prompts.clips.folder import Job
 from vmmetrics.utils.storage.provenance import version_of
 from vmmetrics.video import read_clip
@@ -146,7 +146,7 @@ def write_video(path: Path, frames: Any, fps: float) -> None:
     write_h264(path, pictures, fps, {"crf": _CRF}, chroma="yuv444p" if odd else "yuv420p")
 
 
-_INSTALL = "pip install 'vmmetrics[diffusers]'"
+_INSTALL = install("diffusers")
 _PACKAGES = ("diffusers", "torch", "transformers", "accelerate", "safetensors", "av")
 _ENDS = 2**16  # bytes of a weight file's head and tail that name it
 _OWN = ("prompt", "generator")  # what a call gets from the loop

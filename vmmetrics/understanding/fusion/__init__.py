@@ -15,16 +15,16 @@ through-encoder    in every layer of the encoder: a group's k·P tokens are one 
     encoder = fuse(timm.create_model("vit_base_patch16_224", num_classes=0), "through-encoder", k=4, width=4096)
     tokens = encoder(frames)
 
-``pip install 'vmmetrics[fusion]'``. Encoders: timm's ``VisionTransformer`` and transformers' ``ViTModel``,
+extra ``fusion``. Encoders: timm's ``VisionTransformer`` and transformers' ``ViTModel``,
 ``CLIPVisionModel``, ``SiglipVisionModel`` and ``Dinov2Model``. Hong et al., "MotionBench", CVPR 2025, section 4.
 """
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, install
 
 try:
     import torch as _torch  # noqa: F401 - asked for once here, so that the modules below need not
 except ModuleNotFoundError as error:
-    raise SetupError(f"{error.name} is missing; install it with: pip install 'vmmetrics[fusion]'") from error
+    raise SetupError(f"{error.name} is missing; install it with: {install('fusion')}") from error
 
 from vmmetrics.understanding.fusion.paradigms import PARADIGMS, FusedEncoder, fuse
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from vmmetrics.errors import SetupError, VMMetricsError, os_reason
+from vmmetrics.errors import SetupError, VMMetricsError, install, os_reason
 from vmmetrics.utils import web
 from vmmetrics.utils.storage.addresses import PACKAGES, WEB, is_web, masked, safe_name
 from vmmetrics.utils.storage.state import FileState, state_of_headers, state_of_info
@@ -305,7 +305,7 @@ def _filesystem(scheme: str) -> Any:
         options = {"config_kwargs": {"retries": {"max_attempts": 0}}} if package == "s3fs" else {}
         store = fsspec.filesystem(scheme, use_listings_cache=False, **options)
     except ImportError as error:
-        raise SetupError(f"{scheme}:// needs {package}: pip install 'vmmetrics[remote]'") from error
+        raise SetupError(f"{scheme}:// needs {package}: {install('remote')}") from error
     if package == "s3fs":
         store.retries = 1
     return store

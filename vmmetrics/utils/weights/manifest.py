@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, install
 
 # Where the files lie that come with the package: inside an installed one, else in the checkout.
 
@@ -84,7 +84,7 @@ def load_manifest() -> dict[str, WeightFile]:
 def _entries(kind: str) -> list[dict[str, Any]]:
     path = weights_folder() / "manifest.toml"
     if not path.is_file():
-        raise SetupError(f"{path} is missing; reinstall with: pip install --force-reinstall vmmetrics")
+        raise SetupError(f"{path} is missing; reinstall with: {install(options='--force-reinstall')}")
     entries: list[dict[str, Any]] = tomllib.loads(path.read_text(encoding="utf-8"))[kind]
     return entries
 
@@ -103,12 +103,12 @@ def weight_path(name: str) -> Path:
     entry = load_manifest()[name]
     path = weights_folder() / entry.file
     if not path.is_file():
-        raise SetupError(f"weight file {path} is missing; reinstall with: pip install --force-reinstall vmmetrics")
+        raise SetupError(f"weight file {path} is missing; reinstall with: {install(options='--force-reinstall')}")
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
     if sha256 != entry.sha256:
         raise SetupError(
             f"weight file {path} has SHA-256 {sha256[:16]}… but {entry.sha256[:16]}… was expected: it is truncated or "
-            "altered; reinstall with: pip install --force-reinstall vmmetrics"
+            f"altered; reinstall with: {install(options='--force-reinstall')}"
         )
     return path
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, install
 from vmmetrics.utils import web
 from vmmetrics.utils.weights.download import get
 from vmmetrics.utils.weights.folder import LOCK
@@ -87,7 +87,7 @@ def _of_hub(entry: Published, repository: str) -> list[Remote]:
         from huggingface_hub.utils import build_hf_headers
     except ImportError as error:
         raise SetupError(
-            f"{entry.name} lies on the Hugging Face hub, which needs {error.name}: pip install 'vmmetrics[vmbench]'"
+            f"{entry.name} lies on the Hugging Face hub, which needs {error.name}: {install('vmbench')}"
         ) from error
     headers = build_hf_headers(library_name="vmmetrics")
     address = f"{_hub()}/api/models/{repository}/revision/{quote(entry.revision, safe='')}"
