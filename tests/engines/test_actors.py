@@ -34,7 +34,10 @@ def said() -> list[str]:
 def workers(monkeypatch: pytest.MonkeyPatch, said: list[str]) -> Any:
     """Of a cluster of two nodes."""
     ray = pytest.importorskip("ray")  # not before: it reads variables that other tests set
-    nodes = {name: {"Resources": {"CPU": 2.0}, "NodeManagerHostname": name} for name in ("a", "b")}
+    nodes = {
+        name: {"Resources": {"CPU": 2.0}, "NodeManagerHostname": name, "NodeManagerAddress": "10.0.0.1"}
+        for name in ("a", "b")
+    }
     connection = SimpleNamespace(nodes=nodes, in_doubt=False, lost=False, free={}, silent={})
     monkeypatch.setattr(actors, "Connection", lambda _: connection)
     monkeypatch.setattr(actors, "_remote", lambda _: (Worker(), Worker()))
@@ -147,5 +150,5 @@ def test_a_silent_node_counts_as_lost_until_it_answers(workers: Any, said: list[
     workers.connection.silent = {}
     workers.update_nodes()
     assert workers.node_lives(there) and workers.can_start
-    assert [text.partition(" since")[0] for text in said[:2]] == [f"node {n} has not answered" for n in "ab"]
-    assert sorted(said[2:]) == ["node a answers again", "node b answers again"]
+    assert [text.partition(" since")[0] for text in said[:2]] == [f"node {n} (10.0.0.1) has not answered" for n in "ab"]
+    assert sorted(said[2:]) == [f"node {n} (10.0.0.1) answers again" for n in "ab"]

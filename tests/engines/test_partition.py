@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 pytestmark = pytest.mark.ray
-CLIPS = 16
+CLIPS = 14
 PLUGIN = """
 import time
 from vmmetrics.metrics import Metric, register
@@ -64,23 +64,31 @@ class Namespaces:
     def ray(self, number: int, *words: str) -> None:
         log = self.folder / f"ray{number}.log"
         command = ("-c", "from ray.scripts.scripts import main; main()", "start", *words)
-        started = self.start(
-            number, *command, "--node-ip-address", f"10.98.7.{number + 1}", "--num-cpus", "2", "--object-store-memory",
-            "100000000", log=log,
-        )  # fmt: skip
-        assert started.wait(90) == 0, log.read_text()
+        for _ in range(3):  # on a busy machine Ray's own 30 s for it may not do
+            started = self.start(
+                number, *command, "--node-ip-address", f"10.98.7.{number + 1}", "--num-cpus", "2",
+                "--object-store-memory", "100000000", log=log,
+            )  # fmt: skip
+            if started.wait(90) == 0:
+                return
+            self.clear(number)
+        pytest.fail(log.read_text())
 
-    def cut(self, number: int) -> None:
-        self.ip("-n", self.names[number], "link", "set", f"{self.names[number]}v", "down")
+    def link(self, number: int, state: str) -> None:
+        self.ip("-n", self.names[number], "link", "set", f"{self.names[number]}v", state)
+
+    def clear(self, number: int) -> None:
+        for _ in range(3):
+            listed = ["ip", "netns", "pids", self.names[number]]
+            inside = subprocess.run(listed, capture_output=True, text=True, check=False)
+            for pid in inside.stdout.split():
+                with suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+            time.sleep(0.2)
 
     def end(self) -> None:
-        for name in self.names:
-            for _ in range(3):
-                inside = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True, check=False)  # noqa: S607
-                for pid in inside.stdout.split():
-                    with suppress(ProcessLookupError):
-                        os.kill(int(pid), signal.SIGKILL)
-                time.sleep(0.2)
+        for number, name in enumerate(self.names):
+            self.clear(number)
             subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)  # noqa: S607
 
 
@@ -103,7 +111,10 @@ def namespaces() -> Iterator[Namespaces]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_the_clips_of_a_node_behind_a_cut_link_go_to_others(namespaces: Namespaces, tmp_path: Path) -> None:
+@pytest.mark.parametrize("seconds", [None, 25])  # 25 s break connections, and the node is not silent for long enough
+def test_the_clips_of_a_node_behind_a_cut_link_go_to_others(
+    seconds: int | None, namespaces: Namespaces, tmp_path: Path
+) -> None:
     (tmp_path / "clips").mkdir()
     for number in range(CLIPS):
         np.save(tmp_path / "clips" / f"{number:02d}.npy", np.full((4, 16, 24, 3), 3 * number, np.uint8))
@@ -124,15 +135,19 @@ def test_the_clips_of_a_node_behind_a_cut_link_go_to_others(namespaces: Namespac
     until = time.monotonic() + 120
     while workers() < 3 and driver.poll() is None and time.monotonic() < until:  # both nodes work
         time.sleep(0.2)
-    namespaces.cut(1)
+    namespaces.link(1, "down")
     start = time.monotonic()
+    if seconds is not None:
+        time.sleep(seconds)
+        namespaces.link(1, "up")
     try:
-        assert driver.wait(150) == 0, log.read_text()
+        assert driver.wait(100) == 0, log.read_text()
     finally:
         driver.kill()
     text = log.read_text()
-    assert "has not answered since" in text and "clips go to others" in text, text
-    assert time.monotonic() - start > 20  # not before it was silent for half a minute
+    if seconds is None:
+        assert "has not answered since" in text and "clips go to others" in text, text
+        assert time.monotonic() - start > 20  # not before it was silent for half a minute
     with (run / "scores.csv").open(newline="") as file:
         scores = {row["clip"]: float(row["bright"]) for row in csv.DictReader(file)}
     assert scores == {f"{number:02d}.npy": pytest.approx(3 * number / 255, abs=1e-6) for number in range(CLIPS)}

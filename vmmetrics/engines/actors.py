@@ -106,6 +106,10 @@ class ClusterActor(Generic[Item]):
         """Reference of its next answer, or None."""
         return self.calls[0][0] if self.calls else self.pending
 
+    def clock(self) -> Any:
+        """Ask how long it has been at its item (:meth:`.NodeWorker.clock`); return Ray's reference of the answer."""
+        return self.handle.clock.options(concurrency_group="watch").remote()
+
     @property
     def node(self) -> str | None:
         """Ray's name of its node, once it runs."""
@@ -268,7 +272,8 @@ class Actors(Generic[Item]):
         changed = [name for name in {*self._nodes, *silent} if name and self._nodes[name].silent != (name in silent)]
         for name in changed:
             self._nodes[name].silent = name in silent
-            host = nodes[name]["NodeManagerHostname"] if name in nodes else name[:8]
+            known = nodes.get(name)
+            host = f"{known['NodeManagerHostname']} ({known['NodeManagerAddress']})" if known else name[:8]
             if name in silent:
                 clips = sum(len(actor.calls) for actor in self.all if actor.node == name)
                 since = time.strftime("%H:%M:%S", time.localtime(time.time() - silent[name]))

@@ -26,6 +26,7 @@ DEPTHS = (2, 8)
 """Items queued at a worker: one at work and one to follow, or as many as it does in a second where they are short."""
 _TICK_SECONDS = 0.2  # between two looks at clocks and nodes
 _ELSEWHERE_SECONDS = 20.0  # that an item whose worker died waits for a worker on another node
+_PING_SECONDS = 10.0  # between two calls to each worker: one whose connection is broken is not noticed without
 _ASK_SECONDS = 2.0  # for a worker to say how long it has been at an item
 _GET_SECONDS = 10.0  # for an answer that is there to be fetched
 _SLOW = f"a worker did not load its models within {LOADING_TIMEOUT:g} s"
@@ -69,7 +70,7 @@ class RayPool(Generic[Item, Answer]):
         self._trouble: SetupError | StoppedError | None = None
         self._seconds: float | None = None  # that an item takes, lately
         self._actors: Actors[Item] = Actors(start, cluster, expected, environment or {}, say)
-        self._last = time.monotonic()
+        self._last = self._pinged = time.monotonic()
 
     @property
     def free(self) -> int:
@@ -321,11 +322,15 @@ class RayPool(Generic[Item, Answer]):
         passed = min(now - self._last, 5 * _TICK_SECONDS)  # time in which this process was stopped is not counted
         self._last = now
         late = []
+        if ping := now > self._pinged + _PING_SECONDS:
+            self._pinged = now
         self._actors.update_nodes()
         for actor in list(self._actors.all):
             if not self._actors.node_lives(actor):
                 self._worker_died(actor, RuntimeError("the node is gone"))
                 continue
+            if ping and actor.greeting is not None and actor.next is not None:
+                actor.clock()
             actor.seconds += passed if actor.calls or actor.greeting is not None else 0.0
             if actor.calls and actor.seconds > self._timeout:
                 late.append(actor)
@@ -339,7 +344,7 @@ class RayPool(Generic[Item, Answer]):
         """Kill workers that exceed the timeout of an item, unless they were loading models."""
         import ray
 
-        references = {actor.handle.clock.options(concurrency_group="watch").remote(): actor for actor in late}
+        references = {actor.clock(): actor for actor in late}
         ray.wait(list(references), num_returns=len(references), timeout=_ASK_SECONDS)
         for reference, actor in references.items():
             try:
