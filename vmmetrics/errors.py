@@ -110,5 +110,6 @@ def _origin() -> Path | str:
 
     with suppress(metadata.PackageNotFoundError, ValueError, KeyError, TypeError):
         recorded = json.loads(metadata.distribution("vmmetrics").read_text("direct_url.json") or "{}")
-        return f" @ {'git+' if 'vcs_info' in recorded else ''}{recorded['url']}"
+        commit = recorded.get("vcs_info", {}).get("commit_id")
+        return f" @ git+{recorded['url']}@{commit}" if commit else f" @ {recorded['url']}"
     return ""

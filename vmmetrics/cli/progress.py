@@ -138,8 +138,9 @@ class LiveProgress(Bar):
         The first clip of each worker ends at about the same time: until they are past, clips are taken to be done no
         more often than all workers together would, but less often where fewer of them run.
         """
+        jobs = max(1, self._jobs)
         lately = (self._ends[-1] - self._ends[0]) / max(1, len(self._ends) - 1)
-        return lately if len(self._ends) > self._jobs else max(lately, self._seconds / self._clips / max(1, self._jobs))
+        return lately if len(self._ends) > jobs else max(lately, self._seconds / self._clips / jobs)
 
     def summary(self) -> str:
         """Return how long the clips of this session took; empty where none was scored."""

@@ -55,11 +55,12 @@ def _on_signals(act: Callable[[], None]) -> Iterator[None]:
         if stopped and seen.exc_type in (KeyboardInterrupt, SystemExit):
             timer = threading.Timer(_AGAIN_SECONDS, again)
             timer.daemon = True
+            timers.append(timer)
             timer.start()
         else:
             show(seen)
 
-    show = sys.unraisablehook
+    show, timers = sys.unraisablehook, list[threading.Timer]()
     here = threading.current_thread() is threading.main_thread()  # handlers cannot be set elsewhere
     before = {number: signal.getsignal(number) for number in _SIGNALS if here}
     taken = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
@@ -81,6 +82,8 @@ def _on_signals(act: Callable[[], None]) -> Iterator[None]:
     finally:
         if here:
             sys.unraisablehook = show
+        for timer in timers:
+            timer.cancel()
         for number, handler in taken.items():
             signal.signal(number, handler)
 

@@ -13,6 +13,7 @@ from vmmetrics.utils.storage.addresses import masked
 UsageError: type[Any] = typer.BadParameter.__bases__[0]  # click's; typer keeps it in other places by version
 
 _LONGEST = 4000  # characters of a line of an error
+_MASKED = 10_000  # of which the first so many are looked through for secrets
 
 RENAMED: dict[str, tuple[str, ...]] = {
     "--again": ("--retry-errors",),
@@ -92,7 +93,7 @@ def report(error: Any) -> str:
 
 def shown(line: str) -> str:
     """Return a line of an error without control characters and secrets of addresses, cut if it quotes a whole file."""
-    return clean(masked(shortened(line, _LONGEST)))
+    return clean(shortened(masked(line[:_MASKED]), _LONGEST))
 
 
 def is_help(error: Any) -> bool:

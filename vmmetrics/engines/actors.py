@@ -277,7 +277,7 @@ class Actors(Generic[Item]):
             if name in silent:
                 clips = sum(len(actor.calls) for actor in self.all if actor.node == name)
                 since = time.strftime("%H:%M:%S", time.localtime(time.time() - silent[name]))
-                self._say(f"node {host} has not answered since {since}: its {clips} clips go to others")
+                self._say(f"node {host} has not answered since {since}; clips that go to others: {clips}")
             elif name in nodes:
                 self._say(f"node {host} answers again")
         if over or changed:  # those that have no place yet may have it there, or wait for it where none is

@@ -30,7 +30,7 @@ _PING_SECONDS = 10.0  # between two calls to each worker: one whose connection i
 _ASK_SECONDS = 2.0  # for a worker to say how long it has been at an item
 _GET_SECONDS = 10.0  # for an answer that is there to be fetched
 _SLOW = f"a worker did not load its models within {LOADING_TIMEOUT:g} s"
-_MOVES = 10  # workers lost while at an item, whatever the cause, after which it fails
+_MOVES = 10  # workers lost with their node or connection while at an item, after which it fails
 
 
 class RayPool(Generic[Item, Answer]):

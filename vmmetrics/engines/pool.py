@@ -147,8 +147,9 @@ class Pool(Generic[Item, Answer]):
         worker = max(busy, key=lambda w: w.seconds, default=None)
         if worker is None or worker.item is None:
             return None
-        seconds = worker.loading_seconds if worker.loading else worker.seconds
-        return AtWork(worker.item, seconds, worker.loading, worker.share)
+        if worker.loading:
+            return AtWork(worker.item, worker.loading_seconds, loading=True)
+        return AtWork(worker.item, worker.seconds, loading=False, share=worker.share)
 
     def submit(self, item: Item) -> None:
         """Hand an item to a free worker; call only while :attr:`free` is positive."""

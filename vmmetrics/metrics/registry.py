@@ -67,8 +67,8 @@ class Metric:
         beside: ``beside(clip, protocol)`` to the properties of the scene that can be computed while other metrics
             run, as ``module:name``; None for none.
         source: Its origin: file or package, and its hash or version; empty for built-in metrics.
-        divide: Division of its loss among events (:data:`vmmetrics.functional.event_costs.Divide`), as ``module:name``;
-            None for a metric whose loss is not divided.
+        divide: Division of its loss, 1 less the score, among events, as ``module:name``
+            (:data:`vmmetrics.functional.event_costs.Divide`); None for a metric whose loss is not divided.
         meaning: What it tells, for readers of a report; empty for metrics of users.
         version: Version of the meaning of its scores: raised by hand with a change, so that scores of different
             versions are not mixed.

@@ -103,7 +103,7 @@ def _embedded(options: PresetOptions) -> Preset:
     for name in names:
         weight_path(name)  # verified now, before the first clip
     classifier = OrdinalPlausibility(threads=options.threads)
-    used = {name for need in options.abilities or _USES for name in _USES[need]}
+    used = {name for need in (_USES if options.abilities is None else options.abilities) for name in _USES[need]}
     costs = {name: cost for name, cost in _COSTS.items() if name in used}
     models = replace(embedded_models(options.threads), plausibility=classifier, steadiness=classifier, costs=costs)
     description = {
@@ -194,7 +194,7 @@ def with_cas_model(preset: Preset, path: Path) -> Preset:
         raise SetupError(f"A custom CAS classifier needs torch ({error}): {install('cas')}") from error
 
     checkpoint = read_checkpoint(path)
-    models = replace(preset.models, plausibility=VideoMAEPlausibility.of(checkpoint))
+    models = replace(preset.models, plausibility=VideoMAEPlausibility.of(checkpoint), costs={})
     weights = {name: sha256 for name, sha256 in preset.weights.items() if name not in preset.cas_weights}
     return replace(
         preset,

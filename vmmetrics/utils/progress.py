@@ -1,4 +1,4 @@
-"""What a process tells of its clip in hand: that models are loading, whose time does not count, and the share done."""
+"""Progress that a process tells of its item: that models are loading, whose time does not count, and the share done."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def on_loading(listener: Callable[[bool], None]) -> None:
 
 
 def on_share(listener: Callable[[float], None]) -> None:
-    """Have ``listener`` called with the share of the clip in hand that is done, 0..1, whenever more of it is."""
+    """Have ``listener`` called with the share of the item in hand that is done, 0..1, whenever more of it is."""
     _share_listeners.append(listener)
 
 
 def tell_share(share: float) -> None:
-    """Tell the listeners that this share of the clip in hand is done."""
+    """Tell the listeners that this share of the item in hand is done."""
     for listener in _share_listeners:
         listener(share)
 

@@ -51,7 +51,7 @@ class LoopbackServer(ThreadingMixIn, TCPServer):
         self._slots = BoundedSemaphore(_CONNECTIONS)
         self._open: set[socket] = set()
         self._fewer = Condition()
-        self.waiting: dict[socket, None] = {}  # connections without the head of a request yet, the oldest first
+        self.waiting: dict[socket, None] = {}  # connections whose request has not come whole, the oldest first
         try:
             super().__init__((HOST, port), handler)
         except (OSError, OverflowError) as error:
@@ -63,15 +63,19 @@ class LoopbackServer(ThreadingMixIn, TCPServer):
         """Hand a connection to a thread; if all are taken, the one that has asked nothing for longest is closed."""
         if not self._slots.acquire(blocking=False):
             for oldest in list(self.waiting)[:1]:
-                self.waiting.pop(oldest, None)
-                with suppress(OSError):
-                    oldest.shutdown(SHUT_RDWR)  # its thread ends
+                if self.waiting.pop(oldest, oldest) is None:  # else its request has come meanwhile
+                    with suppress(OSError):
+                        oldest.shutdown(SHUT_RDWR)  # its thread ends
             if not self._slots.acquire(timeout=1.0):
                 super().shutdown_request(request)
                 return
         with self._fewer:
             self._open.add(request)
-        super().process_request(request, client_address)
+        try:
+            super().process_request(request, client_address)
+        except BaseException:  # no thread can be started
+            self._slots.release()
+            raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Answer the requests of a connection."""
@@ -110,7 +114,7 @@ class Handler(BaseHTTPRequestHandler):
     Attributes:
         policy: Sources of the Content-Security-Policy of its answers.
         head_seconds: Seconds until a request has come, its head and body included.
-        idle_seconds: Seconds without a byte of an answer taken.
+        idle_seconds: Seconds for an answer to be taken; of a file, without a byte taken.
         largest: Bytes of a body that are taken by POST; 0 for none.
     """
 

@@ -35,7 +35,8 @@ _START_INLINE = (
 )
 _PROTOTYPE = '"__proto__"'
 _PROTOTYPE_KEY = re.compile(rf"(?<!\\){_PROTOTYPE}:")
-_DARK, _LIGHTER = 300, 0.3  # sum of red, green and blue of a colour hard to see on dark paper; white mixed into it
+_LUMA = (0.2126, 0.7152, 0.0722)  # of red, green and blue (ITU-R BT.709)
+_DARK, _LIGHTER = 100, 0.3  # luma of a colour hard to see on dark paper; share of white mixed into it
 _ESCAPED = "<>&\u2028\u2029"
 
 
@@ -96,7 +97,8 @@ def _colours(white: float) -> dict[str, tuple[int, ...]]:
     """Return the colours of our metrics; dark ones mixed with this share of white."""
     shades = {}
     for key, colour in ((key, colour_of(key)) for key in METRICS):
-        share = white if sum(colour) < _DARK else 0.0
+        luma = sum(weight * part for weight, part in zip(_LUMA, colour, strict=True))
+        share = white if luma < _DARK else 0.0
         shades[key] = tuple(round(part + share * (255 - part)) for part in colour)
     return shades
 

@@ -15,7 +15,7 @@ through-encoder    in every layer of the encoder: a group's k·P tokens are one 
     encoder = fuse(timm.create_model("vit_base_patch16_224", num_classes=0), "through-encoder", k=4, width=4096)
     tokens = encoder(frames)
 
-extra ``fusion``. Encoders: timm's ``VisionTransformer`` and transformers' ``ViTModel``,
+Needs the extra ``fusion``. Encoders: timm's ``VisionTransformer`` and transformers' ``ViTModel``,
 ``CLIPVisionModel``, ``SiglipVisionModel`` and ``Dinov2Model``. Hong et al., "MotionBench", CVPR 2025, section 4.
 """
 

@@ -70,7 +70,7 @@ class Strengths:
 
     Attributes:
         items: Names, N of them.
-        strength: (N,) centred per component, in log odds; NaN for a item without comparisons.
+        strength: (N,) centred per component, in log odds; NaN for an item without comparisons.
         error: (N,) standard errors; NaN for an item without comparisons.
         graph: Graph of the comparisons.
         covariance: Per component of at least two items, the covariance of its centred strengths, in order of items.

@@ -32,7 +32,7 @@ Reason = Literal["connect", "inform"]
 MAX_POOL = 2000
 """Maximum items in one pool, limited by the memory of pair matrices."""
 SPARE = 1
-"""Maximum questions about a item in one batch beyond the equal share."""
+"""Maximum questions about an item in one batch beyond the equal share."""
 
 
 @dataclass(frozen=True, slots=True)

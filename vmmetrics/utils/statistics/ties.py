@@ -3,7 +3,7 @@
 Two models, each with one tie parameter τ; both log-likelihoods are concave in (d, τ), so a fit has one optimum.
 
 - Davidson (JASA 65, 1970): P(win) : P(tie) : P(loss) = e^(d/2) : e^τ : e^(−d/2). τ = log ν; without ties τ = −∞.
-- Rao and Kupper (JASA 62, 1967): P(win) = σ(d − τ), P(loss) = σ(−d − τ), P(tie) the rest. τ = log θ > 0: a item must
+- Rao and Kupper (JASA 62, 1967): P(win) = σ(d − τ), P(loss) = σ(−d − τ), P(tie) the rest. τ = log θ > 0: an item must
   be ahead by a threshold to be seen as better.
 
 Without ties both become the model of Bradley and Terry (Biometrika 39, 1952), P(win) = σ(d): Davidson's at τ = −∞.
