@@ -20,7 +20,92 @@ if TYPE_CHECKING:
 
 MAX_COUNT = 10**9
 """Upper bound of counts of clips, prompts, frames, tokens, pixels or draws."""
-MAX_JOBS = "Worker processes. Scores do not depend on it. With 0, none: a clip that crashes ends the run."
+MAX_JOBS = 1024
+"""Upper bound of processes and threads."""
+MAX_SEED = 2**63 - 1
+"""Largest random seed that torch accepts."""
+MAX_FPS = 1000.0
+"""As :data:`vmmetrics.video.timing.MAX_FPS`, which would load numpy into every command."""
+MAX_SECONDS = 1e6
+"""Maximum timeout in seconds: eleven days (system calls overflow at 24)."""
+MAX_PRICE = 1e9
+"""Upper bound of costs, in the currency of the prices."""
+
+
+_Number = TypeVar("_Number", bound=float | tuple[float, ...] | None)
+
+
+def finite(value: _Number) -> _Number:
+    """Return an option's float, tuple of floats or None; the range check of an option lets NaN pass.
+
+    Raises:
+        typer.BadParameter: One is NaN or infinite.
+    """
+    numbers = value if isinstance(value, tuple) else (value,)
+    if not all(number is None or math.isfinite(number) for number in numbers):
+        raise typer.BadParameter(f"expected a finite number but got {value}")
+    return value
+
+
+def numbers(parts: Iterable[str], text: str, expected: str) -> tuple[float, ...]:
+    """Return the numbers that an option's text consists of, all finite.
+
+    Raises:
+        typer.BadParameter: A part is none; the message says what was expected instead of the text.
+    """
+    try:
+        return finite(tuple(float(part) for part in parts))
+    except ValueError as error:
+        raise typer.BadParameter(f"expected {expected} but got {text!r}") from error
+
+
+def option(text: str, *names: str, **more: Any) -> Any:
+    """Return an option with this help."""
+    return typer.Option(*names, help=text, **more)
+
+
+def names_option(text: str, **more: Any) -> Any:
+    """Return an option that takes names, or numbers, with commas between; a config file may list them."""
+    return option(text, metavar="A,B,...", **more)
+
+
+def out_option(text: str, **more: Any) -> Any:
+    """Return an option that says where results are written."""
+    return option(text, "--out", "-o", **more)
+
+
+def argument(text: str, **more: Any) -> Any:
+    """Return an argument with this help, which says its default where it has one."""
+    return typer.Argument(help=text, show_default=False, **more)
+
+
+def _run_plugins(paths: list[Path] | None) -> list[Path] | None:
+    from vmmetrics.utils.plugins import run_plugins
+
+    run_plugins([str(path) for path in paths or ()])
+    return paths
+
+
+def _plugin_option(what: str, callback: Callable[..., Any] | None = None) -> Any:
+    text = f"Python file that registers {what}; it is executed. Repeatable."
+    return option(text, "--plugin", callback=callback, show_default=False)
+
+
+Plugins = Annotated[list[Path] | None, _plugin_option("plugins")]
+BenchmarkPlugins = Annotated[list[Path] | None, _plugin_option("a benchmark", _run_plugins)]
+
+
+def count_option(text: str, low: int = 1) -> Any:
+    """Return an option that takes a whole number."""
+    return typer.Option(min=low, max=MAX_COUNT, help=text)
+
+
+def seed_option(text: str) -> Any:
+    """Return an option that takes a seed."""
+    return typer.Option(min=0, max=MAX_SEED, help=text)
+
+
+JOBS = "Worker processes. Scores do not depend on it. With 0, none: a clip that crashes ends the run."
 
 
 def jobs_option(text: str, low: int = 1, *names: str) -> Any:
