@@ -146,10 +146,8 @@ class LiveProgress(Bar):
         """Return how long the clips of this session took; empty where none was scored."""
         if not self._clips:
             return ""
-        whole, workers = (
-            clock(time.monotonic() - self._start),
-            f" with {count(self._jobs, 'worker')}" if self._jobs else "",
-        )
+        whole = clock(time.monotonic() - self._start)
+        workers = f" with {count(self._jobs, 'worker')}" if self._jobs else ""
         each = f": {median(self._scored):.3g} s a clip (median)" if self._scored else ""
         return f"{count(self._clips, 'clip')} in {whole}{workers}{each}"
 

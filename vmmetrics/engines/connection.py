@@ -19,8 +19,6 @@ from typing import Any
 
 from vmmetrics.errors import SetupError, install, os_reason
 
-INSTALL = install("ray")
-"""Command that installs Ray."""
 STORE_BYTES = 100 * 10**6
 """Object store of a cluster that this process starts: tasks and answers take a few kilobytes each."""
 _HARD_EXIT_SECONDS = "300"  # after which Ray ends a process whose head is gone; 60 is too short for large tables
@@ -165,7 +163,7 @@ def check_installed() -> None:
         SetupError: It is not installed.
     """
     if find_spec("ray") is None:
-        raise SetupError(f"Ray is not installed; install it with: {INSTALL}")
+        raise SetupError(f"Ray is not installed; install it with: {install('ray')}")
 
 
 class Connection:

@@ -16,9 +16,6 @@ from vmmetrics.utils.weights.folder import fault_of, weights_home
 
 _LOADED = (".json", ".safetensors", ".bin", ".txt", ".model", ".jinja")  # of a folder, what transformers reads
 
-INSTALL = install("baselines")
-"""Command that installs all packages of these baselines."""
-
 
 def require(*packages: str) -> None:
     """Check that packages are there.
@@ -30,7 +27,9 @@ def require(*packages: str) -> None:
         try:
             import_module(package)
         except ImportError as error:
-            raise SetupError(f"This baseline needs {package}, which cannot be loaded ({error}): {INSTALL}") from error
+            raise SetupError(
+                f"This baseline needs {package}, which cannot be loaded ({error}): {install('baselines')}"
+            ) from error
 
 
 def find(family: str, location: str | os.PathLike[str] | None, default: str, what: str) -> Path:

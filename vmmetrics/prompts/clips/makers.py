@@ -146,7 +146,6 @@ def write_video(path: Path, frames: Any, fps: float) -> None:
     write_h264(path, pictures, fps, {"crf": _CRF}, chroma="yuv444p" if odd else "yuv420p")
 
 
-_INSTALL = install("diffusers")
 _PACKAGES = ("diffusers", "torch", "transformers", "accelerate", "safetensors", "av")
 _ENDS = 2**16  # bytes of a weight file's head and tail that name it
 _OWN = ("prompt", "generator")  # what a call gets from the loop
@@ -268,7 +267,9 @@ def _where(device: str | None, dtype: str | None) -> tuple[Any, str, str]:
         import diffusers  # noqa: F401
         import torch
     except ImportError as error:
-        raise SetupError(f"--pipeline needs diffusers, which is not installed ({error}): {_INSTALL}") from error
+        raise SetupError(
+            f"--pipeline needs diffusers, which is not installed ({error}): {install('diffusers')}"
+        ) from error
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     dtype = dtype or ("bfloat16" if device.startswith("cuda") else "float32")
     if not isinstance(getattr(torch, dtype, None), torch.dtype):
@@ -288,7 +289,7 @@ def _folder_of(pipeline: str) -> Path:
             from huggingface_hub import snapshot_download
             from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
         except ImportError as error:
-            raise SetupError(f"--pipeline needs diffusers, which is not installed: {_INSTALL}") from error
+            raise SetupError(f"--pipeline needs diffusers, which is not installed: {install('diffusers')}") from error
         try:
             folder = Path(snapshot_download(pipeline, local_files_only=True))
         except (LocalEntryNotFoundError, HFValidationError) as error:
