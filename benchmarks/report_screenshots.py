@@ -37,7 +37,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         run, report = Path(folder, "samples"), Path(folder, "report")
-        vmmetrics.score(SAMPLES, out=run, jobs=2, keep_overlays=True)
+        vmmetrics.score(SAMPLES, out=run, jobs=2)
         vmmetrics.write_report(run, report, media="copy", title="Eight sample clips")
         browser = playwright.chromium.launch(executable_path=options.chromium, args=["--no-sandbox", "--disable-gpu"])
         shots = [

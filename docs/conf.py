@@ -37,7 +37,7 @@ def _write_example(app, failure):
     samples = Path(__file__).parents[1] / "tests" / "data" / "samples"
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "samples"
-        vmmetrics.score(samples, out=run, jobs=2, keep_overlays=True)
+        vmmetrics.score(samples, out=run, jobs=2)
         vmmetrics.write_report(run, Path(app.outdir) / "example", media="copy", title="Eight sample clips")
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,7 @@ def test_other_models_than_scored_are_said_to_be(vmmetrics: Any, run: Path, caps
     header = json.loads((run / "run.json").read_text())
     header["configuration"]["versions"]["av"] = "1.0"
     (run / "run.json").write_text(json.dumps(header))
+    shutil.rmtree(run / "overlays")  # else no model is run
     assert vmmetrics("show", run, "two/a.npy", "--out", "page.png") == 0
     assert "versions.av" in capsys.readouterr().err
 

@@ -41,8 +41,15 @@ def test_every_clip_has_a_poster_of_its_middle(make_clips: Any, tmp_path: Path) 
     picture = np.asarray(made["b.npy"].convert("RGB"))
     assert picture.shape == (160, 320, 3)
     assert abs(int(picture[80, 80, 1]) - 200) < 4 and picture[80, 240].max() < 4
-    assert not (tmp_path / "run" / "overlays").exists()
     assert poster_of(read_clip(clips / "b.npy")) == poster_of(read_clip(clips / "b.npy"))
+
+
+def test_overlays_are_kept_where_they_are_few(make_clips: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vmmetrics.scoring.local.KEPT_OVERLAYS", 1)
+    for names, asked, kept in ((("a",), None, 1), (("a", "b"), None, 0), (("a",), False, 0), (("a", "b"), True, 2)):
+        folder = tmp_path / f"{len(names)} {asked}"
+        score([make_clips(*names) / f"{name}.npy" for name in names], metrics=("tcs",), out=folder, keep_overlays=asked)
+        assert len(list(folder.glob("overlays/*/*"))) == kept
 
 
 def test_what_the_models_saw_is_kept_and_drawn_without_them(

@@ -80,7 +80,7 @@ def test_the_scores_are_those_of_the_files_here_and_no_secret_is_kept(
     (failed,) = there.failed
     assert failed.clip == "wan/gone.npy"
     assert failed.error == f"{server.url}/wan/gone.npy cannot be fetched: the server says 404: there is no such file"
-    for file in (tmp_path / "run").iterdir():
+    for file in filter(Path.is_file, (tmp_path / "run").rglob("*")):
         assert SECRET.encode() not in file.read_bytes(), file
         assert b"hidden-word" not in file.read_bytes(), file
     assert [path.name for path in (tmp_path / "scratch").iterdir()] in ([], ["scratch.lock"])
@@ -277,7 +277,7 @@ def test_a_run_that_is_refused_keeps_its_listing(make_clips: Any, store: Any, bu
     for name in ("mine", "other"):
         store.pipe_file(f"{bucket.removeprefix('memory:/')}/{name}/a.npy", (clips / "a.npy").read_bytes())
     vmmetrics.score(f"{bucket}/mine", out=out, metrics=["pas"])
-    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    before = {path.name: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     with pytest.raises(SetupError, match="was scored with another configuration"):
         vmmetrics.score(f"{bucket}/other", out=out, metrics=["pas"], assume_fps=5)
     full = tmp_path / "full"
@@ -285,5 +285,5 @@ def test_a_run_that_is_refused_keeps_its_listing(make_clips: Any, store: Any, bu
     (full / "notes.txt").touch()
     with pytest.raises(SetupError, match="holds other files"):
         vmmetrics.score(f"{bucket}/other", out=full, metrics=["pas"])
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert {path.name: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
     assert [path.name for path in full.iterdir()] == ["notes.txt"]

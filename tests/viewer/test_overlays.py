@@ -33,7 +33,7 @@ def clips(tmp_path: Path) -> Path:
 
 def test_a_redrawn_overlay_is_the_one_that_scoring_keeps(clips: Path, tmp_path: Path) -> None:
     score(clips, metrics=("tcs", "ois"), out=tmp_path / "kept", keep_overlays=True)
-    score(clips, metrics=("tcs", "ois"), out=tmp_path / "run")
+    score(clips, metrics=("tcs", "ois"), out=tmp_path / "run", keep_overlays=False)
     assert not (tmp_path / "run" / "overlays").exists()
     for record in read_records(tmp_path / "run"):
         kept = overlay_path(tmp_path / "kept", str(record.sha256)).read_bytes()
@@ -55,7 +55,7 @@ def test_clips_of_one_name_are_told_apart(clips: Path, tmp_path: Path) -> None:
 def test_differences_of_the_models_are_warned_of_and_a_lost_clip_is_an_error(
     clips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    score(clips, metrics=("tcs",), out=tmp_path / "run")
+    score(clips, metrics=("tcs",), out=tmp_path / "run", keep_overlays=False)
     first, second = read_records(tmp_path / "run")
     monkeypatch.setattr("tests.scoring.fake_suite.FakeSuite.weights", {"fake": "11ff"})
     warnings: list[str] = []

@@ -311,6 +311,11 @@ def test_overlays_are_drawn_again_for_the_worst_clips_alone(tmp_path: Path, monk
     assert drawn == ["1.mp4", "3.mp4"]
     assert index_of(tmp_path / "out")["clips"]["overlay"] == [1, 1, 0, 0]
     assert [clips for reason, clips in report.left_out.items() if "--overlays N" in reason] == [2]
+    monkeypatch.setattr("vmmetrics.viewer.overlays.SECONDS", 4.5)  # of clips that took 1.5 s each
+    (tmp_path / "clips" / "3.mp4").unlink()
+    drawn.clear()
+    write_report(run, tmp_path / "unasked")
+    assert drawn == ["1.mp4", "5.mp4", "9.mp4"]
 
 
 def test_ratings_are_columns_and_agreement_is_over_all_clips(tmp_path: Path) -> None:

@@ -28,8 +28,9 @@ def report(
         str, option("Clips to list: all, worst:N, or a file with a name a line.", metavar="all|worst:N|FILE")
     ] = "all",
     overlays: Annotated[
-        int, option("Draw the overlays of the worst N clips again where the run kept none.", min=0, max=MAX_COUNT)
-    ] = 0,
+        int | None,
+        option("Draw the overlays of the worst N clips again where the run kept none.", min=0, max=MAX_COUNT),
+    ] = None,
     fetch: Annotated[
         bool, option("Fetch clips from the addresses that the runs name, to copy or draw them.", "--fetch")
     ] = False,

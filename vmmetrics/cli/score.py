@@ -61,8 +61,12 @@ def score(
     dry_run: options.DryRun = False,
     form: options.Format = "text",
     keep_overlays: Annotated[
-        bool, option("Keep masks, tracks and skeletons for drawing: 3 to 40 KB per clip.", "--keep-overlays")
-    ] = False,
+        bool | None,
+        option(
+            "Keep masks, tracks and skeletons for drawing, 1 to 40 KB per clip: by default for up to 1,000 clips.",
+            "--keep-overlays/--no-keep-overlays",
+        ),
+    ] = None,
     report: Annotated[
         bool, option("Write a page to look at, RUN/report/index.html, as 'vmmetrics report' does.", "--report")
     ] = False,

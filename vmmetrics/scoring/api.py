@@ -48,7 +48,7 @@ def score(
     tf32: bool = False,
     scratch: Scratch | None = None,
     relist: bool = False,
-    keep_overlays: bool = False,
+    keep_overlays: bool | None = None,
     listener: Listener | None = None,
     cluster: Cluster | None = None,
 ) -> Table:
@@ -84,7 +84,7 @@ def score(
         tf32: Let a GPU round the factors of float32 matrix products to TF32: faster, and scores differ a little.
         scratch: Folder for downloads until they are read; None takes 10 GiB of the temporary folder.
         relist: List addresses again although ``out`` has a list of them.
-        keep_overlays: Store masks, tracks, skeletons and camera in ``out`` for drawing.
+        keep_overlays: Store masks, tracks, skeletons and camera in ``out`` for drawing; None: of up to 1,000 clips.
         listener: Called for every finished clip.
         cluster: A Ray cluster whose nodes score, ``jobs`` workers at most; None scores on this machine.
 

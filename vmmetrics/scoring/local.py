@@ -22,7 +22,7 @@ from vmmetrics.scoring.export import export
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.records import RunRecords
 from vmmetrics.scoring.session import Listener, MemoryStore, Session
-from vmmetrics.scoring.settings import Settings
+from vmmetrics.scoring.settings import KEPT_OVERLAYS, Settings
 from vmmetrics.scoring.table import Table
 from vmmetrics.scoring.task import Task
 from vmmetrics.scoring.work import Scorer
@@ -53,6 +53,13 @@ class Setup:
     configuration: Mapping[str, Any]
     label: str
     parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def for_run(self, clips: int, out: Path | None) -> Setup:
+        """Return the setup for a run of so many clips: overlays are kept where asked for, else where they are few."""
+        asked = self.settings.keep_overlays
+        keep = out is not None and (clips <= KEPT_OVERLAYS if asked is None else asked)
+        settings = replace(self.settings, keep_overlays=keep)
+        return replace(self, settings=settings, scorer=self.scorer.with_settings(settings))
 
 
 def prepare(settings: Settings) -> Setup:
@@ -114,6 +121,7 @@ def run(
         StoppedError: The cluster does not answer any more; results so far are in ``out``.
     """
     start = replace(start, timeout=checked_timeout(start.timeout, start.jobs))
+    setup = setup.for_run(len(tasks), out)
     addresses = tuple({task.uri.partition(":")[0]: task.uri for task in tasks if task.uri is not None}.values())
     say = partial(_say, listener)
     if out is None:

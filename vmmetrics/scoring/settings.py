@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 SUITE = "vmmetrics.scoring.suite:Suite"
 """Class that scores, as ``module:name``, imported by worker processes."""
+KEPT_OVERLAYS = 1000
+"""Clips of a run up to which overlays are kept unless asked otherwise: about 10 MB; more would be many small files."""
 
 
 class Scoring(Interface):
@@ -68,7 +70,8 @@ class Settings:
         plugins: Python files that register metrics of one's own; every worker runs them.
         tf32: Allow a GPU to round float32 matrix products to TF32.
         scratch: Folder for downloads of clips until they are read; never changes a score.
-        keep_overlays: Store masks, tracks and poses for drawing; never changes a score.
+        keep_overlays: Store masks, tracks and poses for drawing; None does in runs of up to :data:`KEPT_OVERLAYS`
+            clips. Never changes a score.
 
     Raises:
         ValueError: No metric, or an unknown one.
@@ -84,7 +87,7 @@ class Settings:
     plugins: tuple[str, ...] = ()
     tf32: bool = False
     scratch: Scratch = Scratch()  # noqa: RUF009 - frozen
-    keep_overlays: bool = False
+    keep_overlays: bool | None = None
 
     def __post_init__(self) -> None:
         load_plugins(self.plugins)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -49,6 +50,12 @@ class Scorer:
         self._settings = settings
         self._suite = lru_cache(maxsize=None)(settings.build)
         self._reader = ClipReader(settings.scratch, self._read)
+
+    def with_settings(self, settings: Settings) -> Scorer:
+        """Return a scorer with the same models and other settings, which must not change a score."""
+        other = copy(self)
+        other._settings = settings
+        return other
 
     def suite(self, metrics: tuple[str, ...]) -> Scoring:
         """Return the suite for these metrics.

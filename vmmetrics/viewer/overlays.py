@@ -15,6 +15,9 @@ from vmmetrics.utils.storage.opening import read_regular
 from vmmetrics.viewer.folder import write_overlay
 from vmmetrics.viewer.selection import Row, badness
 
+SECONDS = 20.0
+"""Of drawing overlays again unasked, by the times of scoring."""
+
 
 def redraw(run: Path, record: Record, warnings: list[str] | None = None, *, fetch: bool = False) -> bytes:
     """Return the overlay of a clip; its models run only where the run kept none.
@@ -119,6 +122,16 @@ def redraw_overlays(
     return written
 
 
-def worst(rows: Sequence[Row], most: int) -> list[Row]:
-    """Return so many of the clips whose overlay can be drawn again, worst first."""
-    return sorted(filter(drawable, rows), key=lambda row: (badness(row.record), row.number))[:most]
+def worst(rows: Sequence[Row], most: int | None) -> list[Row]:
+    """Return so many of the clips whose overlay can be drawn again, worst first.
+
+    Args:
+        rows: The clips.
+        most: Their number at most; None for what takes :data:`SECONDS`, of clips whose files and models are here.
+    """
+    chosen = list(filter(drawable, rows))
+    if most is None:
+        chosen = [row for row in chosen if row.record.preset == "embedded" and Path(str(row.record.path)).exists()]
+        seconds = seconds_per_clip(row.record for row in chosen)
+        most = int(SECONDS / seconds) if seconds else 0
+    return sorted(chosen, key=lambda row: (badness(row.record), row.number))[:most]

@@ -79,7 +79,7 @@ def write_report(
     media: MediaMode = "link",
     clips: str | os.PathLike[str] = "all",
     single_file: bool = False,
-    overlays: int = 0,
+    overlays: int | None = None,
     fetch: bool = False,
     ratings: RunPath | Sequence[RunPath] = (),
     show_paths: bool = False,
@@ -95,7 +95,8 @@ def write_report(
             folder that can be moved; ``"transcode"`` transcodes all.
         clips: ``"all"``, ``"worst:200"`` or a file with a clip's name a line. Statistics are over all clips.
         single_file: Write one HTML file with everything in it, of 50 MB at most.
-        overlays: Largest number of overlays to draw again where runs kept none, worst clips first.
+        overlays: Largest number of overlays to draw again where runs kept none, worst clips first; None draws what
+            takes :data:`~vmmetrics.viewer.overlays.SECONDS` by the times of scoring, in runs of preset ``embedded``.
         fetch: Fetch clips from the addresses that runs name, to copy or draw them; none is contacted otherwise.
         ratings: Files with human ratings of clips, in any form that ``vmmetrics align`` reads; ``"RUN=FILE"``
             holds those of one run.
@@ -148,7 +149,7 @@ class _Contents:
     left_out: Counter[str] = field(default_factory=Counter)
 
     def write(
-        self, sources: Sequence[Source], selection: Selection, overlays: int, files: Sequence[str]
+        self, sources: Sequence[Source], selection: Selection, overlays: int | None, files: Sequence[str]
     ) -> dict[str, Any]:
         """Write details, pictures and videos of the clips; return the index."""
         runs = [source.run for source in sources]
@@ -177,7 +178,9 @@ class _Contents:
             **({"agreement": rated.agreement(metrics)} if rated else {}),
         }
 
-    def _pictures(self, runs: Sequence[Run], rows: Sequence[Sequence[Row]], most: int) -> tuple[set[int], set[int]]:
+    def _pictures(
+        self, runs: Sequence[Run], rows: Sequence[Sequence[Row]], most: int | None
+    ) -> tuple[set[int], set[int]]:
         """Write posters and overlays; return the numbers of the clips that have them."""
         posters: set[int] = set()
         drawn: set[int] = set()

@@ -120,6 +120,7 @@ class BaselineSettings(Settings):
 
     preset: str = PRESET
     metrics: tuple[str, ...] = tuple(BASELINES)
+    keep_overlays: bool | None = False
     resources: tuple[tuple[str, Any], ...] = ()
 
     def available_metrics(self) -> tuple[str, ...]:
