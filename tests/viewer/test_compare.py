@@ -177,7 +177,7 @@ def test_clips_of_other_rates_are_within_half_a_frame(open_report: OpenReport) -
             async seek(frame) { this.frame = frame; },
           });
           const [a, b] = [made(33, 16), made(16, 11)];
-          const duet = vm.duet(a, b), times = [];
+          const duet = new vm.Duet(a, b), times = [];
           for (let step = 0; step < 60; step++) {
             await duet.seek((step * 7) % 33);
             times.push([a.frame, a.timeOf(a.frame), b.timeOf(b.frame)]);

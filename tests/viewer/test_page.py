@@ -11,7 +11,7 @@ import string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmmetrics.viewer.page import call, page, script, single_page, style, to_script, values_of
+from vmmetrics.viewer.page import call, modules, page, script, single_page, style, to_script, values_of
 
 TEXTS = st.text(st.characters(exclude_categories=()), max_size=40) | st.sampled_from(
     ["</script>", "<!--", "]]>", "\u2028", "\u202e", "__proto__", '"__proto__":', "\ud800", "a\udcff", "\0", "\\"]
@@ -82,3 +82,19 @@ def test_programs_and_styles_can_stand_in_a_page_as_they_are() -> None:
     assert "</style" not in style().lower()
     assert "\r" not in script() + style()
     assert set(script()[:200]) & set(string.ascii_letters)
+
+
+def test_a_module_stands_after_those_that_it_imports() -> None:
+    before: set[str] = set()
+    for name, text in modules().items():
+        assert before >= set(re.findall(r'from "\./(.*)"', text)), name
+        before.add(name)
+    assert "import " not in re.sub('//.*|`[^`]*`|"[^"]*"', "", "".join(script().split("const vm = {};")[1:]))
+
+
+def test_no_two_modules_export_the_same_name() -> None:
+    names = [name for text in modules().values() for name in re.findall(r"^export (?:async )?\w+ (\w+)", text, re.M)]
+    assert len(names) == len(set(names)) > 0
+    assert not re.search(
+        r"^export (?:default|let|var|\{)", "".join(modules().values()), re.M
+    )  # which script() cannot join

@@ -139,7 +139,7 @@ def shot(page: Any) -> UInt8Array:
 
 
 OPEN = """async name => {
-  const player = vm.player(vm.data.find("run/" + name), { layers: ["masks"] });
+  const player = new vm.FramePlayer(vm.data.find("run/" + name), { layers: ["masks"] });
   document.querySelector("main").replaceChildren(player.root);
   document.querySelector("main").style.setProperty("--player-height", "300px");
   window.player = player;

@@ -7,36 +7,29 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from graphlib import TopologicalSorter
 from importlib.resources import files
 from typing import Any
 
 from vmmetrics.metrics.registry import METRICS, colour_of
 from vmmetrics.viewer.texts import legible
 
-SCRIPTS = (
-    "core.js", "data.js", "state.js", "expression.js", "filter.js", "filters.js", "numbers.js", "leaderboard.js",
-    "virtual.js", "tile.js", "table.js", "gallery.js", "scatter.js", "distributions.js", "frametimes.js", "player.js",
-    "transport.js", "layers.js", "timeline.js", "clip.js", "matching.js", "duet.js", "pair.js", "compare.js",
-    "changes.js", "groups.js", "about.js", "main.js",
-)  # fmt: skip
-"""In the order in which they are run."""
-STYLES = (
-    "_vendor/uPlot.min.css", "style.css", "filters.css", "gallery.css", "numbers.css", "leaderboard.css",
-    "distributions.css", "player.css", "timeline.css", "clip.css", "compare.css", "changes.css", "groups.css",
-    "about.css",
-)  # fmt: skip
 VENDORED = "_vendor/uPlot.iife.min.js"
+STYLES = ("_vendor/uPlot.min.css", "style.css")
+"""Those before the styles of single scripts, which have their names."""
 MARK = '<meta name="generator" content="vmmetrics report">'
 """In every page, by which an earlier report is recognised."""
-_START = "vm.start();"
+_START = "vmReport.start();"
 _START_INLINE = (
-    'vm.inline=JSON.parse(document.getElementById("data-inline").textContent);'
-    'vmReport.index(JSON.parse(document.getElementById("data-index").textContent));vm.start();'
+    'vmReport.inline(JSON.parse(document.getElementById("data-inline").textContent));'
+    f'vmReport.index(JSON.parse(document.getElementById("data-index").textContent));{_START}'
 )
 _PROTOTYPE = '"__proto__"'
 _PROTOTYPE_KEY = re.compile(rf"(?<!\\){_PROTOTYPE}:")
 _LUMA = (0.2126, 0.7152, 0.0722)  # of red, green and blue (ITU-R BT.709)
 _DARK, _LIGHTER = 100, 0.3  # luma of a colour hard to see on dark paper; share of white mixed into it
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z]+\.js)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export ((?:async )?\w+ (\w+))", re.MULTILINE)
 _ESCAPED = "<>&\u2028\u2029"
 
 
@@ -80,14 +73,37 @@ def values_of(text: str) -> list[Any]:
     return values
 
 
+def modules() -> dict[str, str]:
+    """Return the modules of the page by name, each after those that it imports.
+
+    Raises:
+        graphlib.CycleError: Some import one another.
+    """
+    names = (file.name for file in files("vmmetrics.viewer").joinpath("page").iterdir())
+    texts = {name: _asset(name) for name in sorted(names) if name.endswith(".js")}
+    imported = {name: [other for _, other in _IMPORT.findall(text)] for name, text in texts.items()}
+    return {name: texts[name] for name in TopologicalSorter(imported).static_order()}
+
+
 def script() -> str:
-    """Return all scripts of the page in one."""
-    return "".join(_asset(name) for name in (VENDORED, *SCRIPTS))
+    """Return all modules of the page in one script, as browsers load no modules from the disk.
+
+    Each is a function of its own; what it exports is a property of ``vm``, from which others import it.
+    """
+    parts = [_asset(VENDORED), "const vm = {};\n"]
+    for text in modules().values():
+        exports = ", ".join(name for _, name in _EXPORT.findall(text))
+        body = _IMPORT.sub(lambda match: f"const {{{match[1].replace(' as ', ': ')}}} = vm;\n", text)
+        body = _EXPORT.sub(r"\1", body)
+        parts.append(f'(() => {{\n"use strict";\n{body}Object.assign(vm, {{ {exports} }});\n}})();\n')
+    return "".join(parts)
 
 
 def style() -> str:
     """Return all styles of the page in one, with the colours of the registered metrics."""
-    return "".join(_asset(name) for name in STYLES) + "".join(
+    folder = files("vmmetrics.viewer").joinpath("page")
+    own = [name for name in (name.replace(".js", ".css") for name in modules()) if folder.joinpath(name).is_file()]
+    return "".join(_asset(name) for name in (*STYLES, *own)) + "".join(
         f"{root} {{ {' '.join(f'--m-{key}: #{bytes(colour).hex()};' for key, colour in colours.items())} }}\n"
         for root, colours in ((":root", _colours(0.0)), (':root[data-theme="dark"]', _colours(_LIGHTER)))
     )

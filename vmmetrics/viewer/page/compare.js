@@ -1,235 +1,239 @@
 // Two models or runs on the same prompts: the paired test, all pairs by their difference, and one pair on one transport.
-"use strict";
 
-(() => {
-  const PER_PAGE = 50;
-  const HISTOGRAM = { width: 480, height: 132, top: 8, foot: 36, edge: 28 };
-  const HALF_BINS = 10; // on either side of the one around zero
-  const BAR = 72; // px
+import { count, h, pValue, signed, svg, views } from "./core.js";
+import { data } from "./data.js";
+import { rows } from "./filter.js";
+import { compareSides, matchPairs, orderPairs, pairDifference, sides } from "./matching.js";
+import { columnColour, columnInfo, columnKeys, columnLabel, digitsOf } from "./numbers.js";
+import { PairView } from "./pair.js";
+import { go, link, state } from "./state.js";
 
-  /** @typedef {{ key: string, run: number, model: string, folder: string, rows: number[], label: string }} Side */
-  /** @typedef {{ key: string, a: number, b: number }} Pair */
-  /** @typedef {{ a: Side, b: Side, metric: MetricInfo, pairs: Pair[], by: string, shown: Pair[], whole: Pair[], open: number }} Comparison `whole`: those
-   * shown whose two clips are there, `open`: the position among them of the one that is open, or -1. */
+const PER_PAGE = 50;
+const HISTOGRAM = { width: 480, height: 132, top: 8, foot: 36, edge: 28 };
+const HALF_BINS = 10; // on either side of the one around zero
+const BAR = 72; // px
 
-  /** @param {number} row @returns {string} Identifier of a clip. */
-  const idOf = (row) => vm.data.id(row);
+/** @typedef {{ key: string, run: number, model: string, folder: string, rows: number[], label: string }} Side */
+/** @typedef {{ key: string, a: number, b: number }} Pair */
+/** @typedef {{ a: Side, b: Side, metric: MetricInfo, pairs: Pair[], by: string, shown: Pair[], whole: Pair[], open: number }} Comparison `whole`: those
+ * shown whose two clips are there, `open`: the position among them of the one that is open, or -1. */
 
-  /** @param {State} state @param {Side[]} sides @returns {[Side, Side]} Those chosen, else those of the open clip, else the first two. */
-  function sidesOf(state, sides) {
-    const row = state.clip ? vm.data.find(state.clip) : -1;
-    const a = sides.find((side) => side.key === state.a) ?? sides.find((side) => side.rows.includes(row)) ?? sides[0];
-    const others = sides.filter((side) => side !== a);
-    const b = others.find((side) => side.key === state.b) ?? others.find((side) => side.run === a.run) ??
-      others.find((side) => side.folder === a.folder) ?? others[0];
-    return [a, b];
+/** @param {number} row @returns {string} Identifier of a clip. */
+const idOf = (row) => data.id(row);
+
+/** @param {State} state @param {Side[]} sides @returns {[Side, Side]} Those chosen, else those of the open clip, else the first two. */
+function sidesOf(state, sides) {
+  const row = state.clip ? data.find(state.clip) : -1;
+  const a = sides.find((side) => side.key === state.a) ?? sides.find((side) => side.rows.includes(row)) ?? sides[0];
+  const others = sides.filter((side) => side !== a);
+  const b = others.find((side) => side.key === state.b) ?? others.find((side) => side.run === a.run) ??
+    others.find((side) => side.folder === a.folder) ?? others[0];
+  return [a, b];
+}
+
+/** @param {Pair[]} pairs @returns {Pair[]} Those with a clip that the filter passes. */
+function filtered(pairs) {
+  const passing = new Set(rows());
+  if (passing.size === data.n) return pairs;
+  return pairs.filter(({ a, b }) => passing.has(a) || passing.has(b));
+}
+
+class Compare {
+  /** @param {HTMLElement} root */
+  constructor(root) {
+    this.sides = sides();
+    /** @type {string[]} Scores to choose from. */
+    this.keys = columnKeys();
+    /** @type {[string, { pairs: Pair[], by: "prompt" | "name" }]} */
+    this.matched = ["", { pairs: [], by: "prompt" }];
+    /** @type {{ key: string, shown: Pair[], whole: Pair[] }} */
+    this.ordered = { key: "", shown: [], whole: [] };
+    /** Key of what is shown. */
+    this.content = "";
+    /** @type {any} The open pair. */
+    this.pair = null;
+    const choose = (/** @type {"a" | "b"} */ side) => h("select", {
+      "aria-label": `Side ${side.toUpperCase()}`, onchange: (/** @type {any} */ event) => this.choose(side, event.target.value),
+    }, this.sides.map(({ key, label }) => h("option", { value: key, text: label })));
+    this.selects = { a: choose("a"), b: choose("b") };
+    this.metrics = h("select", { "aria-label": "Score", onchange: () => go({ metric: this.metrics.value, pair: "" }) },
+      this.keys.map((key) => {
+        const label = columnLabel(key, this.keys), { title } = columnInfo(key);
+        return h("option", { value: key, text: label === title || !title ? label : `${label}, ${title}` });
+      }));
+    this.head = h("div.compare-head");
+    this.body = h("div.compare-body");
+    root.append(
+      h("div.compare-sides", {},
+        h("label", {}, h("b.letter", { text: "A" }), this.selects.a), h("label", {}, h("b.letter", { text: "B" }), this.selects.b),
+        h("label", {}, "Score", this.metrics)),
+      this.head, this.body);
+    this.update(state);
   }
 
-  /** @param {Pair[]} pairs @returns {Pair[]} Those with a clip that the filter passes. */
-  function filtered(pairs) {
-    const rows = vm.rows?.();
-    if (!rows || rows.length === vm.data.n) return pairs;
-    const passing = new Set(rows);
-    return pairs.filter(({ a, b }) => passing.has(a) || passing.has(b));
+  /** @param {"a" | "b"} side @param {string} key */
+  choose(side, key) {
+    const [a, b] = sidesOf(state, this.sides), other = side === "a" ? "b" : "a";
+    const chosen = { a: a.key, b: b.key, [side]: key };
+    if (chosen.a === chosen.b) chosen[other] = { a, b }[side].key; // the two change places
+    go({ ...chosen, clip: "", pair: "" });
   }
 
-  class Compare {
-    /** @param {HTMLElement} root */
-    constructor(root) {
-      this.sides = vm.sides();
-      /** @type {string[]} Scores to choose from. */
-      this.keys = vm.columnKeys();
-      /** @type {[string, { pairs: Pair[], by: "prompt" | "name" }]} */
-      this.matched = ["", { pairs: [], by: "prompt" }];
-      /** @type {{ key: string, shown: Pair[], whole: Pair[] }} */
-      this.ordered = { key: "", shown: [], whole: [] };
-      /** Key of what is shown. */
-      this.content = "";
-      /** @type {any} The open pair. */
-      this.pair = null;
-      const choose = (/** @type {"a" | "b"} */ side) => vm.h("select", {
-        "aria-label": `Side ${side.toUpperCase()}`, onchange: (/** @type {any} */ event) => this.choose(side, event.target.value),
-      }, this.sides.map((/** @type {Side} */ { key, label }) => vm.h("option", { value: key, text: label })));
-      this.selects = { a: choose("a"), b: choose("b") };
-      this.metrics = vm.h("select", { "aria-label": "Score", onchange: () => vm.go({ metric: this.metrics.value, pair: "" }) },
-        this.keys.map((key) => {
-          const label = vm.columnLabel(key, this.keys), { title } = vm.columnInfo(key);
-          return vm.h("option", { value: key, text: label === title || !title ? label : `${label}, ${title}` });
-        }));
-      this.head = vm.h("div.compare-head");
-      this.body = vm.h("div.compare-body");
-      root.append(
-        vm.h("div.compare-sides", {},
-          vm.h("label", {}, vm.h("b.letter", { text: "A" }), this.selects.a), vm.h("label", {}, vm.h("b.letter", { text: "B" }), this.selects.b),
-          vm.h("label", {}, "Score", this.metrics)),
-        this.head, this.body);
-      this.update(vm.state);
+  /** @param {State} state @returns {Comparison} */
+  read(state) {
+    const [a, b] = sidesOf(state, this.sides), sides = `${a.key}\n${b.key}`;
+    if (this.matched[0] !== sides) this.matched = [sides, matchPairs(a, b)];
+    const { pairs, by } = this.matched[1];
+    const key = this.keys.includes(state.metric) ? state.metric : this.keys[0];
+    const metric = { ...columnInfo(key), label: columnLabel(key, this.keys) };
+    const about = JSON.stringify([sides, key, state.order, state.q, state.where, state.facets, state.ranges]);
+    if (this.ordered.key !== about) {
+      const shown = orderPairs(key, filtered(pairs), state.order === "gains");
+      this.ordered = { key: about, shown, whole: shown.filter((pair) => pair.a >= 0 && pair.b >= 0) };
     }
-
-    /** @param {"a" | "b"} side @param {string} key */
-    choose(side, key) {
-      const [a, b] = sidesOf(vm.state, this.sides), other = side === "a" ? "b" : "a";
-      const chosen = { a: a.key, b: b.key, [side]: key };
-      if (chosen.a === chosen.b) chosen[other] = { a, b }[side].key; // the two change places
-      vm.go({ ...chosen, clip: "", pair: "" });
-    }
-
-    /** @param {State} state @returns {Comparison} */
-    read(state) {
-      const [a, b] = sidesOf(state, this.sides), sides = `${a.key}\n${b.key}`;
-      if (this.matched[0] !== sides) this.matched = [sides, vm.matchPairs(a, b)];
-      const { pairs, by } = this.matched[1];
-      const key = this.keys.includes(state.metric) ? state.metric : this.keys[0];
-      const metric = { ...vm.columnInfo(key), label: vm.columnLabel(key, this.keys) };
-      const about = JSON.stringify([sides, key, state.order, state.q, state.where, state.facets, state.ranges]);
-      if (this.ordered.key !== about) {
-        const shown = vm.orderPairs(key, filtered(pairs), state.order === "gains");
-        this.ordered = { key: about, shown, whole: shown.filter((/** @type {Pair} */ pair) => pair.a >= 0 && pair.b >= 0) };
-      }
-      const { shown, whole } = this.ordered;
-      const row = state.clip ? vm.data.find(state.clip) : -1;
-      const open = row < 0 ? -1 : whole.findIndex((/** @type {Pair} */ pair) => pair.a === row || pair.b === row);
-      return { a, b, metric, pairs, by, shown, whole, open };
-    }
-
-    /** @param {State} state */
-    update(state) {
-      const now = this.read(state), { a, b, metric, whole } = now;
-      [this.selects.a.value, this.selects.b.value, this.metrics.value] = [a.key, b.key, metric.key];
-      const pair = now.open < 0 ? null : whole[now.open];
-      const content = pair ? `${this.ordered.key} ${pair.a} ${pair.b}` : `${this.ordered.key} page ${state.pair}`;
-      if (content === this.content) return this.pair?.update(state);
-      const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset.key;
-      this.content = content;
-      this.pair?.destroy();
-      this.pair = null;
-      this.head.replaceChildren(...this.verdict(now, !pair));
-      if (pair) {
-        const to = (/** @type {Pair | undefined} */ other) => (other ? vm.link({ ...this.chosen(now), clip: idOf(other.a), frame: 0 }) : null);
-        const links = { previous: to(whole[now.open - 1]), next: to(whole[now.open + 1]), all: vm.link({ ...this.chosen(now), clip: "", frame: 0 }) };
-        this.pair = vm.pairView(a, b, pair, `${now.open + 1} of ${whole.length}`, links);
-        this.body.replaceChildren(this.pair.root);
-      } else this.body.replaceChildren(...this.list(now, state));
-      if (focused) [.../** @type {NodeListOf<HTMLElement>} */ (this.body.querySelectorAll("[data-key]"))].find((node) => node.dataset.key === focused)?.focus();
-    }
-
-    /** @param {Comparison} now @returns {Partial<State>} */
-    chosen({ a, b, metric }) { return { view: "compare", a: a.key, b: b.key, metric: metric.key }; }
-
-    // The test.
-
-    /** @param {Comparison} now @param {boolean} full With the histogram. */
-    verdict(now, full) {
-      const { a, b, metric, pairs, by } = now, { runs } = vm.data.index;
-      const { test, mean, scored, refused } = vm.compareSides(a, b, metric.key, pairs);
-      const parts = [];
-      if (runs[a.run].group !== runs[b.run].group || refused) {
-        const of = (/** @type {Side} */ side) => `${runs[side.run].name}: ${runs[side.run].label || runs[side.run].preset}`;
-        parts.push(vm.h("p.note", { role: "alert" }, vm.h("b", { text: "Not comparable. " }),
-          refused ? `${refused.replace(/\.$/, "")}.` : `The runs were scored in different ways (${of(a)}; ${of(b)}), so a difference may come from the scoring.`));
-      }
-      const best = metric.lower_is_better ? "lower is better" : "higher is better";
-      const digits = Math.max(2, vm.digitsOf(metric.key));
-      const facts = test
-        ? [vm.h("b", { text: vm.signed(test.difference, digits) }), test.low === null ? "" : ` [${vm.signed(test.low, digits)}, ${vm.signed(test.high, digits)}]`,
-          `, paired test p = ${vm.pValue(test.p)}${test.p_holm === null ? "" : ` (${vm.pValue(test.p_holm)} after Holm's correction)`}, ${vm.count(test.prompts, "prompt")}${test.p === null ? "" : (test.p_holm ?? test.p) < 0.05 ? ": significant" : ": not significant"}`]
-        : mean === null ? ["no pair has both scores"]
-        : [vm.h("b", { text: vm.signed(mean, 3) }), `, mean over ${vm.count(scored, "pair")}, no test`];
-      parts.push(vm.h("p.verdict", {}, `${metric.label}, ${b.label} less ${a.label}: `, facts, vm.h("span.muted", { text: ` (${best})` })));
-      if (full) parts.push(this.histogram(now), vm.h("p.small.muted", { text: by === "prompt" ? "Clips are paired by prompt, several of one prompt in order of their names." : "Clips are paired by name, as not every clip has a prompt." }));
-      return parts;
-    }
-
-    /** @param {Comparison} now */
-    histogram({ a, b, metric, shown }) {
-      const differences = shown.map((pair) => vm.pairDifference(metric.key, pair)).filter((difference) => !Number.isNaN(difference));
-      if (!differences.length) return null;
-      const { height, top, foot, edge } = HISTOGRAM, width = Math.min(HISTOGRAM.width, this.body.clientWidth || HISTOGRAM.width);
-      const most = differences.reduce((largest, difference) => Math.max(largest, Math.abs(difference)), 0) || 1, size = most / HALF_BINS;
-      const bins = new Array(2 * HALF_BINS + 1).fill(0);
-      for (const difference of differences) bins[Math.round(difference / size) + HALF_BINS] += 1;
-      const tallest = Math.max(...bins), base = height - foot, bar = (width - 2 * edge) / bins.length;
-      const at = (/** @type {number} */ value) => edge + (value / size + HALF_BINS + 0.5) * bar;
-      const [lower, higher] = [differences.filter((d) => d < 0).length, differences.filter((d) => d > 0).length];
-      const summary = `${vm.count(differences.length, "pair")}: B lower in ${lower}, higher in ${higher}, equal in ${differences.length - lower - higher}`;
-      const bars = bins.map((count, k) => count > 0 && vm.svg("rect", {
-        x: edge + k * bar + 0.5, width: bar - 1, y: base - ((base - top) * count) / tallest, height: ((base - top) * count) / tallest,
-      }, vm.svg("title", {}, `${vm.signed((k - HALF_BINS - 0.5) * size, 3)} to ${vm.signed((k - HALF_BINS + 0.5) * size, 3)}: ${vm.count(count, "pair")}`)));
-      const label = (/** @type {number} */ value) =>
-        vm.svg("text", { x: at(value), y: base + 14, "text-anchor": "middle", text: value ? vm.signed(value, 3) : "0" });
-      const plot = vm.svg("svg.differences", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `Differences of ${metric.label}. ${summary}`, "--colour": vm.columnColour(metric.key) },
-        bars, vm.svg("line.zero", { x1: at(0), x2: at(0), y1: top, y2: base + 3 }), vm.svg("line.base", { x1: edge, x2: width - edge, y1: base, y2: base }),
-        [-most, 0, most].map(label),
-        vm.svg("text", { x: 0, y: top + 10, text: vm.count(tallest, "pair") }), vm.svg("text", { x: width / 2, y: height - 6, "text-anchor": "middle", text: `${metric.label} of B less that of A` }));
-      return vm.h("figure.compare-plot", {}, plot, vm.h("figcaption.small.muted", { text: `${summary}. A is ${a.label}, B is ${b.label}.` }));
-    }
-
-    // The pairs.
-
-    /** @param {Comparison} now @param {State} state */
-    list(now, state) {
-      const { metric, shown, whole, pairs } = now, gains = state.order === "gains";
-      if (!shown.length) return [vm.h("p.empty", { text: pairs.length ? "No pair passes the filter." : "These two have no clips." })];
-      const pages = Math.ceil(shown.length / PER_PAGE), page = Math.min(pages - 1, Math.max(0, Math.trunc(Number(state.pair)) || 0));
-      const rows = shown.slice(page * PER_PAGE, (page + 1) * PER_PAGE);
-      const most = shown.reduce((largest, pair) => Math.max(largest, Math.abs(vm.pairDifference(metric.key, pair)) || 0), 0) || 1;
-      /** @type {Map<string, number>} */
-      const clips = new Map();
-      for (const { key } of shown) clips.set(key, (clips.get(key) ?? 0) + 1);
-      const order = vm.h("select", { "aria-label": "Order", "data-key": "order", onchange: () => vm.go({ order: order.value, pair: "" }) },
-        vm.h("option", { value: "", text: "Largest loss of B first" }), vm.h("option", { value: "gains", text: "Largest gain of B first" }));
-      order.value = gains ? "gains" : "";
-      const turn = (/** @type {string} */ text, /** @type {number} */ to) => vm.h("button", { type: "button", text, "data-key": text,
-        disabled: to < 0 || to >= pages, onclick: () => vm.go({ pair: to ? String(to) : "" }) });
-      const paging = pages > 1 && vm.h("span.paging", {}, turn("Previous page", page - 1),
-        vm.h("span", { text: ` ${page * PER_PAGE + 1} to ${page * PER_PAGE + rows.length} of ${shown.length.toLocaleString("en")} ` }), turn("Next page", page + 1));
-      const alone = shown.length - whole.length, passing = shown.length < pairs.length ? " that pass the filter" : "";
-      const count = `${vm.count(whole.length, "pair")}${alone ? `, ${vm.count(alone, "clip")} of one side alone` : ""}${passing}`;
-      const heads = [["th", "Prompt"], ["th.n", "A"], ["th.n", "B"], ["th", "B less A"]].map(([tag, text]) => vm.h(tag, { scope: "col", text }));
-      return [
-        vm.h("div.pair-tools", {}, order, vm.h("span.muted", { text: count }), paging),
-        vm.h("div.wide", { tabindex: 0, role: "region", "aria-label": "Pairs" }, vm.h("table.compare-pairs", {}, vm.h("thead", {}, vm.h("tr", {}, heads)),
-          vm.h("tbody", {}, rows.map((pair) => this.row(now, pair, most, (clips.get(pair.key) ?? 0) > 1))))),
-      ];
-    }
-
-    /** @param {Comparison} now @param {Pair} pair @param {number} most Largest difference. @param {boolean} several Of one prompt. */
-    row(now, pair, most, several) {
-      const { metric } = now, { a, b } = pair, difference = vm.pairDifference(metric.key, pair);
-      const whole = a >= 0 && b >= 0, row = a >= 0 ? a : b;
-      const href = whole ? vm.link({ ...this.chosen(now), clip: idOf(a), frame: 0 }) : vm.link({ view: "clip", clip: idOf(row), frame: 0 });
-      const posters = [a, b].map((side) => {
-        const src = side >= 0 && vm.data.poster(side);
-        return src ? vm.h("img", { src, alt: "", loading: "lazy" }) : vm.h("span.no-poster");
-      });
-      const name = several && vm.h("span.small.muted", { text: vm.data.name(row), title: vm.data.name(row) });
-      const why = [[a, "A"], [b, "B"]].flatMap(([side, letter]) => {
-        if (/** @type {number} */ (side) < 0) return [`${letter} has no clip`];
-        const { reason } = vm.data.missing(metric.key, /** @type {number} */ (side));
-        return reason ? [`${letter} missing: ${reason}`] : [];
-      });
-      const shown = Number.isNaN(difference) ? vm.h("span.small.muted", { text: why.join("; ") })
-        : vm.h("span.difference", {}, vm.h("span.n", { text: vm.signed(difference, 3) }), this.bar(metric.key, difference / most));
-      const score = (/** @type {number} */ side) => vm.h("td.n", { text: side < 0 ? "–" : vm.data.shown(metric.key, side) });
-      return vm.h("tr", {},
-        vm.h("td", {}, vm.h("a.pair-link", { href, title: pair.key }, vm.h("span.posters", { "aria-hidden": "true" }, posters), vm.h("span.words", {}, vm.h("span.prompt", { text: pair.key }), name))),
-        score(a), score(b), vm.h("td", {}, shown));
-    }
-
-    /** @param {string} metric @param {number} share Of the largest difference, with its sign. */
-    bar(metric, share) {
-      const middle = BAR / 2, size = Math.abs(share) * middle;
-      return vm.svg("svg.bar", { width: BAR, height: 12, viewBox: `0 0 ${BAR} 12`, "aria-hidden": "true", "--colour": vm.columnColour(metric) },
-        vm.svg("rect", { x: share < 0 ? middle - size : middle, width: size, y: 1, height: 10 }), vm.svg("line.zero", { x1: middle, x2: middle, y1: 0, y2: 12 }));
-    }
-
-    close() { this.pair?.destroy(); }
+    const { shown, whole } = this.ordered;
+    const row = state.clip ? data.find(state.clip) : -1;
+    const open = row < 0 ? -1 : whole.findIndex((pair) => pair.a === row || pair.b === row);
+    return { a, b, metric, pairs, by, shown, whole, open };
   }
 
-  vm.views.push({
-    key: "compare",
-    title: "Compare",
-    available: () => vm.data.index.metrics.length > 0 && vm.sides().length > 1,
-    open: (root) => new Compare(root),
-  });
-})();
+  /** @param {State} state */
+  update(state) {
+    const now = this.read(state), { a, b, metric, whole } = now;
+    [this.selects.a.value, this.selects.b.value, this.metrics.value] = [a.key, b.key, metric.key];
+    const pair = now.open < 0 ? null : whole[now.open];
+    const content = pair ? `${this.ordered.key} ${pair.a} ${pair.b}` : `${this.ordered.key} page ${state.pair}`;
+    if (content === this.content) return this.pair?.update(state);
+    const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset.key;
+    this.content = content;
+    this.pair?.destroy();
+    this.pair = null;
+    this.head.replaceChildren(...this.verdict(now, !pair));
+    if (pair) {
+      const to = (/** @type {Pair | undefined} */ other) => (other ? link({ ...this.chosen(now), clip: idOf(other.a), frame: 0 }) : null);
+      const links = { previous: to(whole[now.open - 1]), next: to(whole[now.open + 1]), all: link({ ...this.chosen(now), clip: "", frame: 0 }) };
+      this.pair = new PairView(a, b, pair, `${now.open + 1} of ${whole.length}`, links);
+      this.body.replaceChildren(this.pair.root);
+    } else this.body.replaceChildren(...this.list(now, state));
+    if (focused) [.../** @type {NodeListOf<HTMLElement>} */ (this.body.querySelectorAll("[data-key]"))].find((node) => node.dataset.key === focused)?.focus();
+  }
+
+  /** @param {Comparison} now @returns {Partial<State>} */
+  chosen({ a, b, metric }) { return { view: "compare", a: a.key, b: b.key, metric: metric.key }; }
+
+  // The test.
+
+  /** @param {Comparison} now @param {boolean} full With the histogram. */
+  verdict(now, full) {
+    const { a, b, metric, pairs, by } = now, { runs } = data.index;
+    const { test, mean, scored, refused } = compareSides(a, b, metric.key, pairs);
+    const parts = [];
+    if (runs[a.run].group !== runs[b.run].group || refused) {
+      const of = (/** @type {Side} */ side) => `${runs[side.run].name}: ${runs[side.run].label || runs[side.run].preset}`;
+      parts.push(h("p.note", { role: "alert" }, h("b", { text: "Not comparable. " }),
+        refused ? `${refused.replace(/\.$/, "")}.` : `The runs were scored in different ways (${of(a)}; ${of(b)}), so a difference may come from the scoring.`));
+    }
+    const best = metric.lower_is_better ? "lower is better" : "higher is better";
+    const digits = Math.max(2, digitsOf(metric.key));
+    const facts = test
+      ? [h("b", { text: signed(test.difference, digits) }), test.low === null ? "" : ` [${signed(test.low, digits)}, ${signed(test.high, digits)}]`,
+        `, paired test p = ${pValue(test.p)}${test.p_holm === null ? "" : ` (${pValue(test.p_holm)} after Holm's correction)`}, ${count(test.prompts, "prompt")}${test.p === null ? "" : (test.p_holm ?? test.p) < 0.05 ? ": significant" : ": not significant"}`]
+      : mean === null ? ["no pair has both scores"]
+      : [h("b", { text: signed(mean, 3) }), `, mean over ${count(scored, "pair")}, no test`];
+    parts.push(h("p.verdict", {}, `${metric.label}, ${b.label} less ${a.label}: `, facts, h("span.muted", { text: ` (${best})` })));
+    if (full) parts.push(this.histogram(now), h("p.small.muted", { text: by === "prompt" ? "Clips are paired by prompt, several of one prompt in order of their names." : "Clips are paired by name, as not every clip has a prompt." }));
+    return parts;
+  }
+
+  /** @param {Comparison} now */
+  histogram({ a, b, metric, shown }) {
+    const differences = shown.map((pair) => pairDifference(metric.key, pair)).filter((difference) => !Number.isNaN(difference));
+    if (!differences.length) return null;
+    const { height, top, foot, edge } = HISTOGRAM, width = Math.min(HISTOGRAM.width, this.body.clientWidth || HISTOGRAM.width);
+    const most = differences.reduce((largest, difference) => Math.max(largest, Math.abs(difference)), 0) || 1, size = most / HALF_BINS;
+    const bins = new Array(2 * HALF_BINS + 1).fill(0);
+    for (const difference of differences) bins[Math.round(difference / size) + HALF_BINS] += 1;
+    const tallest = Math.max(...bins), base = height - foot, bar = (width - 2 * edge) / bins.length;
+    const at = (/** @type {number} */ value) => edge + (value / size + HALF_BINS + 0.5) * bar;
+    const [lower, higher] = [differences.filter((d) => d < 0).length, differences.filter((d) => d > 0).length];
+    const summary = `${count(differences.length, "pair")}: B lower in ${lower}, higher in ${higher}, equal in ${differences.length - lower - higher}`;
+    const bars = bins.map((number, k) => number > 0 && svg("rect", {
+      x: edge + k * bar + 0.5, width: bar - 1, y: base - ((base - top) * number) / tallest, height: ((base - top) * number) / tallest,
+    }, svg("title", {}, `${signed((k - HALF_BINS - 0.5) * size, 3)} to ${signed((k - HALF_BINS + 0.5) * size, 3)}: ${count(number, "pair")}`)));
+    const label = (/** @type {number} */ value) =>
+      svg("text", { x: at(value), y: base + 14, "text-anchor": "middle", text: value ? signed(value, 3) : "0" });
+    const plot = svg("svg.differences", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `Differences of ${metric.label}. ${summary}`, "--colour": columnColour(metric.key) },
+      bars, svg("line.zero", { x1: at(0), x2: at(0), y1: top, y2: base + 3 }), svg("line.base", { x1: edge, x2: width - edge, y1: base, y2: base }),
+      [-most, 0, most].map(label),
+      svg("text", { x: 0, y: top + 10, text: count(tallest, "pair") }), svg("text", { x: width / 2, y: height - 6, "text-anchor": "middle", text: `${metric.label} of B less that of A` }));
+    return h("figure.compare-plot", {}, plot, h("figcaption.small.muted", { text: `${summary}. A is ${a.label}, B is ${b.label}.` }));
+  }
+
+  // The pairs.
+
+  /** @param {Comparison} now @param {State} state */
+  list(now, state) {
+    const { metric, shown, whole, pairs } = now, gains = state.order === "gains";
+    if (!shown.length) return [h("p.empty", { text: pairs.length ? "No pair passes the filter." : "These two have no clips." })];
+    const pages = Math.ceil(shown.length / PER_PAGE), page = Math.min(pages - 1, Math.max(0, Math.trunc(Number(state.pair)) || 0));
+    const rows = shown.slice(page * PER_PAGE, (page + 1) * PER_PAGE);
+    const most = shown.reduce((largest, pair) => Math.max(largest, Math.abs(pairDifference(metric.key, pair)) || 0), 0) || 1;
+    /** @type {Map<string, number>} */
+    const clips = new Map();
+    for (const { key } of shown) clips.set(key, (clips.get(key) ?? 0) + 1);
+    const order = h("select", { "aria-label": "Order", "data-key": "order", onchange: () => go({ order: order.value, pair: "" }) },
+      h("option", { value: "", text: "Largest loss of B first" }), h("option", { value: "gains", text: "Largest gain of B first" }));
+    order.value = gains ? "gains" : "";
+    const turn = (/** @type {string} */ text, /** @type {number} */ to) => h("button", { type: "button", text, "data-key": text,
+      disabled: to < 0 || to >= pages, onclick: () => go({ pair: to ? String(to) : "" }) });
+    const paging = pages > 1 && h("span.paging", {}, turn("Previous page", page - 1),
+      h("span", { text: ` ${page * PER_PAGE + 1} to ${page * PER_PAGE + rows.length} of ${shown.length.toLocaleString("en")} ` }), turn("Next page", page + 1));
+    const alone = shown.length - whole.length, passing = shown.length < pairs.length ? " that pass the filter" : "";
+    const summary = `${count(whole.length, "pair")}${alone ? `, ${count(alone, "clip")} of one side alone` : ""}${passing}`;
+    const heads = [["th", "Prompt"], ["th.n", "A"], ["th.n", "B"], ["th", "B less A"]].map(([tag, text]) => h(tag, { scope: "col", text }));
+    return [
+      h("div.pair-tools", {}, order, h("span.muted", { text: summary }), paging),
+      h("div.wide", { tabindex: 0, role: "region", "aria-label": "Pairs" }, h("table.compare-pairs", {}, h("thead", {}, h("tr", {}, heads)),
+        h("tbody", {}, rows.map((pair) => this.row(now, pair, most, (clips.get(pair.key) ?? 0) > 1))))),
+    ];
+  }
+
+  /** @param {Comparison} now @param {Pair} pair @param {number} most Largest difference. @param {boolean} several Of one prompt. */
+  row(now, pair, most, several) {
+    const { metric } = now, { a, b } = pair, difference = pairDifference(metric.key, pair);
+    const whole = a >= 0 && b >= 0, row = a >= 0 ? a : b;
+    const href = whole ? link({ ...this.chosen(now), clip: idOf(a), frame: 0 }) : link({ view: "clip", clip: idOf(row), frame: 0 });
+    const posters = [a, b].map((side) => {
+      const src = side >= 0 && data.poster(side);
+      return src ? h("img", { src, alt: "", loading: "lazy" }) : h("span.no-poster");
+    });
+    const name = several && h("span.small.muted", { text: data.name(row), title: data.name(row) });
+    const why = [[a, "A"], [b, "B"]].flatMap(([side, letter]) => {
+      if (/** @type {number} */ (side) < 0) return [`${letter} has no clip`];
+      const { reason } = data.missing(metric.key, /** @type {number} */ (side));
+      return reason ? [`${letter} missing: ${reason}`] : [];
+    });
+    const shown = Number.isNaN(difference) ? h("span.small.muted", { text: why.join("; ") })
+      : h("span.difference", {}, h("span.n", { text: signed(difference, 3) }), this.bar(metric.key, difference / most));
+    const score = (/** @type {number} */ side) => h("td.n", { text: side < 0 ? "–" : data.shown(metric.key, side) });
+    return h("tr", {},
+      h("td", {}, h("a.pair-link", { href, title: pair.key }, h("span.posters", { "aria-hidden": "true" }, posters), h("span.words", {}, h("span.prompt", { text: pair.key }), name))),
+      score(a), score(b), h("td", {}, shown));
+  }
+
+  /** @param {string} metric @param {number} share Of the largest difference, with its sign. */
+  bar(metric, share) {
+    const middle = BAR / 2, size = Math.abs(share) * middle;
+    return svg("svg.bar", { width: BAR, height: 12, viewBox: `0 0 ${BAR} 12`, "aria-hidden": "true", "--colour": columnColour(metric) },
+      svg("rect", { x: share < 0 ? middle - size : middle, width: size, y: 1, height: 10 }), svg("line.zero", { x1: middle, x2: middle, y1: 0, y2: 12 }));
+  }
+
+  close() { this.pair?.destroy(); }
+}
+
+views.push({
+  key: "compare", tab: 50,
+  title: "Compare",
+  available: () => data.index.metrics.length > 0 && sides().length > 1,
+  open: (root) => new Compare(root),
+});

@@ -1,384 +1,388 @@
 // Strips of clips by metric and model: every dot is a clip, dragging along the axis filters.
-"use strict";
 
-(() => {
-  const STRIP = 48, TOP = 20; // px: one model's strip, of which its name takes the top
-  const MOST_DOTS = 2000; // of a strip; more are thinned over the outline of their density
-  const MANY = 100, CROWD = 300; // dots from which on they spread as their density, and are small
-  const BINS = 64; // of the density
-  const REACH = 10, CLICK = 5; // px: from the pointer to a dot, of a click that is no drag
-  const FEWEST = 4; // clips of which quartiles are drawn
-  const EDGE = 10; // px left and right of the axis
+import { count, h, score, svg, views } from "./core.js";
+import { colour, data } from "./data.js";
+import { filterBar } from "./filters.js";
+import { domain, filtered, scoreUnit, ticks } from "./numbers.js";
+import { Scatter } from "./scatter.js";
+import { go, state } from "./state.js";
 
-  /**
-   * @typedef {{ name: string, rows: Int32Array, values: Float64Array, missing: number[], quartiles: number[] | null, density: Float64Array | null }} Strip
-   * rows and values by rising score; density by bin of the domain, at most 1.
-   * @typedef {{ info: MetricInfo, strips: Strip[], domain: [number, number] }} Panel
-   */
+const STRIP = 48, TOP = 20; // px: one model's strip, of which its name takes the top
+const MOST_DOTS = 2000; // of a strip; more are thinned over the outline of their density
+const MANY = 100, CROWD = 300; // dots from which on they spread as their density, and are small
+const BINS = 64; // of the density
+const REACH = 10, CLICK = 5; // px: from the pointer to a dot, of a click that is no drag
+const FEWEST = 4; // clips of which quartiles are drawn
+const EDGE = 10; // px left and right of the axis
 
-  /** @param {number} row @returns {number} From -1 to 1, the same for a clip every time. */
-  const jitter = (row) => (((Math.imul(row + 1, 2654435761) >>> 8) & 0xffff) / 0x8000) - 1;
+/**
+ * @typedef {{ name: string, rows: Int32Array, values: Float64Array, missing: number[], quartiles: number[] | null, density: Float64Array | null }} Strip
+ * rows and values by rising score; density by bin of the domain, at most 1.
+ * @typedef {{ info: MetricInfo, strips: Strip[], domain: [number, number] }} Panel
+ */
 
-  /** @param {Float64Array} sorted @param {number} share @returns {number} Quantile, interpolated. */
-  function quantile(sorted, share) {
-    const at = share * (sorted.length - 1), below = Math.floor(at);
-    return sorted[below] + (at - below) * ((sorted[below + 1] ?? sorted[below]) - sorted[below]);
-  }
+/** @param {number} row @returns {number} From -1 to 1, the same for a clip every time. */
+const jitter = (row) => (((Math.imul(row + 1, 2654435761) >>> 8) & 0xffff) / 0x8000) - 1;
 
-  /**
-   * Return the density of values in bins of a domain, smoothed; the largest is 1.
-   * @param {Float64Array} values
-   * @param {[number, number]} domain
-   */
-  function densityOf(values, [low, high]) {
-    const counts = new Float64Array(BINS + 2); // an empty bin at both ends
-    for (const value of values) counts[1 + binOf(value, [low, high])]++;
-    const smooth = counts.map((count, bin) => (counts[bin - 1] ?? 0) + 2 * count + (counts[bin + 1] ?? 0)).subarray(1, BINS + 1);
-    const most = Math.max(...smooth);
-    return smooth.map((count) => count / most);
-  }
+/** @param {Float64Array} sorted @param {number} share @returns {number} Quantile, interpolated. */
+function quantile(sorted, share) {
+  const at = share * (sorted.length - 1), below = Math.floor(at);
+  return sorted[below] + (at - below) * ((sorted[below + 1] ?? sorted[below]) - sorted[below]);
+}
 
-  /** @param {number} value @param {[number, number]} domain */
-  const binOf = (value, [low, high]) => Math.min(BINS - 1, Math.max(0, Math.floor(((value - low) / (high - low)) * BINS)));
+/**
+ * Return the density of values in bins of a domain, smoothed; the largest is 1.
+ * @param {Float64Array} values
+ * @param {[number, number]} domain
+ */
+function densityOf(values, [low, high]) {
+  const counts = new Float64Array(BINS + 2); // an empty bin at both ends
+  for (const value of values) counts[1 + binOf(value, [low, high])]++;
+  const smooth = counts.map((count, bin) => (counts[bin - 1] ?? 0) + 2 * count + (counts[bin + 1] ?? 0)).subarray(1, BINS + 1);
+  const most = Math.max(...smooth);
+  return smooth.map((count) => count / most);
+}
 
-  /** @returns {{ name: string, rows: number[] }[]} Clips of every model. */
-  function models() {
-    const { models: names, clips } = vm.data.index;
-    /** @type {number[][]} */
-    const rows = names.map(() => []);
-    for (let row = 0; row < vm.data.n; row++) rows[clips.model[row]]?.push(row);
-    return names.map((name, model) => ({ name, rows: rows[model] })).filter((model) => model.rows.length);
-  }
+/** @param {number} value @param {[number, number]} domain */
+const binOf = (value, [low, high]) => Math.min(BINS - 1, Math.max(0, Math.floor(((value - low) / (high - low)) * BINS)));
 
-  /** @returns {Panel[]} */
-  function panels() {
-    const groups = models();
-    return vm.data.index.metrics.flatMap((info) => {
-      const scores = vm.data.scores(info.key);
-      const strips = groups.map(({ name, rows }) => {
-        const present = rows.filter((row) => !Number.isNaN(scores[row])).sort((one, other) => scores[one] - scores[other]);
-        const values = Float64Array.from(present, (row) => scores[row]);
-        const quartiles = present.length >= FEWEST ? [0.25, 0.5, 0.75].map((share) => quantile(values, share)) : null;
-        return { name, rows: Int32Array.from(present), values, missing: rows.filter((row) => Number.isNaN(scores[row])), quartiles, density: /** @type {Float64Array | null} */ (null) };
-      });
-      const ends = strips.filter((strip) => strip.values.length).flatMap((strip) => [strip.values[0], strip.values[strip.values.length - 1]]);
-      if (!ends.length) return [];
-      const domain = info.range ?? vm.domain(ends);
-      for (const strip of strips) if (strip.rows.length > MANY) strip.density = densityOf(strip.values, domain);
-      return [{ info, strips, domain }];
+/** @returns {{ name: string, rows: number[] }[]} Clips of every model. */
+function models() {
+  const { models: names, clips } = data.index;
+  /** @type {number[][]} */
+  const rows = names.map(() => []);
+  for (let row = 0; row < data.n; row++) rows[clips.model[row]]?.push(row);
+  return names.map((name, model) => ({ name, rows: rows[model] })).filter((model) => model.rows.length);
+}
+
+/** @returns {Panel[]} */
+function panels() {
+  const groups = models();
+  return data.index.metrics.flatMap((info) => {
+    const scores = data.scores(info.key);
+    const strips = groups.map(({ name, rows }) => {
+      const present = rows.filter((row) => !Number.isNaN(scores[row])).sort((one, other) => scores[one] - scores[other]);
+      const values = Float64Array.from(present, (row) => scores[row]);
+      const quartiles = present.length >= FEWEST ? [0.25, 0.5, 0.75].map((share) => quantile(values, share)) : null;
+      return { name, rows: Int32Array.from(present), values, missing: rows.filter((row) => Number.isNaN(scores[row])), quartiles, density: /** @type {Float64Array | null} */ (null) };
     });
-  }
-
-  /** @param {Strip} strip @param {string} metric @returns {string} "4 missing", by kind. */
-  function missingText(strip, metric) {
-    const kinds = new Map();
-    for (const row of strip.missing) {
-      const { kind } = vm.data.missing(metric, row);
-      kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
-    }
-    return [...kinds].map(([kind, clips]) => `${clips.toLocaleString("en")} ${kind}`).join(", ");
-  }
-
-  /** One metric: strips of its models on a canvas, axis, brush, and two fields for the ends. */
-  class Chart {
-    /** @param {Panel} panel */
-    constructor(panel) {
-      this.panel = panel;
-      this.width = 0;
-      /** @type {[number, number] | null} Ends while dragging, in scores. */
-      this.drag = null;
-      this.near = false; // the screen; others are drawn when they come near it
-      /** @type {{ strip: number, place: number } | null} Dot that is hovered or focused. */
-      this.active = null;
-      /** @type {Uint8Array | null} By row: 1 where the filter shows the clip. */
-      this.visible = null;
-      const { info, strips } = panel;
-      this.canvas = vm.h("canvas", {
-        tabindex: 0, role: "application", "aria-roledescription": "strip chart",
-        "aria-label": `${info.title} of every clip by model. Arrow keys go from clip to clip and model to model, Enter opens the clip. The fields below set a range.`,
-      });
-      this.names = strips.map((strip, place) => {
-        const missing = missingText(strip, info.key);
-        const median = strip.quartiles ? `, median ${vm.score(strip.quartiles[1])}` : "";
-        return vm.h("div.strip-name.small", { "--top": `${place * STRIP}px` }, vm.h("span", { title: strip.name }, strip.name),
-          vm.h("span.muted", {}, `${vm.count(strip.rows.length, "clip")}${median}${missing ? `, ${missing}` : ""}`));
-      });
-      this.area = vm.h("div.strips", {}, this.canvas, this.names);
-      this.axis = vm.svg("svg.axis", { "aria-hidden": "true" });
-      this.readout = vm.h("p.readout.small", { "aria-live": "polite" });
-      this.from = this.field("from", 0);
-      this.to = this.field("to", 1);
-      this.clear = vm.h("button.small", { onclick: () => this.setRange(null) }, "Clear");
-      const better = info.low_is_fault ? (info.lower_is_better ? "lower is better" : "higher is better") : "an amount, not a merit";
-      this.root = vm.h("section.distribution", { "--colour": vm.colour(info.key), "data-metric": info.key },
-        vm.h("h3", {}, vm.h("span.swatch", { "aria-hidden": "true" }), info.label, vm.h("span.muted.small.of", {}, ` ${info.title}, ${vm.scoreUnit(info.key)}, ${better}`)),
-        this.area, this.axis, this.readout,
-        vm.h("div.ends", {}, vm.h("label.small", {}, "From ", this.from), vm.h("label.small", {}, "to ", this.to), this.clear));
-      this.listen();
-    }
-
-    /** @param {string} name @param {0 | 1} end @returns {HTMLInputElement} */
-    field(name, end) {
-      const [low, high] = this.panel.domain, step = 10 ** Math.floor(Math.log10((high - low) / 100));
-      const change = (/** @type {any} */ event) => {
-        const ends = [...(this.range() ?? this.panel.domain)], value = event.target.valueAsNumber;
-        ends[end] = Number.isNaN(value) ? this.panel.domain[end] : value;
-        this.setRange(/** @type {[number, number]} */ ([Math.min(ends[0], ends[1]), Math.max(ends[0], ends[1])]));
-      };
-      return vm.h("input", { type: "number", step, "aria-label": `${this.panel.info.label} ${name}`, onchange: change });
-    }
-
-    /** @returns {[number, number] | null} The filter's range of this metric, without infinite ends. */
-    range() {
-      const ends = vm.state.ranges[this.panel.info.key];
-      return ends ? [Math.max(ends[0], this.panel.domain[0]), Math.min(ends[1], this.panel.domain[1])] : null;
-    }
-
-    /** @param {[number, number] | null} ends */
-    setRange(ends) {
-      const { [this.panel.info.key]: _, ...others } = vm.state.ranges;
-      const digits = (/** @type {number} */ value) => +value.toPrecision(4);
-      vm.go({ ranges: ends ? { ...others, [this.panel.info.key]: [digits(ends[0]), digits(ends[1])] } : others });
-    }
-
-    /** @param {number} value @returns {number} */
-    x(value) {
-      const [low, high] = this.panel.domain;
-      return EDGE + ((value - low) / (high - low)) * (this.width - 2 * EDGE);
-    }
-
-    /** @param {number} x @returns {number} Score, within the axis. */
-    scoreAt(x) {
-      const [low, high] = this.panel.domain;
-      return low + Math.min(1, Math.max(0, (x - EDGE) / (this.width - 2 * EDGE))) * (high - low);
-    }
-
-    /** @param {number} strip @param {number} place Of the dot. @returns {number} */
-    y(strip, place) {
-      const { rows, values, density } = this.panel.strips[strip];
-      const spread = density ? density[binOf(values[place], this.panel.domain)] : 1;
-      return strip * STRIP + TOP + (STRIP - TOP) / 2 + jitter(rows[place]) * spread * ((STRIP - TOP) / 2 - 4);
-    }
-
-    /** @param {number} x @param {number} y @returns {{ strip: number, place: number } | null} Nearest dot within reach. */
-    nearest(x, y) {
-      const strip = Math.floor(y / STRIP), dots = this.panel.strips[strip];
-      if (!dots) return null;
-      let best = null, distance = REACH ** 2;
-      for (let place = firstFrom(dots.values, this.scoreAt(x - REACH)); place < dots.rows.length; place++) {
-        const across = this.x(dots.values[place]) - x;
-        if (across > REACH) break;
-        const away = across ** 2 + (this.y(strip, place) - y) ** 2;
-        if (away < distance) [best, distance] = [{ strip, place }, away];
-      }
-      return best;
-    }
-
-    /** @param {{ strip: number, place: number } | null} dot */
-    activate(dot) {
-      if (dot?.strip === this.active?.strip && dot?.place === this.active?.place) return;
-      this.active = dot;
-      this.draw();
-      const strip = dot && this.panel.strips[dot.strip];
-      this.readout.replaceChildren(...(dot && strip ? [`${vm.data.name(strip.rows[dot.place])}: ${vm.data.shown(this.panel.info.key, strip.rows[dot.place])}`] : []));
-      this.area.style.cursor = dot ? "pointer" : "crosshair";
-    }
-
-    openActive() {
-      if (!this.active) return;
-      const row = this.panel.strips[this.active.strip].rows[this.active.place];
-      vm.go({ view: "clip", clip: vm.data.id(row), frame: 0, metric: this.panel.info.key });
-    }
-
-    /** @param {PointerEvent} event @returns {{ x: number, y: number }} In the canvas, wherever on the strips it was. */
-    point(event) {
-      const { left, top } = this.canvas.getBoundingClientRect();
-      return { x: event.clientX - left, y: event.clientY - top };
-    }
-
-    listen() {
-      const { area, canvas } = this;
-      /** @type {{ x: number, moved: boolean } | null} */
-      let press = null;
-      area.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => {
-        if (event.button) return;
-        press = { x: this.point(event).x, moved: false };
-        area.setPointerCapture(event.pointerId);
-      });
-      area.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => {
-        const { x, y } = this.point(event);
-        if (press && (press.moved ||= Math.abs(x - press.x) > CLICK)) {
-          const ends = [this.scoreAt(press.x), this.scoreAt(x)];
-          this.drag = [Math.min(...ends), Math.max(...ends)];
-          this.activate(null);
-          this.draw();
-        } else if (!press) this.activate(this.nearest(x, y));
-      });
-      area.addEventListener("pointerup", (/** @type {PointerEvent} */ event) => {
-        const ends = this.drag, moved = press?.moved, { x, y } = this.point(event);
-        press = this.drag = null;
-        if (moved && ends) return this.setRange(ends);
-        this.activate(this.nearest(x, y));
-        this.openActive();
-      });
-      area.addEventListener("pointercancel", () => { press = this.drag = null; this.draw(); });
-      area.addEventListener("pointerleave", () => { if (!press) this.activate(null); });
-      canvas.addEventListener("blur", () => this.activate(null));
-      canvas.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
-    }
-
-    /** @param {KeyboardEvent} event */
-    key(event) {
-      const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0], PageDown: [0, 10], PageUp: [0, -10] }[event.key];
-      if (event.key === "Enter") this.openActive();
-      else if (event.key === "Escape") this.activate(null);
-      else if (step) {
-        const filled = this.panel.strips.map((strip, place) => (strip.rows.length ? place : -1)).filter((place) => place >= 0);
-        let { strip, place } = this.active ?? { strip: filled[0], place: -1 };
-        const value = this.panel.strips[strip].values[Math.max(place, 0)];
-        if (step[0]) {
-          strip = filled[Math.min(filled.length - 1, Math.max(0, filled.indexOf(strip) + step[0]))];
-          place = firstFrom(this.panel.strips[strip].values, value);
-        } else place += step[1];
-        this.activate({ strip, place: Math.min(this.panel.strips[strip].rows.length - 1, Math.max(0, place)) });
-      } else return;
-      event.preventDefault();
-    }
-
-    /** @param {Uint8Array | null} visible By row; null where the filter shows all. */
-    update(visible) {
-      this.visible = visible;
-      const ends = this.range(), text = (/** @type {number} */ value) => String(+value.toPrecision(4));
-      this.from.value = text((ends ?? this.panel.domain)[0]);
-      this.to.value = text((ends ?? this.panel.domain)[1]);
-      this.clear.disabled = !ends;
-      this.draw();
-    }
-
-    /** @param {number} width */
-    resize(width) {
-      if (width === this.width || width <= 2 * EDGE) return;
-      this.width = width;
-      const height = this.panel.strips.length * STRIP, ratio = devicePixelRatio || 1;
-      Object.assign(this.canvas, { width: Math.round(width * ratio), height: Math.round(height * ratio) });
-      Object.assign(this.canvas.style, { width: `${width}px`, height: `${height}px` });
-      const ticks = vm.ticks(this.panel.domain, width < 300 ? 3 : 5);
-      this.axis.setAttribute("viewBox", `0 0 ${width} 24`);
-      this.axis.replaceChildren(
-        vm.svg("line", { x1: EDGE, x2: width - EDGE, y1: 0.5, y2: 0.5 }),
-        ...ticks.flatMap((/** @type {number} */ tick) => [vm.svg("line", { x1: this.x(tick), x2: this.x(tick), y1: 0, y2: 5 }), vm.svg("text", { x: this.x(tick), y: 18 }, String(tick))]));
-      this.draw();
-    }
-
-    draw() {
-      const context = this.canvas.getContext("2d");
-      if (!context || !this.width || !this.near) return;
-      const style = getComputedStyle(this.root), ratio = devicePixelRatio || 1;
-      const colour = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
-      const paint = { dot: colour(`--m-${this.panel.info.colour}`), ink: colour("--ink"), rule: colour("--rule"), panel: colour("--panel"), paper: colour("--paper") };
-      context.setTransform(ratio, 0, 0, ratio, 0, 0);
-      context.clearRect(0, 0, this.width, this.panel.strips.length * STRIP);
-      const ends = this.drag ?? this.range();
-      if (ends) {
-        context.fillStyle = paint.panel;
-        context.fillRect(this.x(ends[0]), 0, Math.max(1, this.x(ends[1]) - this.x(ends[0])), this.panel.strips.length * STRIP);
-        context.fillStyle = paint.ink;
-        for (const end of ends) context.fillRect(this.x(end) - 0.5, 0, 1, this.panel.strips.length * STRIP);
-      }
-      this.panel.strips.forEach((strip, place) => this.drawStrip(context, strip, place, paint));
-      if (this.active) {
-        const { strip, place } = this.active;
-        context.beginPath();
-        context.arc(this.x(this.panel.strips[strip].values[place]), this.y(strip, place), 5, 0, 7);
-        context.fillStyle = paint.dot;
-        context.fill();
-        context.lineWidth = 2;
-        context.strokeStyle = paint.ink;
-        context.stroke();
-      }
-    }
-
-    /** @param {CanvasRenderingContext2D} context @param {Strip} strip @param {number} place @param {Record<string, string>} paint */
-    drawStrip(context, strip, place, paint) {
-      const middle = place * STRIP + TOP + (STRIP - TOP) / 2, { rows, values, density } = strip, { visible } = this;
-      const every = Math.ceil(rows.length / MOST_DOTS), size = rows.length > CROWD ? 3 : 6;
-      context.fillStyle = paint.rule;
-      if (place) context.fillRect(0, place * STRIP, this.width, 1);
-      context.fillStyle = paint.dot;
-      if (every > 1 && density) {
-        const half = (STRIP - TOP) / 2 - 2, width = (this.width - 2 * EDGE) / BINS;
-        context.globalAlpha = 0.25;
-        density.forEach((share, bin) => context.fillRect(EDGE + bin * width, middle - half * share, width, 2 * half * share));
-      }
-      for (const shown of [0, 1]) {
-        context.globalAlpha = shown ? (size < 4 ? 0.45 : 0.75) : 0.12;
-        for (let at = 0; at < rows.length; at += every) {
-          if (Number(!visible || visible[rows[at]] === 1) !== shown) continue;
-          const x = this.x(values[at]), y = this.y(place, at);
-          if (size < 4) context.fillRect(x - size / 2, y - size / 2, size, size);
-          else {
-            context.beginPath();
-            context.arc(x, y, size / 2, 0, 7);
-            context.fill();
-          }
-        }
-      }
-      context.globalAlpha = 1;
-      if (!strip.quartiles) return;
-      const [low, median, high] = strip.quartiles.map((value) => this.x(value));
-      for (const [ring, fill] of /** @type {[number, string][]} */ ([[1, paint.paper], [0, paint.ink]])) {
-        context.fillStyle = fill;
-        context.fillRect(low - ring, middle - 0.75 - ring, Math.max(1, high - low) + 2 * ring, 1.5 + 2 * ring);
-        context.fillRect(median - 1 - ring, middle - 8 - ring, 2 + 2 * ring, 16 + 2 * ring);
-      }
-    }
-  }
-
-  /** @param {Float64Array} sorted @param {number} value @returns {number} First place that is not below a value. */
-  function firstFrom(sorted, value) {
-    let low = 0, high = sorted.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (sorted[middle] < value) low = middle + 1;
-      else high = middle;
-    }
-    return Math.min(low, Math.max(0, sorted.length - 1));
-  }
-
-  vm.views.push({
-    key: "distributions", title: "Distributions", available: () => vm.data.n > 0 && vm.data.index.metrics.length > 0,
-    open: (root) => {
-      const charts = panels().map((panel) => new Chart(panel));
-      const scatter = charts.length > 1 ? new vm.Scatter() : null;
-      const bar = vm.filterBar?.(), count = vm.h("p", { role: "status" });
-      const content = vm.h("div", {}, vm.h("h2", {}, "Scores of clips"),
-        vm.h("p.prose.muted", {}, "Every dot is a clip: click it to open the clip. Drag along an axis to filter by that score; clips that the filter leaves out are faint. Line: first to third quartile of all clips; upright: median."),
-        count, charts.length ? [vm.h("div.distributions", {}, charts.map((chart) => chart.root)), scatter?.root] : vm.h("p.empty", {}, "No clip has a score."));
-      root.append(bar ? vm.h("div.with-filters", {}, bar, content) : content);
-      const sizes = new ResizeObserver(() => {
-        for (const chart of charts) chart.resize(Math.floor(chart.area.clientWidth));
-        scatter?.resize(Math.floor(scatter.plot.clientWidth));
-      });
-      for (const chart of charts) sizes.observe(chart.area);
-      if (scatter) sizes.observe(scatter.plot);
-      const nearby = new IntersectionObserver((entries) => {
-        for (const { target, isIntersecting } of entries) {
-          const chart = /** @type {Chart} */ (charts.find(({ canvas }) => canvas === target));
-          chart.near = isIntersecting;
-          chart.draw();
-        }
-      }, { rootMargin: "400px" });
-      for (const chart of charts) nearby.observe(chart.canvas);
-      const update = () => {
-        const { rows, active } = vm.filtered();
-        const visible = active ? new Uint8Array(vm.data.n) : null;
-        if (visible) for (const row of rows) visible[row] = 1;
-        count.textContent = active ? `The filter shows ${rows.length.toLocaleString("en")} of ${vm.count(vm.data.n, "clip")}.` : vm.count(vm.data.n, "clip");
-        for (const chart of charts) chart.update(visible);
-        scatter?.update(visible);
-      };
-      update();
-      return { update, close: () => { sizes.disconnect(); nearby.disconnect(); } };
-    },
+    const ends = strips.filter((strip) => strip.values.length).flatMap((strip) => [strip.values[0], strip.values[strip.values.length - 1]]);
+    if (!ends.length) return [];
+    const axis = info.range ?? domain(ends);
+    for (const strip of strips) if (strip.rows.length > MANY) strip.density = densityOf(strip.values, axis);
+    return [{ info, strips, domain: axis }];
   });
-})();
+}
+
+/** @param {Strip} strip @param {string} metric @returns {string} "4 missing", by kind. */
+function missingText(strip, metric) {
+  const kinds = new Map();
+  for (const row of strip.missing) {
+    const { kind } = data.missing(metric, row);
+    kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+  }
+  return [...kinds].map(([kind, clips]) => `${clips.toLocaleString("en")} ${kind}`).join(", ");
+}
+
+/** One metric: strips of its models on a canvas, axis, brush, and two fields for the ends. */
+class Chart {
+  /** @param {Panel} panel */
+  constructor(panel) {
+    this.panel = panel;
+    this.width = 0;
+    /** @type {[number, number] | null} Ends while dragging, in scores. */
+    this.drag = null;
+    this.near = false; // the screen; others are drawn when they come near it
+    /** @type {{ strip: number, place: number } | null} Dot that is hovered or focused. */
+    this.active = null;
+    /** @type {Uint8Array | null} By row: 1 where the filter shows the clip. */
+    this.visible = null;
+    const { info, strips } = panel;
+    this.canvas = h("canvas", {
+      tabindex: 0, role: "application", "aria-roledescription": "strip chart",
+      "aria-label": `${info.title} of every clip by model. Arrow keys go from clip to clip and model to model, Enter opens the clip. The fields below set a range.`,
+    });
+    this.names = strips.map((strip, place) => {
+      const missing = missingText(strip, info.key);
+      const median = strip.quartiles ? `, median ${score(strip.quartiles[1])}` : "";
+      return h("div.strip-name.small", { "--top": `${place * STRIP}px` }, h("span", { title: strip.name }, strip.name),
+        h("span.muted", {}, `${count(strip.rows.length, "clip")}${median}${missing ? `, ${missing}` : ""}`));
+    });
+    this.area = h("div.strips", {}, this.canvas, this.names);
+    this.axis = svg("svg.axis", { "aria-hidden": "true" });
+    this.readout = h("p.readout.small", { "aria-live": "polite" });
+    this.from = this.field("from", 0);
+    this.to = this.field("to", 1);
+    this.clear = h("button.small", { onclick: () => this.setRange(null) }, "Clear");
+    const better = info.low_is_fault ? (info.lower_is_better ? "lower is better" : "higher is better") : "an amount, not a merit";
+    this.root = h("section.distribution", { "--colour": colour(info.key), "data-metric": info.key },
+      h("h3", {}, h("span.swatch", { "aria-hidden": "true" }), info.label, h("span.muted.small.of", {}, ` ${info.title}, ${scoreUnit(info.key)}, ${better}`)),
+      this.area, this.axis, this.readout,
+      h("div.ends", {}, h("label.small", {}, "From ", this.from), h("label.small", {}, "to ", this.to), this.clear));
+    this.listen();
+  }
+
+  /** @param {string} name @param {0 | 1} end @returns {HTMLInputElement} */
+  field(name, end) {
+    const [low, high] = this.panel.domain, step = 10 ** Math.floor(Math.log10((high - low) / 100));
+    const change = (/** @type {any} */ event) => {
+      const ends = [...(this.range() ?? this.panel.domain)], value = event.target.valueAsNumber;
+      ends[end] = Number.isNaN(value) ? this.panel.domain[end] : value;
+      this.setRange(/** @type {[number, number]} */ ([Math.min(ends[0], ends[1]), Math.max(ends[0], ends[1])]));
+    };
+    return h("input", { type: "number", step, "aria-label": `${this.panel.info.label} ${name}`, onchange: change });
+  }
+
+  /** @returns {[number, number] | null} The filter's range of this metric, without infinite ends. */
+  range() {
+    const ends = state.ranges[this.panel.info.key];
+    return ends ? [Math.max(ends[0], this.panel.domain[0]), Math.min(ends[1], this.panel.domain[1])] : null;
+  }
+
+  /** @param {[number, number] | null} ends */
+  setRange(ends) {
+    const { [this.panel.info.key]: _, ...others } = state.ranges;
+    const digits = (/** @type {number} */ value) => +value.toPrecision(4);
+    go({ ranges: ends ? { ...others, [this.panel.info.key]: [digits(ends[0]), digits(ends[1])] } : others });
+  }
+
+  /** @param {number} value @returns {number} */
+  x(value) {
+    const [low, high] = this.panel.domain;
+    return EDGE + ((value - low) / (high - low)) * (this.width - 2 * EDGE);
+  }
+
+  /** @param {number} x @returns {number} Score, within the axis. */
+  scoreAt(x) {
+    const [low, high] = this.panel.domain;
+    return low + Math.min(1, Math.max(0, (x - EDGE) / (this.width - 2 * EDGE))) * (high - low);
+  }
+
+  /** @param {number} strip @param {number} place Of the dot. @returns {number} */
+  y(strip, place) {
+    const { rows, values, density } = this.panel.strips[strip];
+    const spread = density ? density[binOf(values[place], this.panel.domain)] : 1;
+    return strip * STRIP + TOP + (STRIP - TOP) / 2 + jitter(rows[place]) * spread * ((STRIP - TOP) / 2 - 4);
+  }
+
+  /** @param {number} x @param {number} y @returns {{ strip: number, place: number } | null} Nearest dot within reach. */
+  nearest(x, y) {
+    const strip = Math.floor(y / STRIP), dots = this.panel.strips[strip];
+    if (!dots) return null;
+    let best = null, distance = REACH ** 2;
+    for (let place = firstFrom(dots.values, this.scoreAt(x - REACH)); place < dots.rows.length; place++) {
+      const across = this.x(dots.values[place]) - x;
+      if (across > REACH) break;
+      const away = across ** 2 + (this.y(strip, place) - y) ** 2;
+      if (away < distance) [best, distance] = [{ strip, place }, away];
+    }
+    return best;
+  }
+
+  /** @param {{ strip: number, place: number } | null} dot */
+  activate(dot) {
+    if (dot?.strip === this.active?.strip && dot?.place === this.active?.place) return;
+    this.active = dot;
+    this.draw();
+    const strip = dot && this.panel.strips[dot.strip];
+    this.readout.replaceChildren(...(dot && strip ? [`${data.name(strip.rows[dot.place])}: ${data.shown(this.panel.info.key, strip.rows[dot.place])}`] : []));
+    this.area.style.cursor = dot ? "pointer" : "crosshair";
+  }
+
+  openActive() {
+    if (!this.active) return;
+    const row = this.panel.strips[this.active.strip].rows[this.active.place];
+    go({ view: "clip", clip: data.id(row), frame: 0, metric: this.panel.info.key });
+  }
+
+  /** @param {PointerEvent} event @returns {{ x: number, y: number }} In the canvas, wherever on the strips it was. */
+  point(event) {
+    const { left, top } = this.canvas.getBoundingClientRect();
+    return { x: event.clientX - left, y: event.clientY - top };
+  }
+
+  listen() {
+    const { area, canvas } = this;
+    /** @type {{ x: number, moved: boolean } | null} */
+    let press = null;
+    area.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => {
+      if (event.button) return;
+      press = { x: this.point(event).x, moved: false };
+      area.setPointerCapture(event.pointerId);
+    });
+    area.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => {
+      const { x, y } = this.point(event);
+      if (press && (press.moved ||= Math.abs(x - press.x) > CLICK)) {
+        const ends = [this.scoreAt(press.x), this.scoreAt(x)];
+        this.drag = [Math.min(...ends), Math.max(...ends)];
+        this.activate(null);
+        this.draw();
+      } else if (!press) this.activate(this.nearest(x, y));
+    });
+    area.addEventListener("pointerup", (/** @type {PointerEvent} */ event) => {
+      const ends = this.drag, moved = press?.moved, { x, y } = this.point(event);
+      press = this.drag = null;
+      if (moved && ends) return this.setRange(ends);
+      this.activate(this.nearest(x, y));
+      this.openActive();
+    });
+    area.addEventListener("pointercancel", () => { press = this.drag = null; this.draw(); });
+    area.addEventListener("pointerleave", () => { if (!press) this.activate(null); });
+    canvas.addEventListener("blur", () => this.activate(null));
+    canvas.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0], PageDown: [0, 10], PageUp: [0, -10] }[event.key];
+    if (event.key === "Enter") this.openActive();
+    else if (event.key === "Escape") this.activate(null);
+    else if (step) {
+      const filled = this.panel.strips.map((strip, place) => (strip.rows.length ? place : -1)).filter((place) => place >= 0);
+      let { strip, place } = this.active ?? { strip: filled[0], place: -1 };
+      const value = this.panel.strips[strip].values[Math.max(place, 0)];
+      if (step[0]) {
+        strip = filled[Math.min(filled.length - 1, Math.max(0, filled.indexOf(strip) + step[0]))];
+        place = firstFrom(this.panel.strips[strip].values, value);
+      } else place += step[1];
+      this.activate({ strip, place: Math.min(this.panel.strips[strip].rows.length - 1, Math.max(0, place)) });
+    } else return;
+    event.preventDefault();
+  }
+
+  /** @param {Uint8Array | null} visible By row; null where the filter shows all. */
+  update(visible) {
+    this.visible = visible;
+    const ends = this.range(), text = (/** @type {number} */ value) => String(+value.toPrecision(4));
+    this.from.value = text((ends ?? this.panel.domain)[0]);
+    this.to.value = text((ends ?? this.panel.domain)[1]);
+    this.clear.disabled = !ends;
+    this.draw();
+  }
+
+  /** @param {number} width */
+  resize(width) {
+    if (width === this.width || width <= 2 * EDGE) return;
+    this.width = width;
+    const height = this.panel.strips.length * STRIP, ratio = devicePixelRatio || 1;
+    Object.assign(this.canvas, { width: Math.round(width * ratio), height: Math.round(height * ratio) });
+    Object.assign(this.canvas.style, { width: `${width}px`, height: `${height}px` });
+    const marks = ticks(this.panel.domain, width < 300 ? 3 : 5);
+    this.axis.setAttribute("viewBox", `0 0 ${width} 24`);
+    this.axis.replaceChildren(
+      svg("line", { x1: EDGE, x2: width - EDGE, y1: 0.5, y2: 0.5 }),
+      ...marks.flatMap((tick) => [svg("line", { x1: this.x(tick), x2: this.x(tick), y1: 0, y2: 5 }), svg("text", { x: this.x(tick), y: 18 }, String(tick))]));
+    this.draw();
+  }
+
+  draw() {
+    const context = this.canvas.getContext("2d");
+    if (!context || !this.width || !this.near) return;
+    const style = getComputedStyle(this.root), ratio = devicePixelRatio || 1;
+    const colour = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
+    const paint = { dot: colour(`--m-${this.panel.info.colour}`), ink: colour("--ink"), rule: colour("--rule"), panel: colour("--panel"), paper: colour("--paper") };
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, this.width, this.panel.strips.length * STRIP);
+    const ends = this.drag ?? this.range();
+    if (ends) {
+      context.fillStyle = paint.panel;
+      context.fillRect(this.x(ends[0]), 0, Math.max(1, this.x(ends[1]) - this.x(ends[0])), this.panel.strips.length * STRIP);
+      context.fillStyle = paint.ink;
+      for (const end of ends) context.fillRect(this.x(end) - 0.5, 0, 1, this.panel.strips.length * STRIP);
+    }
+    this.panel.strips.forEach((strip, place) => this.drawStrip(context, strip, place, paint));
+    if (this.active) {
+      const { strip, place } = this.active;
+      context.beginPath();
+      context.arc(this.x(this.panel.strips[strip].values[place]), this.y(strip, place), 5, 0, 7);
+      context.fillStyle = paint.dot;
+      context.fill();
+      context.lineWidth = 2;
+      context.strokeStyle = paint.ink;
+      context.stroke();
+    }
+  }
+
+  /** @param {CanvasRenderingContext2D} context @param {Strip} strip @param {number} place @param {Record<string, string>} paint */
+  drawStrip(context, strip, place, paint) {
+    const middle = place * STRIP + TOP + (STRIP - TOP) / 2, { rows, values, density } = strip, { visible } = this;
+    const every = Math.ceil(rows.length / MOST_DOTS), size = rows.length > CROWD ? 3 : 6;
+    context.fillStyle = paint.rule;
+    if (place) context.fillRect(0, place * STRIP, this.width, 1);
+    context.fillStyle = paint.dot;
+    if (every > 1 && density) {
+      const half = (STRIP - TOP) / 2 - 2, width = (this.width - 2 * EDGE) / BINS;
+      context.globalAlpha = 0.25;
+      density.forEach((share, bin) => context.fillRect(EDGE + bin * width, middle - half * share, width, 2 * half * share));
+    }
+    for (const shown of [0, 1]) {
+      context.globalAlpha = shown ? (size < 4 ? 0.45 : 0.75) : 0.12;
+      for (let at = 0; at < rows.length; at += every) {
+        if (Number(!visible || visible[rows[at]] === 1) !== shown) continue;
+        const x = this.x(values[at]), y = this.y(place, at);
+        if (size < 4) context.fillRect(x - size / 2, y - size / 2, size, size);
+        else {
+          context.beginPath();
+          context.arc(x, y, size / 2, 0, 7);
+          context.fill();
+        }
+      }
+    }
+    context.globalAlpha = 1;
+    if (!strip.quartiles) return;
+    const [low, median, high] = strip.quartiles.map((value) => this.x(value));
+    for (const [ring, fill] of /** @type {[number, string][]} */ ([[1, paint.paper], [0, paint.ink]])) {
+      context.fillStyle = fill;
+      context.fillRect(low - ring, middle - 0.75 - ring, Math.max(1, high - low) + 2 * ring, 1.5 + 2 * ring);
+      context.fillRect(median - 1 - ring, middle - 8 - ring, 2 + 2 * ring, 16 + 2 * ring);
+    }
+  }
+}
+
+/** @param {Float64Array} sorted @param {number} value @returns {number} First place that is not below a value. */
+function firstFrom(sorted, value) {
+  let low = 0, high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle] < value) low = middle + 1;
+    else high = middle;
+  }
+  return Math.min(low, Math.max(0, sorted.length - 1));
+}
+
+views.push({
+  key: "distributions", tab: 30, title: "Distributions", available: () => data.n > 0 && data.index.metrics.length > 0,
+  open: (root) => {
+    const charts = panels().map((panel) => new Chart(panel));
+    const scatter = charts.length > 1 ? new Scatter() : null;
+    const bar = filterBar(), listed = h("p", { role: "status" });
+    const content = h("div", {}, h("h2", {}, "Scores of clips"),
+      h("p.prose.muted", {}, "Every dot is a clip: click it to open the clip. Drag along an axis to filter by that score; clips that the filter leaves out are faint. Line: first to third quartile of all clips; upright: median."),
+      listed, charts.length ? [h("div.distributions", {}, charts.map((chart) => chart.root)), scatter?.root] : h("p.empty", {}, "No clip has a score."));
+    root.append(h("div.with-filters", {}, bar, content));
+    const sizes = new ResizeObserver(() => {
+      for (const chart of charts) chart.resize(Math.floor(chart.area.clientWidth));
+      scatter?.resize(Math.floor(scatter.plot.clientWidth));
+    });
+    for (const chart of charts) sizes.observe(chart.area);
+    if (scatter) sizes.observe(scatter.plot);
+    const nearby = new IntersectionObserver((entries) => {
+      for (const { target, isIntersecting } of entries) {
+        const chart = /** @type {Chart} */ (charts.find(({ canvas }) => canvas === target));
+        chart.near = isIntersecting;
+        chart.draw();
+      }
+    }, { rootMargin: "400px" });
+    for (const chart of charts) nearby.observe(chart.canvas);
+    const update = () => {
+      const { rows, active } = filtered();
+      const visible = active ? new Uint8Array(data.n) : null;
+      if (visible) for (const row of rows) visible[row] = 1;
+      listed.textContent = active ? `The filter shows ${rows.length.toLocaleString("en")} of ${count(data.n, "clip")}.` : count(data.n, "clip");
+      for (const chart of charts) chart.update(visible);
+      scatter?.update(visible);
+    };
+    update();
+    return { update, close: () => { sizes.disconnect(); nearby.disconnect(); } };
+  },
+});

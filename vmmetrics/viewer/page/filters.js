@@ -1,268 +1,270 @@
 // The filter bar that gallery, distributions and leaderboard share, and the export of what passes.
-"use strict";
 
-(() => {
-  const TYPING = 100; // milliseconds
-  const LONG = 10, MOST_VALUES = 60; // of a facet: a search box above, and rows in the list
-  const MOST_NUMBERS = 40; // distinct values up to which a numeric tag is a facet
-  const wide = matchMedia("(min-width: 900px)");
+import { count, h, save, score } from "./core.js";
+import { colour, data } from "./data.js";
+import { columnOf, facetColumn, facetCounts, fieldOf, fieldTitle, matchCount, noFilter, rangeText, rows, whereError } from "./filter.js";
+import { go, onState, state } from "./state.js";
 
-  /** @typedef {{ root: HTMLElement, refresh(state: State): void }} Part */
+const TYPING = 100; // milliseconds
+const LONG = 10, MOST_VALUES = 60; // of a facet: a search box above, and rows in the list
+const MOST_NUMBERS = 40; // distinct values up to which a numeric tag is a facet
+const wide = matchMedia("(min-width: 900px)");
 
-  /** @param {Partial<State>} changes */
-  const typed = (changes) => vm.go(changes, { replace: true });
+/** @typedef {{ root: HTMLElement, refresh(state: State): void }} Part */
 
-  /** @param {(value: string) => void} work @returns {(event: Event) => void} Runs when the typing pauses. */
-  function debounced(work) {
-    /** @type {ReturnType<typeof setTimeout> | undefined} */
-    let timer;
-    return (event) => {
-      const { value } = /** @type {HTMLInputElement} */ (event.target);
-      clearTimeout(timer);
-      timer = setTimeout(() => work(value), TYPING);
-    };
-  }
+/** @param {Partial<State>} changes */
+const typed = (changes) => go(changes, { replace: true });
 
-  /** @param {HTMLInputElement | HTMLTextAreaElement} input @param {string} value Left alone while the reader types in it. */
-  function fill(input, value) {
-    if (input.value !== value && !(document.activeElement === input && input.value.trim() === value.trim())) input.value = value;
-  }
+/** @param {(value: string) => void} work @returns {(event: Event) => void} Runs when the typing pauses. */
+function debounced(work) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  return (event) => {
+    const { value } = /** @type {HTMLInputElement} */ (event.target);
+    clearTimeout(timer);
+    timer = setTimeout(() => work(value), TYPING);
+  };
+}
 
-  /** @returns {string[]} Names of the facets that have something to choose. */
-  function facetNames() {
-    const { runs, models, tags, metrics } = vm.data.index;
-    /** @param {string} name */
-    const some = (name) => {
-      const { codes, lists } = vm.facetColumn(name);
-      return codes ? codes.some((/** @type {number} */ code) => code >= 0) : lists.some((/** @type {number[]} */ list) => list.length);
-    };
-    const ofTags = tags.map((tag) => `tag.${tag.name}`).filter((name) => some(name) && (vm.column(name).kind === "text" || vm.facetColumn(name).values.length <= MOST_NUMBERS));
-    const reasons = ["event", "error", ...metrics.filter((metric) => metric.kind !== "rating").map((metric) => `missing.${metric.key}`)];
-    return [...runs.length > 1 ? ["run"] : [], ...models.length > 1 ? ["model"] : [], ...ofTags, ...reasons.filter(some)];
-  }
+/** @param {HTMLInputElement | HTMLTextAreaElement} input @param {string} value Left alone while the reader types in it. */
+function fill(input, value) {
+  if (input.value !== value && !(document.activeElement === input && input.value.trim() === value.trim())) input.value = value;
+}
 
-  /** @param {string} facet @param {string} value @param {boolean} chosen */
-  function choose(facet, value, chosen) {
-    const picked = /** @type {string[]} */ (vm.state.facets[facet] ?? []);
-    const values = picked.filter((other) => other !== value);
-    const facets = { ...vm.state.facets, [facet]: chosen ? [...values, value] : values };
-    if (!facets[facet].length) delete facets[facet];
-    vm.go({ facets });
-  }
+/** @returns {string[]} Names of the facets that have something to choose. */
+function facetNames() {
+  const { runs, models, tags, metrics } = data.index;
+  /** @param {string} name */
+  const some = (name) => {
+    const { codes, lists } = /** @type {TextColumn} */ (facetColumn(name));
+    return codes ? codes.some((code) => code >= 0) : lists.some((list) => list.length);
+  };
+  const ofTags = tags.map((tag) => `tag.${tag.name}`).filter((name) => some(name) && (columnOf(name)?.kind === "text" || (facetColumn(name)?.values.length ?? 0) <= MOST_NUMBERS));
+  const reasons = ["event", "error", ...metrics.filter((metric) => metric.kind !== "rating").map((metric) => `missing.${metric.key}`)];
+  return [...runs.length > 1 ? ["run"] : [], ...models.length > 1 ? ["model"] : [], ...ofTags, ...reasons.filter(some)];
+}
 
-  /** @param {string} name @param {number} low @param {number} high @param {{ replace?: boolean }} [options] */
-  function setRange(name, low, high, options) {
-    const ranges = { ...vm.state.ranges, [name]: /** @type {[number, number]} */ ([low, high]) };
-    if (low === -Infinity && high === Infinity) delete ranges[name];
-    vm.go({ ranges }, options);
-  }
+/** @param {string} facet @param {string} value @param {boolean} chosen */
+function choose(facet, value, chosen) {
+  const picked = /** @type {string[]} */ (state.facets[facet] ?? []);
+  const values = picked.filter((other) => other !== value);
+  const facets = { ...state.facets, [facet]: chosen ? [...values, value] : values };
+  if (!facets[facet].length) delete facets[facet];
+  go({ facets });
+}
 
-  /** @returns {Part} */
-  function searchBox() {
-    const input = vm.h("input", {
-      type: "search", placeholder: "name, model, prompt, reason", autocomplete: "off", spellcheck: "false",
-      oninput: debounced((q) => typed({ q })),
-    });
-    return { root: vm.h("label.field", {}, "Search", input), refresh: (state) => fill(input, state.q) };
-  }
+/** @param {string} name @param {number} low @param {number} high @param {{ replace?: boolean }} [options] */
+function setRange(name, low, high, options) {
+  const ranges = { ...state.ranges, [name]: /** @type {[number, number]} */ ([low, high]) };
+  if (low === -Infinity && high === Infinity) delete ranges[name];
+  go({ ranges }, options);
+}
 
-  /** @returns {[string, string][]} Fields of expressions, and what they hold. */
-  function fields() {
-    const { metrics, tags } = vm.data.index;
-    return [
-      [metrics.map(({ key }) => vm.fieldOf(key)).join(", "), "scores"],
-      ["frames, fps", "numbers"],
-      ["clip, model, run, prompt", "texts"],
-      ["event", "reasons of events that cost points; true if one of them matches"],
-      ["error", "why the clip failed"],
-      [`missing.${metrics.filter((metric) => metric.kind === "metric").at(-1)?.key ?? "tcs"}`, "why a score is missing"],
-      ...tags.length ? [/** @type {[string, string]} */ ([tags.map((tag) => /^[\p{L}_][\p{L}\p{N}_-]*$/u.test(tag.name) && !vm.column(tag.name) ? tag.name : `tag.${JSON.stringify(tag.name)}`).join(", "), "tags"])] : [],
-    ];
-  }
+/** @returns {Part} */
+function searchBox() {
+  const input = h("input", {
+    type: "search", placeholder: "name, model, prompt, reason", autocomplete: "off", spellcheck: "false",
+    oninput: debounced((q) => typed({ q })),
+  });
+  return { root: h("label.field", {}, "Search", input), refresh: (state) => fill(input, state.q) };
+}
 
-  /** @returns {string[]} Expressions that mean something in this report. */
-  function examples() {
-    const { metrics, events, models } = vm.data.index;
-    const keys = metrics.filter((metric) => metric.kind === "metric").map((metric) => metric.key), last = keys.at(-1) ?? "tcs";
-    const list = [`${last} < 0.5${models.length > 1 ? ` and model == ${JSON.stringify(models[0])}` : ""}`, `missing ${last} or has error`];
-    if (events.length) list.push(`event contains ${JSON.stringify(events[0].reason.split(" ")[0])}`);
-    return [...list, `frames in (16, 49) and not (prompt contains "dog")`];
-  }
+/** @returns {[string, string][]} Fields of expressions, and what they hold. */
+function fields() {
+  const { metrics, tags } = data.index;
+  return [
+    [metrics.map(({ key }) => fieldOf(key)).join(", "), "scores"],
+    ["frames, fps", "numbers"],
+    ["clip, model, run, prompt", "texts"],
+    ["event", "reasons of events that cost points; true if one of them matches"],
+    ["error", "why the clip failed"],
+    [`missing.${metrics.filter((metric) => metric.kind === "metric").at(-1)?.key ?? "tcs"}`, "why a score is missing"],
+    ...tags.length ? [/** @type {[string, string]} */ ([tags.map((tag) => /^[\p{L}_][\p{L}\p{N}_-]*$/u.test(tag.name) && !columnOf(tag.name) ? tag.name : `tag.${JSON.stringify(tag.name)}`).join(", "), "tags"])] : [],
+  ];
+}
 
-  /** @returns {Part} */
-  function expressionBox() {
-    const error = vm.h("p.fault.small", { id: "where-error", role: "status" });
-    const input = vm.h("textarea", {
-      rows: 2, placeholder: "tcs < 0.5 and frames > 16", autocomplete: "off", spellcheck: "false", "aria-describedby": "where-error",
-      oninput: debounced((where) => typed({ where })),
-    });
-    const help = vm.h("details.help.small", {},
-      vm.h("summary", { text: "Fields and examples" }),
-      vm.h("dl", {}, fields().map(([names, what]) => [vm.h("dt", {}, vm.h("code", { text: names })), vm.h("dd", { text: what })])),
-      vm.h("p", {}, "Compare with ", vm.h("code", { text: "< <= > >= == != contains in (…)" }), ", join with ", vm.h("code", { text: "and or not" }),
-        " and parentheses. Texts stand in quotes. A comparison with a missing value is false; ", vm.h("code", { text: "missing tcs" }), " and ",
-        vm.h("code", { text: "has tcs" }), " ask for it."),
-      vm.h("ul", {}, examples().map((where) => vm.h("li", {}, vm.h("button.example", { type: "button", text: where, onclick: () => vm.go({ where }) })))));
-    return {
-      root: vm.h("div", {}, vm.h("label.field", {}, "Expression", input), error, help),
-      refresh: (state) => {
-        fill(input, state.where);
-        const wrong = vm.whereError(state);
-        input.setAttribute("aria-invalid", String(Boolean(wrong)));
-        error.textContent = wrong ? `Character ${wrong.at + 1}: ${wrong.message}. The last expression without a mistake counts.` : "";
-      },
-    };
-  }
+/** @returns {string[]} Expressions that mean something in this report. */
+function examples() {
+  const { metrics, events, models } = data.index;
+  const keys = metrics.filter((metric) => metric.kind === "metric").map((metric) => metric.key), last = keys.at(-1) ?? "tcs";
+  const list = [`${last} < 0.5${models.length > 1 ? ` and model == ${JSON.stringify(models[0])}` : ""}`, `missing ${last} or has error`];
+  if (events.length) list.push(`event contains ${JSON.stringify(events[0].reason.split(" ")[0])}`);
+  return [...list, `frames in (16, 49) and not (prompt contains "dog")`];
+}
 
-  /** @param {string} name @returns {Part} A group of values, filled when it opens. */
-  function facet(name) {
-    const { values } = vm.facetColumn(name);
-    const totals = vm.facetCounts(name, { ...vm.state, ...vm.noFilter() });
-    const present = values.map((/** @type {string} */ value, /** @type {number} */ code) => ({ value, code, total: totals.counts[code] }))
-      .filter((/** @type {any} */ option) => option.total).sort((/** @type {any} */ a, /** @type {any} */ b) => b.total - a.total);
-    if (totals.none && name.startsWith("tag.")) present.push({ value: "", code: -1, total: totals.none });
-    const list = vm.h("ul.options"), chosen = vm.h("span.muted");
-    /** @type {Map<string, { box: HTMLInputElement, count: HTMLElement, row: HTMLElement, code: number }>} */
-    const rows = new Map();
-    let sought = "";
-    const show = () => {
-      const words = sought.toLowerCase().split(/\s+/);
-      const matches = present.filter((/** @type {any} */ { value }) => words.every((word) => value.toLowerCase().includes(word)));
-      rows.clear();
-      list.replaceChildren(...matches.slice(0, MOST_VALUES).map((/** @type {any} */ { value, code }) => {
-        const box = vm.h("input", { type: "checkbox", onchange: () => choose(name, value, box.checked) }), count = vm.h("span.n.muted");
-        const row = vm.h("li", {}, vm.h("label", {}, box, vm.h("span.value", { text: value || "none", title: value }), count));
-        rows.set(value, { box, count, row, code });
-        return row;
-      }));
-      if (matches.length > MOST_VALUES) list.append(vm.h("li.muted.small", { text: `${matches.length - MOST_VALUES} more: search for them` }));
-      if (!matches.length) list.append(vm.h("li.muted.small", { text: "no match" }));
-    };
-    const search = present.length > LONG && vm.h("input", {
-      type: "search", placeholder: `search ${present.length} values`, "aria-label": `Search ${vm.fieldTitle(name)}`,
-      oninput: debounced((text) => { sought = text; show(); refresh(vm.state); }),
-    });
-    const root = vm.h("details.facet", { ontoggle: () => refresh(vm.state) },
-      vm.h("summary", {}, vm.h("span", { text: vm.fieldTitle(name) }), " ", chosen), search, list);
-    /** @param {State} state */
-    const refresh = (state) => {
-      const picked = Object.hasOwn(state.facets, name) ? state.facets[name] : [];
-      chosen.textContent = picked.length ? `${picked.length} chosen` : `${present.length}`;
-      if (!root.open) return;
-      if (!list.hasChildNodes()) show();
-      const { counts, none } = vm.facetCounts(name, state);
-      for (const [value, { box, count, row, code }] of rows) {
-        const number = code < 0 ? none : counts[code];
-        box.checked = picked.includes(value);
-        count.textContent = number.toLocaleString("en");
-        row.classList.toggle("muted", !number);
+/** @returns {Part} */
+function expressionBox() {
+  const error = h("p.fault.small", { id: "where-error", role: "status" });
+  const input = h("textarea", {
+    rows: 2, placeholder: "tcs < 0.5 and frames > 16", autocomplete: "off", spellcheck: "false", "aria-describedby": "where-error",
+    oninput: debounced((where) => typed({ where })),
+  });
+  const help = h("details.help.small", {},
+    h("summary", { text: "Fields and examples" }),
+    h("dl", {}, fields().map(([names, what]) => [h("dt", {}, h("code", { text: names })), h("dd", { text: what })])),
+    h("p", {}, "Compare with ", h("code", { text: "< <= > >= == != contains in (…)" }), ", join with ", h("code", { text: "and or not" }),
+      " and parentheses. Texts stand in quotes. A comparison with a missing value is false; ", h("code", { text: "missing tcs" }), " and ",
+      h("code", { text: "has tcs" }), " ask for it."),
+    h("ul", {}, examples().map((where) => h("li", {}, h("button.example", { type: "button", text: where, onclick: () => go({ where }) })))));
+  return {
+    root: h("div", {}, h("label.field", {}, "Expression", input), error, help),
+    refresh: (state) => {
+      fill(input, state.where);
+      const wrong = whereError(state);
+      input.setAttribute("aria-invalid", String(Boolean(wrong)));
+      error.textContent = wrong ? `Character ${wrong.at + 1}: ${wrong.message}. The last expression without a mistake counts.` : "";
+    },
+  };
+}
+
+/** @param {string} name @returns {Part} A group of values, filled when it opens. */
+function facet(name) {
+  const { values } = /** @type {TextColumn} */ (facetColumn(name));
+  const totals = facetCounts(name, { ...state, ...noFilter() });
+  const present = values.map((value, code) => ({ value, code, total: totals.counts[code] }))
+    .filter((option) => option.total).sort((a, b) => b.total - a.total);
+  if (totals.none && name.startsWith("tag.")) present.push({ value: "", code: -1, total: totals.none });
+  const list = h("ul.options"), chosen = h("span.muted");
+  /** @type {Map<string, { box: HTMLInputElement, count: HTMLElement, row: HTMLElement, code: number }>} */
+  const rows = new Map();
+  let sought = "";
+  const show = () => {
+    const words = sought.toLowerCase().split(/\s+/);
+    const matches = present.filter(({ value }) => words.every((word) => value.toLowerCase().includes(word)));
+    rows.clear();
+    list.replaceChildren(...matches.slice(0, MOST_VALUES).map(({ value, code }) => {
+      const box = h("input", { type: "checkbox", onchange: () => choose(name, value, box.checked) }), count = h("span.n.muted");
+      const row = h("li", {}, h("label", {}, box, h("span.value", { text: value || "none", title: value }), count));
+      rows.set(value, { box, count, row, code });
+      return row;
+    }));
+    if (matches.length > MOST_VALUES) list.append(h("li.muted.small", { text: `${matches.length - MOST_VALUES} more: search for them` }));
+    if (!matches.length) list.append(h("li.muted.small", { text: "no match" }));
+  };
+  const search = present.length > LONG && h("input", {
+    type: "search", placeholder: `search ${present.length} values`, "aria-label": `Search ${fieldTitle(name)}`,
+    oninput: debounced((text) => { sought = text; show(); refresh(state); }),
+  });
+  const root = h("details.facet", { ontoggle: () => refresh(state) },
+    h("summary", {}, h("span", { text: fieldTitle(name) }), " ", chosen), search, list);
+  /** @param {State} state */
+  const refresh = (state) => {
+    const picked = Object.hasOwn(state.facets, name) ? state.facets[name] : [];
+    chosen.textContent = picked.length ? `${picked.length} chosen` : `${present.length}`;
+    if (!root.open) return;
+    if (!list.hasChildNodes()) show();
+    const { counts, none } = facetCounts(name, state);
+    for (const [value, { box, count, row, code }] of rows) {
+      const number = code < 0 ? none : counts[code];
+      box.checked = picked.includes(value);
+      count.textContent = number.toLocaleString("en");
+      row.classList.toggle("muted", !number);
+    }
+  };
+  return { root, refresh };
+}
+
+/** @returns {Part} */
+function ranges() {
+  const inputs = data.index.metrics.map((metric) => {
+    const { key, label, title } = metric;
+    const present = data.scores(key).filter((score) => !Number.isNaN(score));
+    const ends = present.reduce(([low, high], score) => [Math.min(low, score), Math.max(high, score)], [Infinity, -Infinity]);
+    /** @param {string} text @param {number} otherwise */
+    const end = (text, otherwise) => (text.trim() && !Number.isNaN(Number(text)) ? Number(text) : otherwise);
+    const [low, high] = ["least", "most"].map((side, position) => h("input", {
+      type: "number", step: "any", "aria-label": `${label}, ${side}`, placeholder: present.length ? score(ends[position]) : "–",
+      oninput: debounced(() => setRange(key, end(low.value, -Infinity), end(high.value, Infinity), { replace: true })),
+    }));
+    return { key, low, high, root: h("div.range", { "--colour": colour(key) }, h("span.name", { text: label, title }), low, h("span.muted", { text: "to" }), high) };
+  });
+  const chosen = h("span.muted");
+  return {
+    root: h("details.facet", {}, h("summary", {}, h("span", { text: "Ranges of scores" }), " ", chosen), inputs.map((input) => input.root)),
+    refresh: (state) => {
+      const count = Object.keys(state.ranges).length;
+      chosen.textContent = count ? `${count} chosen` : "";
+      for (const { key, low, high } of inputs) {
+        const [from, to] = Object.hasOwn(state.ranges, key) ? state.ranges[key] : [-Infinity, Infinity];
+        if (document.activeElement !== low) low.value = Number.isFinite(from) ? String(+from.toPrecision(6)) : "";
+        if (document.activeElement !== high) high.value = Number.isFinite(to) ? String(+to.toPrecision(6)) : "";
       }
-    };
-    return { root, refresh };
-  }
-
-  /** @returns {Part} */
-  function ranges() {
-    const inputs = vm.data.index.metrics.map((metric) => {
-      const { key, label, title } = metric;
-      const present = vm.data.scores(key).filter((score) => !Number.isNaN(score));
-      const ends = present.reduce(([low, high], score) => [Math.min(low, score), Math.max(high, score)], [Infinity, -Infinity]);
-      /** @param {string} text @param {number} otherwise */
-      const end = (text, otherwise) => (text.trim() && !Number.isNaN(Number(text)) ? Number(text) : otherwise);
-      const [low, high] = ["least", "most"].map((side, position) => vm.h("input", {
-        type: "number", step: "any", "aria-label": `${label}, ${side}`, placeholder: present.length ? vm.score(ends[position]) : "–",
-        oninput: debounced(() => setRange(key, end(low.value, -Infinity), end(high.value, Infinity), { replace: true })),
-      }));
-      return { key, low, high, root: vm.h("div.range", { "--colour": vm.colour(key) }, vm.h("span.name", { text: label, title }), low, vm.h("span.muted", { text: "to" }), high) };
-    });
-    const chosen = vm.h("span.muted");
-    return {
-      root: vm.h("details.facet", {}, vm.h("summary", {}, vm.h("span", { text: "Ranges of scores" }), " ", chosen), inputs.map((input) => input.root)),
-      refresh: (state) => {
-        const count = Object.keys(state.ranges).length;
-        chosen.textContent = count ? `${count} chosen` : "";
-        for (const { key, low, high } of inputs) {
-          const [from, to] = Object.hasOwn(state.ranges, key) ? state.ranges[key] : [-Infinity, Infinity];
-          if (document.activeElement !== low) low.value = Number.isFinite(from) ? String(+from.toPrecision(6)) : "";
-          if (document.activeElement !== high) high.value = Number.isFinite(to) ? String(+to.toPrecision(6)) : "";
-        }
-      },
-    };
-  }
-
-  /** @param {State} state @returns {HTMLElement[]} What is active, each with a button that removes it. */
-  function chips(state) {
-    /** @param {string} text @param {() => void} remove */
-    const chip = (text, remove) => vm.h("li.chip", {}, vm.h("span", { text, title: text }),
-      vm.h("button", { type: "button", "aria-label": `Remove ${text}`, text: "×", onclick: remove }));
-    const list = state.q.trim() ? [chip(`“${state.q.trim()}”`, () => vm.go({ q: "" }))] : [];
-    if (state.where.trim()) list.push(chip(`${vm.whereError(state) ? "not readable: " : ""}${state.where.trim()}`, () => vm.go({ where: "" })));
-    for (const [name, values] of Object.entries(state.facets)) {
-      for (const value of values) list.push(chip(`${vm.fieldTitle(name)}: ${value || "none"}`, () => choose(name, value, false)));
-    }
-    for (const [name, ends] of Object.entries(state.ranges)) {
-      list.push(chip(`${vm.fieldTitle(name)} ${vm.rangeText(ends)}`, () => setRange(name, -Infinity, Infinity)));
-    }
-    return list;
-  }
-
-  /** @returns {Part} */
-  function build() {
-    const count = vm.h("p.count", { role: "status" }), active = vm.h("ul.chips", { "aria-label": "Active filters" });
-    const clear = vm.h("button", { type: "button", text: "Clear all", onclick: () => vm.go(vm.noFilter()) });
-    const csv = vm.h("button", { type: "button", text: "CSV", title: "Save the listed clips with scores, reasons and tags", onclick: () => vm.exportCsv() });
-    const parts = [searchBox(), expressionBox(), ...facetNames().map(facet), ranges()];
-    const panel = vm.h("details.panel", {}, vm.h("summary", { text: "Filters" }), parts.map((part) => part.root));
-    panel.open = wide.matches;
-    wide.addEventListener("change", () => { panel.open = wide.matches; });
-    const root = vm.h("section.filters", { "aria-label": "Filters" }, vm.h("div.listed", {}, count, clear, csv), active, panel);
-    return {
-      root,
-      refresh: (state) => {
-        const matches = vm.matchCount(state), { n } = vm.data;
-        count.textContent = matches < n ? `${matches.toLocaleString("en")} of ${vm.count(n, "clip")}` : vm.count(n, "clip");
-        const list = chips(state), focused = active.contains(document.activeElement);
-        active.replaceChildren(...list);
-        clear.hidden = active.hidden = !list.length;
-        if (focused) (active.querySelector("button") ?? panel.querySelector("input"))?.focus();
-        for (const part of parts) part.refresh(state);
-      },
-    };
-  }
-
-  /** @type {Part | null} */
-  let bar = null;
-
-  /** @returns {HTMLElement} The filter bar; one for all views, so that open groups stay open. It follows the state by itself. */
-  vm.filterBar = () => {
-    if (!bar) {
-      const made = (bar = build());
-      vm.onState((/** @type {State} */ state) => { if (made.root.isConnected) made.refresh(state); });
-    }
-    bar.refresh(vm.state);
-    return bar.root;
+    },
   };
+}
 
-  /** @param {string | number} value @returns {string} A cell as `csv_text` in Python writes it: no text is taken for a formula. */
-  function cell(value) {
-    if (typeof value === "number") return Number.isNaN(value) ? "" : String(value);
-    const text = /^(?:[=+\-@\t\r]|'(?:['=+\-@\t\r]))/.test(value) ? `'${value}` : value;
-    return /[,"\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+/** @param {State} state @returns {HTMLElement[]} What is active, each with a button that removes it. */
+function chips(state) {
+  /** @param {string} text @param {() => void} remove */
+  const chip = (text, remove) => h("li.chip", {}, h("span", { text, title: text }),
+    h("button", { type: "button", "aria-label": `Remove ${text}`, text: "×", onclick: remove }));
+  const list = state.q.trim() ? [chip(`“${state.q.trim()}”`, () => go({ q: "" }))] : [];
+  if (state.where.trim()) list.push(chip(`${whereError(state) ? "not readable: " : ""}${state.where.trim()}`, () => go({ where: "" })));
+  for (const [name, values] of Object.entries(state.facets)) {
+    for (const value of values) list.push(chip(`${fieldTitle(name)}: ${value || "none"}`, () => choose(name, value, false)));
   }
+  for (const [name, ends] of Object.entries(state.ranges)) {
+    list.push(chip(`${fieldTitle(name)} ${rangeText(ends)}`, () => setRange(name, -Infinity, Infinity)));
+  }
+  return list;
+}
 
-  /** @param {Int32Array | number[]} [rows] @returns {string} Clips as CSV (RFC 4180, lines end in LF). */
-  vm.csv = (rows = vm.rows()) => {
-    const { metrics, tags } = vm.data.index;
-    const header = ["clip", "model", "run", ...metrics.map(({ key }) => key), ...metrics.map(({ key }) => `missing.${key}`), "events", "prompt", ...tags.map(({ name }) => `tag.${name}`)];
-    const lines = Array.from(rows, (row) => [
-      vm.data.name(row), vm.data.model(row), vm.data.run(row).name,
-      ...metrics.map(({ key }) => vm.data.scores(key)[row]), ...metrics.map(({ key }) => vm.data.missing(key, row).reason),
-      vm.data.events(row).map(({ metric, reason }) => `${vm.data.metric(metric)?.label ?? metric}: ${reason}`).join("; "),
-      vm.data.prompt(row), ...tags.map(({ name }) => vm.data.tag(name, row) ?? ""),
-    ]);
-    return [header, ...lines].map((line) => line.map(cell).join(",") + "\n").join("");
+/** @returns {Part} */
+function build() {
+  const counter = h("p.count", { role: "status" }), active = h("ul.chips", { "aria-label": "Active filters" });
+  const clear = h("button", { type: "button", text: "Clear all", onclick: () => go(noFilter()) });
+  const save = h("button", { type: "button", text: "CSV", title: "Save the listed clips with scores, reasons and tags", onclick: () => exportCsv() });
+  const parts = [searchBox(), expressionBox(), ...facetNames().map(facet), ranges()];
+  const panel = h("details.panel", {}, h("summary", { text: "Filters" }), parts.map((part) => part.root));
+  panel.open = wide.matches;
+  wide.addEventListener("change", () => { panel.open = wide.matches; });
+  const root = h("section.filters", { "aria-label": "Filters" }, h("div.listed", {}, counter, clear, save), active, panel);
+  return {
+    root,
+    refresh: (state) => {
+      const matches = matchCount(state), { n } = data;
+      counter.textContent = matches < n ? `${matches.toLocaleString("en")} of ${count(n, "clip")}` : count(n, "clip");
+      const list = chips(state), focused = active.contains(document.activeElement);
+      active.replaceChildren(...list);
+      clear.hidden = active.hidden = !list.length;
+      if (focused) (active.querySelector("button") ?? panel.querySelector("input"))?.focus();
+      for (const part of parts) part.refresh(state);
+    },
   };
+}
 
-  /** Save the clips that pass the filter, in their order, as CSV. */
-  vm.exportCsv = () => vm.save("clips.csv", vm.csv(), "text/csv;charset=utf-8");
-})();
+/** @type {Part | null} */
+let bar = null;
+
+/** @returns {HTMLElement} The filter bar; one for all views, so that open groups stay open. It follows the state by itself. */
+export const filterBar = () => {
+  if (!bar) {
+    const made = (bar = build());
+    onState((state) => { if (made.root.isConnected) made.refresh(state); });
+  }
+  bar.refresh(state);
+  return bar.root;
+};
+
+/** @param {string | number} value @returns {string} A cell as `csv_text` in Python writes it: no text is taken for a formula. */
+function cell(value) {
+  if (typeof value === "number") return Number.isNaN(value) ? "" : String(value);
+  const text = /^(?:[=+\-@\t\r]|'(?:['=+\-@\t\r]))/.test(value) ? `'${value}` : value;
+  return /[,"\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** @param {Int32Array | number[]} [listed] @returns {string} Clips as CSV (RFC 4180, lines end in LF). */
+export const csv = (listed = rows()) => {
+  const { metrics, tags } = data.index;
+  const header = ["clip", "model", "run", ...metrics.map(({ key }) => key), ...metrics.map(({ key }) => `missing.${key}`), "events", "prompt", ...tags.map(({ name }) => `tag.${name}`)];
+  const lines = Array.from(listed, (row) => [
+    data.name(row), data.model(row), data.run(row).name,
+    ...metrics.map(({ key }) => data.scores(key)[row]), ...metrics.map(({ key }) => data.missing(key, row).reason),
+    data.events(row).map(({ metric, reason }) => `${data.metric(metric)?.label ?? metric}: ${reason}`).join("; "),
+    data.prompt(row), ...tags.map(({ name }) => data.tag(name, row) ?? ""),
+  ]);
+  return [header, ...lines].map((line) => line.map(cell).join(",") + "\n").join("");
+};
+
+/** Save the clips that pass the filter, in their order, as CSV. */
+export const exportCsv = () => save("clips.csv", csv(), "text/csv;charset=utf-8");

@@ -1,145 +1,146 @@
 // Navigation: one view at a time, chosen by the state. Notes on what is listed, messages where a link leads nowhere, the theme.
-"use strict";
 
-(() => {
-  const THEMES = ["system", "light", "dark"];
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  /** @type {{ key: string, open: { update(state: State): void, close(): void } } | null} */
-  let shown = null;
+import { count, h, views } from "./core.js";
+import { data } from "./data.js";
+import { noFilter } from "./filter.js";
+import { link, onState, state } from "./state.js";
 
-  /** @returns {string} "system", "light" or "dark", as chosen in this tab. */
-  function chosenTheme() {
-    try {
-      const theme = sessionStorage.getItem("theme") ?? "";
-      return THEMES.includes(theme) ? theme : "system";
-    } catch {
-      return "system"; // no storage on file:// in some browsers
-    }
+const THEMES = ["system", "light", "dark"];
+const dark = matchMedia("(prefers-color-scheme: dark)");
+/** @type {{ key: string, open: { update(state: State): void, close(): void } } | null} */
+let shown = null;
+
+/** @returns {string} "system", "light" or "dark", as chosen in this tab. */
+function chosenTheme() {
+  try {
+    const theme = sessionStorage.getItem("theme") ?? "";
+    return THEMES.includes(theme) ? theme : "system";
+  } catch {
+    return "system"; // no storage on file:// in some browsers
   }
+}
 
-  let theme = chosenTheme();
-  const paint = () => {
-    document.documentElement.dataset.theme = theme === "system" ? (dark.matches ? "dark" : "light") : theme;
-  };
-  paint();
+let theme = chosenTheme();
+const paint = () => {
+  document.documentElement.dataset.theme = theme === "system" ? (dark.matches ? "dark" : "light") : theme;
+};
+paint();
 
-  /** @param {() => void} redraw @returns {HTMLElement} */
-  function themeSwitch(redraw) {
-    const options = THEMES.map((name) => vm.h("option", { value: name, text: name, selected: name === theme }));
-    const change = () => { paint(); redraw(); };
-    dark.addEventListener("change", change);
-    return vm.h("label.theme.small", {}, "Theme ", vm.h("select", {
-      onchange: (/** @type {any} */ event) => {
-        theme = event.target.value;
-        try { sessionStorage.setItem("theme", theme); } catch { /* kept in memory */ }
-        change();
-      },
-    }, options));
+/** @param {() => void} redraw @returns {HTMLElement} */
+function themeSwitch(redraw) {
+  const options = THEMES.map((name) => h("option", { value: name, text: name, selected: name === theme }));
+  const change = () => { paint(); redraw(); };
+  dark.addEventListener("change", change);
+  return h("label.theme.small", {}, "Theme ", h("select", {
+    onchange: (/** @type {any} */ event) => {
+      theme = event.target.value;
+      try { sessionStorage.setItem("theme", theme); } catch { /* kept in memory */ }
+      change();
+    },
+  }, options));
+}
+
+/** @returns {HTMLElement[]} What a reader must know before comparing numbers. */
+function notes() {
+  const { provenance, runs } = data.index;
+  const lines = [];
+  if (provenance.shown < provenance.total) {
+    const why = provenance.left_out.map(({ reason, clips }) => `${clips.toLocaleString("en")}: ${reason}`).join("; ");
+    lines.push(`${provenance.shown.toLocaleString("en")} of ${count(provenance.total, "clip")} are listed${why ? ` (left out: ${why})` : ""}. Means and tests are over what their view says.`);
   }
+  const groups = [...new Set(runs.map((run) => run.group))].map((group) =>
+    runs.filter((run) => run.group === group).map((run) => run.name).join(", "));
+  if (groups.length > 1) lines.push(`Runs of different configuration: scores are comparable only within one of ${groups.map((names) => `[${names}]`).join(" ")}.`);
+  return lines.map((line) => h("p.note.about-runs", { text: line }));
+}
 
-  /** @returns {HTMLElement[]} What a reader must know before comparing numbers. */
-  function notes() {
-    const { provenance, runs } = vm.data.index;
-    const lines = [];
-    if (provenance.shown < provenance.total) {
-      const why = provenance.left_out.map(({ reason, clips }) => `${clips.toLocaleString("en")}: ${reason}`).join("; ");
-      lines.push(`${provenance.shown.toLocaleString("en")} of ${vm.count(provenance.total, "clip")} are listed${why ? ` (left out: ${why})` : ""}. Means and tests are over what their view says.`);
-    }
-    const groups = [...new Set(runs.map((run) => run.group))].map((group) =>
-      runs.filter((run) => run.group === group).map((run) => run.name).join(", "));
-    if (groups.length > 1) lines.push(`Runs of different configuration: scores are comparable only within one of ${groups.map((names) => `[${names}]`).join(" ")}.`);
-    return lines.map((line) => vm.h("p.note.about-runs", { text: line }));
+/** @param {string} heading @param {any[]} body @returns {void} */
+function message(heading, ...body) {
+  document.querySelector("main")?.replaceChildren(h("div.message", { role: "alert" }, h("h2", { tabindex: -1, text: heading }), ...body));
+}
+
+/** @param {State} state @param {View[]} available @returns {[string, any[]] | null} What is wrong with a link. */
+function deadEnd(state, available) {
+  const clips = h("a", { href: link({ ...noFilter(), view: "", clip: "", frame: 0 }), text: "To the start" });
+  if (state.view && !available.some((view) => view.key === state.view)) {
+    const empty = views.find((view) => view.key === state.view);
+    return [empty ? `This report has nothing for “${empty.title || empty.key}”` : `There is no view “${state.view}”`, [h("p", {}, clips)]];
   }
-
-  /** @param {string} heading @param {any[]} body @returns {void} */
-  function message(heading, ...body) {
-    document.querySelector("main")?.replaceChildren(vm.h("div.message", { role: "alert" }, vm.h("h2", { tabindex: -1, text: heading }), ...body));
+  if (state.view === "clip" && data.find(state.clip) < 0) {
+    const explanation = data.index.provenance.shown < data.index.provenance.total
+      ? "It may be among the clips that this report leaves out." : "The link may belong to another report.";
+    return [state.clip ? "This clip is not in the report" : "The link names no clip", [
+      h("p", {}, h("code", { text: state.clip })), h("p", { text: explanation }), h("p", {}, clips),
+    ]];
   }
+  return null;
+}
 
-  /** @param {State} state @param {View[]} views @returns {[string, any[]] | null} What is wrong with a link. */
-  function deadEnd(state, views) {
-    const clips = vm.h("a", { href: vm.link({ ...vm.noFilter(), view: "", clip: "", frame: 0 }), text: "To the start" });
-    if (state.view && !views.some((view) => view.key === state.view)) {
-      const empty = vm.views.find((view) => view.key === state.view);
-      return [empty ? `This report has nothing for “${empty.title || empty.key}”` : `There is no view “${state.view}”`, [vm.h("p", {}, clips)]];
-    }
-    if (state.view === "clip" && vm.data.find(state.clip) < 0) {
-      const explanation = vm.data.index.provenance.shown < vm.data.index.provenance.total
-        ? "It may be among the clips that this report leaves out." : "The link may belong to another report.";
-      return [state.clip ? "This clip is not in the report" : "The link names no clip", [
-        vm.h("p", {}, vm.h("code", { text: state.clip })), vm.h("p", { text: explanation }), vm.h("p", {}, clips),
-      ]];
-    }
-    return null;
-  }
-
-  const start = () => {
-    const main = /** @type {HTMLElement} */ (document.querySelector("main"));
-    if (!vm.data) {
-      message("The data of this report cannot be read", vm.h("p", {},
-        vm.h("code", { text: "data/index.js" }), " is missing beside ", vm.h("code", { text: "index.html" }),
-        ", or damaged. Keep the folder of the report together; unpack an archive whole before you open it; or write the report again with ",
-        vm.h("code", { text: "vmmetrics report" }), "."));
-      document.documentElement.dataset.ready = "1";
-      return;
-    }
-    const links = /** @type {HTMLElement} */ (document.querySelector("nav"));
-    const title = /** @type {HTMLElement} */ (document.querySelector("h1"));
-    title.textContent = vm.data.index.title;
-    const views = vm.views.filter((view) => view.available());
-    const tabs = new Map(views.filter((view) => view.title).map((view) => {
-      const tab = vm.h("a", { href: vm.link({ view: view.key }), text: view.title });
-      links.append(tab);
-      return [view.key, tab];
-    }));
-
-    /** @param {View} view @returns {{ update(state: State): void, close(): void }} */
-    const open = (view) => {
-      try {
-        return view.open(main);
-      } catch (error) {
-        console.error(error);
-        message("This view cannot be drawn", vm.h("p", { text: String(error) }));
-        return { update: () => {}, close: () => {} };
-      }
-    };
-
-    /** @param {State} state */
-    const show = (state) => {
-      const wrong = deadEnd(state, views);
-      const view = views.find((candidate) => candidate.key === state.view) ?? views[0];
-      const key = wrong ? `no ${state.view} ${state.clip}` : view.key;
-      for (const [name, tab] of tabs) {
-        tab.href = vm.link({ view: name });
-        if (!wrong && name === view.key) tab.setAttribute("aria-current", "page");
-        else tab.removeAttribute("aria-current");
-      }
-      if (shown?.key === key) return shown.open.update(state);
-      const first = !shown;
-      shown?.open.close();
-      main.replaceChildren();
-      main.dataset.view = wrong ? "" : view.key;
-      document.title = wrong || !view.title ? vm.data.index.title : `${view.title} · ${vm.data.index.title}`;
-      scrollTo(0, 0);
-      shown = { key, open: wrong ? { update: () => {}, close: () => {} } : open(view) };
-      if (wrong) message(wrong[0], ...wrong[1]);
-      if (!first && !main.contains(document.activeElement)) {
-        const heading = main.querySelector("h2") ?? main;
-        heading.setAttribute("tabindex", "-1");
-        heading.focus({ preventScroll: true });
-      }
-    };
-    document.querySelector("header")?.append(themeSwitch(() => {
-      shown?.open.close(); // charts take their colours when they are drawn
-      shown = null;
-      show(vm.state);
-    }));
-    document.querySelector(".skip")?.addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
-    main.before(...notes());
-    history.scrollRestoration = "manual";
-    vm.onState(show);
-    show(vm.state);
+window.vmReport.start = () => {
+  const main = /** @type {HTMLElement} */ (document.querySelector("main"));
+  if (!data.index) {
+    message("The data of this report cannot be read", h("p", {},
+      h("code", { text: "data/index.js" }), " is missing beside ", h("code", { text: "index.html" }),
+      ", or damaged. Keep the folder of the report together; unpack an archive whole before you open it; or write the report again with ",
+      h("code", { text: "vmmetrics report" }), "."));
     document.documentElement.dataset.ready = "1";
+    return;
+  }
+  const links = /** @type {HTMLElement} */ (document.querySelector("nav"));
+  const title = /** @type {HTMLElement} */ (document.querySelector("h1"));
+  title.textContent = data.index.title;
+  const available = views.filter((view) => view.available()).sort((a, b) => a.tab - b.tab);
+  const tabs = new Map(available.filter((view) => view.title).map((view) => {
+    const tab = h("a", { href: link({ view: view.key }), text: view.title });
+    links.append(tab);
+    return [view.key, tab];
+  }));
+
+  /** @param {View} view @returns {{ update(state: State): void, close(): void }} */
+  const open = (view) => {
+    try {
+      return view.open(main);
+    } catch (error) {
+      console.error(error);
+      message("This view cannot be drawn", h("p", { text: String(error) }));
+      return { update: () => {}, close: () => {} };
+    }
   };
-  vm.start = start;
-})();
+
+  /** @param {State} state */
+  const show = (state) => {
+    const wrong = deadEnd(state, available);
+    const view = available.find((candidate) => candidate.key === state.view) ?? available[0];
+    const key = wrong ? `no ${state.view} ${state.clip}` : view.key;
+    for (const [name, tab] of tabs) {
+      tab.href = link({ view: name });
+      if (!wrong && name === view.key) tab.setAttribute("aria-current", "page");
+      else tab.removeAttribute("aria-current");
+    }
+    if (shown?.key === key) return shown.open.update(state);
+    const first = !shown;
+    shown?.open.close();
+    main.replaceChildren();
+    main.dataset.view = wrong ? "" : view.key;
+    document.title = wrong || !view.title ? data.index.title : `${view.title} · ${data.index.title}`;
+    scrollTo(0, 0);
+    shown = { key, open: wrong ? { update: () => {}, close: () => {} } : open(view) };
+    if (wrong) message(wrong[0], ...wrong[1]);
+    if (!first && !main.contains(document.activeElement)) {
+      const heading = main.querySelector("h2") ?? main;
+      heading.setAttribute("tabindex", "-1");
+      heading.focus({ preventScroll: true });
+    }
+  };
+  document.querySelector("header")?.append(themeSwitch(() => {
+    shown?.open.close(); // charts take their colours when they are drawn
+    shown = null;
+    show(state);
+  }));
+  document.querySelector(".skip")?.addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
+  main.before(...notes());
+  history.scrollRestoration = "manual";
+  onState(show);
+  show(state);
+  document.documentElement.dataset.ready = "1";
+};

@@ -1,212 +1,212 @@
 // One pair of clips: both players on one transport, their events, and the scores of both.
-"use strict";
 
-(() => {
-  const PAUSE = 200; // ms without a new frame after which the URL takes it up
-  const LEAP = 10; // frames, with shift
-  const KEY_STEPS = /** @type {Record<string, number>} */ ({ ",": -1, "<": -1, ArrowLeft: -1, ".": 1, ">": 1, ArrowRight: 1 });
-  const SAME_SHAPE = 0.01; // of the ratio of width and height
+import { fixed, h, signed } from "./core.js";
+import { colour, data } from "./data.js";
+import { Duet, wipeLine } from "./duet.js";
+import { pairDifference } from "./matching.js";
+import { FramePlayer } from "./player.js";
+import { go, layers, state } from "./state.js";
+import { Timeline, eventText } from "./timeline.js";
+import { transport } from "./transport.js";
 
-  /** @typedef {{ key: string, run: number, model: string, folder: string, rows: number[], label: string }} Side */
-  /** @typedef {{ key: string, a: number, b: number }} Pair */
+const PAUSE = 200; // ms without a new frame after which the URL takes it up
+const LEAP = 10; // frames, with shift
+const KEY_STEPS = /** @type {Record<string, number>} */ ({ ",": -1, "<": -1, ArrowLeft: -1, ".": 1, ">": 1, ArrowRight: 1 });
+const SAME_SHAPE = 0.01; // of the ratio of width and height
 
-  /** @param {Side} side @param {string} letter @returns {any} "A alpha" */
-  const nameOf = (side, letter) => [vm.h("b.letter", { text: letter, title: side.label }), vm.h("span.side-name", { text: ` ${side.label}` })];
+/** @typedef {{ key: string, run: number, model: string, folder: string, rows: number[], label: string }} Side */
+/** @typedef {{ key: string, a: number, b: number }} Pair */
 
-  class PairView {
-    /**
-     * @param {Side} a
-     * @param {Side} b
-     * @param {Pair} pair
-     * @param {string} position "3 of 17"
-     * @param {{ previous: string | null, next: string | null, all: string }} links
-     */
-    constructor(a, b, pair, position, links) {
-      this.sides = [a, b];
-      this.rows = [pair.a, pair.b];
-      this.links = links;
-      this.players = this.rows.map((row) => vm.player(row, { layers: vm.state.layers }));
-      this.duet = vm.duet(this.players[0], this.players[1]);
-      /** @type {any[]} */
-      this.timelines = [];
-      this.closed = false;
-      this.timer = 0;
-      const titles = this.players.map((player, k) => vm.h("figcaption", {},
-        vm.h("span.who", { title: this.sides[k].label }, nameOf(this.sides[k], "AB"[k])), vm.h("span.at.small.muted")));
-      this.figures = this.players.map((player, k) => vm.h("figure.duet-side", {}, titles[k], player.root));
-      this.box = vm.h("div.duet-box", {}, this.figures);
-      this.line = vm.wipeLine(this.box, 50, (/** @type {number} */ percent) => vm.go({ wipe: String(percent) }, { replace: true }));
-      this.box.append(this.line.root);
-      this.lanes = vm.h("div.duet-lanes");
-      this.status = vm.h("span.small", { role: "status" });
-      this.modes = ["Side by side", "Wipe"].map((text, k) =>
-        vm.h("button", { type: "button", text, "data-key": text, onclick: () => vm.go({ wipe: k ? "50" : "" }, { replace: true }) }));
-      this.shape = vm.h("p.small.muted");
-      this.root = vm.h("section.pair", { "aria-label": "Pair" }, this.head(pair, position), this.box, vm.transport(this.duet), this.shape, this.lanes, this.scores());
-      for (const [k, player] of this.players.entries()) player.onFrame((/** @type {number} */ frame) => {
-        titles[k].lastChild.textContent = `frame ${frame} of ${player.frames - 1}, ${vm.fixed(player.timeOf(frame), 2)} s`;
-        this.note();
+/** @param {Side} side @param {string} letter @returns {any} "A alpha" */
+const nameOf = (side, letter) => [h("b.letter", { text: letter, title: side.label }), h("span.side-name", { text: ` ${side.label}` })];
+
+export class PairView {
+  /**
+   * @param {Side} a
+   * @param {Side} b
+   * @param {Pair} pair
+   * @param {string} position "3 of 17"
+   * @param {{ previous: string | null, next: string | null, all: string }} links
+   */
+  constructor(a, b, pair, position, links) {
+    this.sides = [a, b];
+    this.rows = [pair.a, pair.b];
+    this.links = links;
+    this.players = this.rows.map((row) => new FramePlayer(row, { layers: state.layers }));
+    this.duet = new Duet(this.players[0], this.players[1]);
+    /** @type {any[]} */
+    this.timelines = [];
+    this.closed = false;
+    this.timer = 0;
+    const titles = this.players.map((player, k) => h("figcaption", {},
+      h("span.who", { title: this.sides[k].label }, nameOf(this.sides[k], "AB"[k])), h("span.at.small.muted")));
+    this.figures = this.players.map((player, k) => h("figure.duet-side", {}, titles[k], player.root));
+    this.box = h("div.duet-box", {}, this.figures);
+    this.line = wipeLine(this.box, 50, (percent) => go({ wipe: String(percent) }, { replace: true }));
+    this.box.append(this.line.root);
+    this.lanes = h("div.duet-lanes");
+    this.status = h("span.small", { role: "status" });
+    this.modes = ["Side by side", "Wipe"].map((text, k) =>
+      h("button", { type: "button", text, "data-key": text, onclick: () => go({ wipe: k ? "50" : "" }, { replace: true }) }));
+    this.shape = h("p.small.muted");
+    this.root = h("section.pair", { "aria-label": "Pair" }, this.head(pair, position), this.box, transport(this.duet), this.shape, this.lanes, this.scores());
+    for (const [k, player] of this.players.entries()) player.onFrame((frame) => {
+      titles[k].lastChild.textContent = `frame ${frame} of ${player.frames - 1}, ${fixed(player.timeOf(frame), 2)} s`;
+      this.note();
+    });
+    this.duet.root.addEventListener("playerchange", () => {
+      if (!this.closed && this.duet.layers.join() !== state.layers.join()) go({ layers: this.duet.layers }, { replace: true });
+    });
+    /** True where the URL names the frame; else the pair opens at the most costly event of the score compared. */
+    this.linked = state.exact || state.frame > 0;
+    this.onKey = (/** @type {KeyboardEvent} */ event) => this.key(event);
+    document.addEventListener("keydown", this.onKey);
+    this.update(state);
+    this.loadEvents().catch(() => {}); // the players say what is missing
+    this.duet.seekA(state.frame);
+  }
+
+  /** @param {Pair} pair @param {string} position */
+  head(pair, position) {
+    const { previous, next, all } = this.links;
+    const to = (/** @type {string} */ text, /** @type {string | null} */ href, /** @type {string} */ key) =>
+      href ? h("a", { href, text, "data-key": text, title: key && `${text} (${key})` }) : h("span.muted", { text });
+    const swap = h("button", { type: "button", text: "Swap sides", "data-key": "swap", onclick: () =>
+      go({ a: this.sides[1].key, b: this.sides[0].key, clip: data.id(this.rows[1]), frame: this.players[1].frame }) });
+    const copy = h("button", { type: "button", text: "Copy link to this frame", "data-key": "copy", onclick: () => this.copy() });
+    return [
+      h("p.pair-nav", {}, to("All pairs", all, ""), h("span", { text: `pair ${position}` }), to("Previous pair", previous, "k"), to("Next pair", next, "j")),
+      h("h3.pair-prompt", { text: pair.key }),
+      h("div.pair-tools", {}, h("span.choice", { role: "group", "aria-label": "Layout" }, this.modes), swap, copy, this.status),
+    ];
+  }
+
+  scores() {
+    const [a, b] = this.rows;
+    const cell = (/** @type {string} */ metric, /** @type {number} */ row) => {
+      const { reason } = data.missing(metric, row);
+      return h("td.n", { title: data.place(metric, row) || null }, data.shown(metric, row), reason && h("div.reason.small.muted", { text: reason }));
+    };
+    const rows = data.index.metrics.map((metric) => h("tr", {},
+      h("th", { scope: "row", title: metric.title, "--colour": colour(metric.key) }, metric.label, metric.unit && h("span.muted", { text: ` ${metric.unit}` })),
+      cell(metric.key, a), cell(metric.key, b), h("td.n", { text: signed(pairDifference(metric.key, { a, b }), 3) })));
+    const names = this.sides.map((side, k) => h("th.n", { scope: "col" }, nameOf(side, "AB"[k])));
+    return h("div.wide.pair-wide", { tabindex: 0, role: "region", "aria-label": "Scores of both clips" }, h("table.pair-scores", {},
+      h("thead", {}, h("tr", {}, h("th", { scope: "col", text: "Score" }), names, h("th.n", { scope: "col", text: "B less A" }))),
+      h("tbody", {}, rows)));
+  }
+
+  async loadEvents() {
+    const details = await Promise.all(this.rows.map((row) => data.detail(row)));
+    if (this.closed) return;
+    for (const [k, player] of this.players.entries()) {
+      // Its frames are those of the clip; seeking moves both clips.
+      const both = new Proxy(player, {
+        get: (target, name) => {
+          if (name === "seek") return (/** @type {number} */ frame) => this.seekFrom(k, frame);
+          if (name === "pause") return () => this.duet.pause();
+          const value = /** @type {any} */ (target)[name];
+          return typeof value === "function" ? value.bind(target) : value;
+        },
+        set: (target, name, value) => Reflect.set(target, name, value, target),
       });
-      this.duet.root.addEventListener("playerchange", () => {
-        if (!this.closed && this.duet.layers.join() !== vm.state.layers.join()) vm.go({ layers: this.duet.layers }, { replace: true });
+      const section = h("section.duet-lane", { "aria-label": `Events of ${this.sides[k].label}` }, h("h3", {}, nameOf(this.sides[k], "AB"[k])));
+      const whole = details[k].events.filter((event) => !event.frames.length);
+      const lane = new Timeline(both, { ...details[k], series: {} }, (event) => {
+        this.duet.pause();
+        this.seekFrom(k, event.frames[0][0]);
       });
-      /** True where the URL names the frame; else the pair opens at the most costly event of the score compared. */
-      this.linked = vm.state.exact || vm.state.frame > 0;
-      this.onKey = (/** @type {KeyboardEvent} */ event) => this.key(event);
-      document.addEventListener("keydown", this.onKey);
-      this.update(vm.state);
-      this.loadEvents().catch(() => {}); // the players say what is missing
-      this.duet.seekA(vm.state.frame);
+      this.timelines.push(lane);
+      section.append(lane.root);
+      if (whole.length) section.append(h("ul.small", {}, whole.map((event) => h("li", { text: eventText(event) }))));
+      this.lanes.append(section);
     }
-
-    /** @param {Pair} pair @param {string} position */
-    head(pair, position) {
-      const { previous, next, all } = this.links;
-      const to = (/** @type {string} */ text, /** @type {string | null} */ href, /** @type {string} */ key) =>
-        href ? vm.h("a", { href, text, "data-key": text, title: key && `${text} (${key})` }) : vm.h("span.muted", { text });
-      const swap = vm.h("button", { type: "button", text: "Swap sides", "data-key": "swap", onclick: () =>
-        vm.go({ a: this.sides[1].key, b: this.sides[0].key, clip: vm.data.id(this.rows[1]), frame: this.players[1].frame }) });
-      const copy = vm.h("button", { type: "button", text: "Copy link to this frame", "data-key": "copy", onclick: () => this.copy() });
-      return [
-        vm.h("p.pair-nav", {}, to("All pairs", all, ""), vm.h("span", { text: `pair ${position}` }), to("Previous pair", previous, "k"), to("Next pair", next, "j")),
-        vm.h("h3.pair-prompt", { text: pair.key }),
-        vm.h("div.pair-tools", {}, vm.h("span.choice", { role: "group", "aria-label": "Layout" }, this.modes), swap, copy, this.status),
-      ];
-    }
-
-    scores() {
-      const [a, b] = this.rows;
-      const cell = (/** @type {string} */ metric, /** @type {number} */ row) => {
-        const { reason } = vm.data.missing(metric, row);
-        return vm.h("td.n", { title: vm.data.place(metric, row) || null }, vm.data.shown(metric, row), reason && vm.h("div.reason.small.muted", { text: reason }));
-      };
-      const rows = vm.data.index.metrics.map((metric) => vm.h("tr", {},
-        vm.h("th", { scope: "row", title: metric.title, "--colour": vm.colour(metric.key) }, metric.label, metric.unit && vm.h("span.muted", { text: ` ${metric.unit}` })),
-        cell(metric.key, a), cell(metric.key, b), vm.h("td.n", { text: vm.signed(vm.pairDifference(metric.key, { a, b }), 3) })));
-      const names = this.sides.map((side, k) => vm.h("th.n", { scope: "col" }, nameOf(side, "AB"[k])));
-      return vm.h("div.wide.pair-wide", { tabindex: 0, role: "region", "aria-label": "Scores of both clips" }, vm.h("table.pair-scores", {},
-        vm.h("thead", {}, vm.h("tr", {}, vm.h("th", { scope: "col", text: "Score" }), names, vm.h("th.n", { scope: "col", text: "B less A" }))),
-        vm.h("tbody", {}, rows)));
-    }
-
-    async loadEvents() {
-      const details = await Promise.all(this.rows.map((row) => vm.data.detail(row)));
-      if (this.closed) return;
-      for (const [k, player] of this.players.entries()) {
-        // Its frames are those of the clip; seeking moves both clips.
-        const both = new Proxy(player, {
-          get: (target, name) => {
-            if (name === "seek") return (/** @type {number} */ frame) => this.seekFrom(k, frame);
-            if (name === "pause") return () => this.duet.pause();
-            const value = /** @type {any} */ (target)[name];
-            return typeof value === "function" ? value.bind(target) : value;
-          },
-          set: (target, name, value) => Reflect.set(target, name, value, target),
-        });
-        const section = vm.h("section.duet-lane", { "aria-label": `Events of ${this.sides[k].label}` }, vm.h("h3", {}, nameOf(this.sides[k], "AB"[k])));
-        const whole = details[k].events.filter((/** @type {ClipEvent} */ event) => !event.frames.length);
-        const timeline = vm.timeline(both, { ...details[k], series: {} }, (/** @type {ClipEvent} */ event) => {
-          this.duet.pause();
-          this.seekFrom(k, event.frames[0][0]);
-        });
-        this.timelines.push(timeline);
-        section.append(timeline.root);
-        if (whole.length) section.append(vm.h("ul.small", {}, whole.map((/** @type {ClipEvent} */ event) => vm.h("li", { text: vm.eventText(event) }))));
-        this.lanes.append(section);
-      }
-      const faults = details.flatMap(({ events }, k) => events
-        .filter((/** @type {ClipEvent} */ event) => event.metric === vm.state.metric && event.cost && event.frames.length)
-        .map((/** @type {ClipEvent} */ event) => ({ k, cost: event.cost ?? 0, frame: event.frames[0][0] })));
-      if (!this.linked && faults.length && !this.duet.playing) {
-        const { k, frame } = faults.reduce((worst, fault) => (fault.cost > worst.cost ? fault : worst));
-        await this.seekFrom(k, frame);
-      }
-    }
-
-    /** @param {number} k Side. @param {number} frame of its clip */
-    seekFrom(k, frame) {
-      const [player, other] = [this.players[k], this.players[1 - k]];
-      return Promise.all([player.seek(frame), other.seek(other.frameAt(player.timeOf(frame)))]).then(() => {});
-    }
-
-    /** Put the frame into the URL once it rests. */
-    note() {
-      clearTimeout(this.timer);
-      this.timer = setTimeout(() => {
-        const { frame } = this.players[0];
-        if (!this.closed && !this.duet.playing && frame !== vm.state.frame) vm.go({ frame, exact: true }, { replace: true });
-      }, PAUSE);
-    }
-
-    async copy() {
-      this.duet.pause();
-      clearTimeout(this.timer);
-      vm.go({ frame: this.players[0].frame, exact: true }, { replace: true });
-      try {
-        await navigator.clipboard.writeText(location.href);
-        this.status.textContent = "Link copied";
-      } catch { // the browser does not let a page from the disk write to the clipboard
-        const field = vm.h("input", { readonly: true, value: location.href, "aria-label": "Link to this frame" });
-        this.status.replaceChildren(field);
-        field.select();
-      }
-    }
-
-    /** Keys as in the view of a clip. @param {KeyboardEvent} event */
-    key(event) {
-      const target = /** @type {Element} */ (event.target), { duet, links } = this;
-      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-      if (target.closest("input:not([type=range]), textarea, select")) return;
-      if (event.key === " " && target.closest("button, a, summary")) return;
-      if (event.key.startsWith("Arrow") && target.closest("input, .wide, [role=slider]")) return;
-      const step = KEY_STEPS[event.key], layer = vm.layers[Number(event.key) - 1];
-      if (event.key === " ") duet.playing ? duet.pause() : duet.play();
-      else if (step) duet.step(step * (event.shiftKey ? LEAP : 1));
-      else if (event.key === "j" || event.key === "k") {
-        const link = event.key === "j" ? links.next : links.previous;
-        if (link) location.hash = link;
-      } else if (event.key === "l") duet.loop = duet.loop ? null : [0, duet.frames - 1];
-      else if (layer) duet.layers = vm.layers.filter((/** @type {string} */ name) => duet.layers.includes(name) !== (name === layer));
-      else return;
-      event.preventDefault();
-    }
-
-    /** @param {State} state */
-    update(state) {
-      const wiping = state.wipe !== "";
-      this.box.classList.toggle("wiping", wiping);
-      for (const [k, button] of this.modes.entries()) button.setAttribute("aria-pressed", String(wiping === (k === 1)));
-      if (wiping) this.line.set(Number(state.wipe) || 0);
-      this.fitShapes(wiping).catch(() => {});
-      if (state.layers.join() !== this.duet.layers.join()) this.duet.layers = state.layers;
-      if (!this.duet.playing && state.frame !== this.players[0].frame && state.frame < this.players[0].frames) this.duet.seekA(state.frame);
-    }
-
-    /** Give both clips the shape of A while they lie over one another. @param {boolean} wiping */
-    async fitShapes(wiping) {
-      this.shape.textContent = "";
-      if (!wiping) return;
-      const details = await Promise.all(this.rows.map((row) => vm.data.detail(row)));
-      const sizes = details.flatMap(({ size, pixels }) => (size ?? pixels ? [size ?? pixels ?? [1, 1]] : []));
-      if (sizes.length < 2) return;
-      const [shape, other] = sizes.map(([width, height]) => width / height);
-      this.box.style.setProperty("--shape", String(shape));
-      if (Math.abs(other / shape - 1) > SAME_SHAPE) this.shape.textContent = `B (${sizes[1].join(" × ")}) is stretched to the shape of A (${sizes[0].join(" × ")}).`;
-    }
-
-    destroy() {
-      this.closed = true;
-      clearTimeout(this.timer);
-      document.removeEventListener("keydown", this.onKey);
-      for (const timeline of this.timelines) timeline.destroy();
-      this.duet.destroy();
-      this.root.remove();
+    const faults = details.flatMap(({ events }, k) => events
+      .filter((event) => event.metric === state.metric && event.cost && event.frames.length)
+      .map((event) => ({ k, cost: event.cost ?? 0, frame: event.frames[0][0] })));
+    if (!this.linked && faults.length && !this.duet.playing) {
+      const { k, frame } = faults.reduce((worst, fault) => (fault.cost > worst.cost ? fault : worst));
+      await this.seekFrom(k, frame);
     }
   }
 
-  /**
-   * @param {Side} a @param {Side} b @param {Pair} pair @param {string} position
-   * @param {{ previous: string | null, next: string | null, all: string }} links
-   */
-  vm.pairView = (a, b, pair, position, links) => new PairView(a, b, pair, position, links);
-})();
+  /** @param {number} k Side. @param {number} frame of its clip */
+  seekFrom(k, frame) {
+    const [player, other] = [this.players[k], this.players[1 - k]];
+    return Promise.all([player.seek(frame), other.seek(other.frameAt(player.timeOf(frame)))]).then(() => {});
+  }
+
+  /** Put the frame into the URL once it rests. */
+  note() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      const { frame } = this.players[0];
+      if (!this.closed && !this.duet.playing && frame !== state.frame) go({ frame, exact: true }, { replace: true });
+    }, PAUSE);
+  }
+
+  async copy() {
+    this.duet.pause();
+    clearTimeout(this.timer);
+    go({ frame: this.players[0].frame, exact: true }, { replace: true });
+    try {
+      await navigator.clipboard.writeText(location.href);
+      this.status.textContent = "Link copied";
+    } catch { // the browser does not let a page from the disk write to the clipboard
+      const field = h("input", { readonly: true, value: location.href, "aria-label": "Link to this frame" });
+      this.status.replaceChildren(field);
+      field.select();
+    }
+  }
+
+  /** Keys as in the view of a clip. @param {KeyboardEvent} event */
+  key(event) {
+    const target = /** @type {Element} */ (event.target), { duet, links } = this;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (target.closest("input:not([type=range]), textarea, select")) return;
+    if (event.key === " " && target.closest("button, a, summary")) return;
+    if (event.key.startsWith("Arrow") && target.closest("input, .wide, [role=slider]")) return;
+    const step = KEY_STEPS[event.key], layer = layers[Number(event.key) - 1];
+    if (event.key === " ") duet.playing ? duet.pause() : duet.play();
+    else if (step) duet.step(step * (event.shiftKey ? LEAP : 1));
+    else if (event.key === "j" || event.key === "k") {
+      const link = event.key === "j" ? links.next : links.previous;
+      if (link) location.hash = link;
+    } else if (event.key === "l") duet.loop = duet.loop ? null : [0, duet.frames - 1];
+    else if (layer) duet.layers = layers.filter((name) => duet.layers.includes(name) !== (name === layer));
+    else return;
+    event.preventDefault();
+  }
+
+  /** @param {State} state */
+  update(state) {
+    const wiping = state.wipe !== "";
+    this.box.classList.toggle("wiping", wiping);
+    for (const [k, button] of this.modes.entries()) button.setAttribute("aria-pressed", String(wiping === (k === 1)));
+    if (wiping) this.line.set(Number(state.wipe) || 0);
+    this.fitShapes(wiping).catch(() => {});
+    if (state.layers.join() !== this.duet.layers.join()) this.duet.layers = state.layers;
+    if (!this.duet.playing && state.frame !== this.players[0].frame && state.frame < this.players[0].frames) this.duet.seekA(state.frame);
+  }
+
+  /** Give both clips the shape of A while they lie over one another. @param {boolean} wiping */
+  async fitShapes(wiping) {
+    this.shape.textContent = "";
+    if (!wiping) return;
+    const details = await Promise.all(this.rows.map((row) => data.detail(row)));
+    const sizes = details.flatMap(({ size, pixels }) => (size ?? pixels ? [size ?? pixels ?? [1, 1]] : []));
+    if (sizes.length < 2) return;
+    const [shape, other] = sizes.map(([width, height]) => width / height);
+    this.box.style.setProperty("--shape", String(shape));
+    if (Math.abs(other / shape - 1) > SAME_SHAPE) this.shape.textContent = `B (${sizes[1].join(" × ")}) is stretched to the shape of A (${sizes[0].join(" × ")}).`;
+  }
+
+  destroy() {
+    this.closed = true;
+    clearTimeout(this.timer);
+    document.removeEventListener("keydown", this.onKey);
+    for (const timeline of this.timelines) timeline.destroy();
+    this.duet.destroy();
+    this.root.remove();
+  }
+}

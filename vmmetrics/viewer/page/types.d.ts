@@ -273,43 +273,7 @@ interface StoredOverlay {
   camera?: { kinds: string[]; homographies: number[][]; inliers: number[] };
 }
 
-/** What the URL holds; every view reads and changes this alone. */
-interface State {
-  view: string;
-  /** Text filter over clip, model, prompt and reasons. */
-  q: string;
-  /** Expression filter: tcs < 0.5 and model == "x". */
-  where: string;
-  /** Facets: "run", "model", "missing.<metric>", "event", "tag.<name>" to chosen values (text). */
-  facets: Record<string, string[]>;
-  /** Metric to the ends of a range, inclusive. */
-  ranges: Record<string, [number, number]>;
-  /** Column to sort by: a metric, "name", "model", "frames" or "" for the order of the runs. */
-  sort: string;
-  desc: boolean;
-  /** Identifier of the open clip, and its frame. */
-  clip: string;
-  frame: number;
-  /** Layers of the overlay that are on. */
-  layers: string[];
-  /** Metric that leaderboard, distribution, compare and changes are about. */
-  metric: string;
-  /** Sides of a comparison: "<run position>/<model>" (model may be empty). */
-  a: string;
-  b: string;
-  /** Positions of pair or change in view, where a view has its own paging. */
-  pair: string;
-  /** Order of the pairs of a comparison: "" for the largest loss of b first, "gains" for its largest gain. */
-  order: string;
-  /** Line between two clips that lie over one another, in percent from the left; "" for side by side. */
-  wipe: string;
-  /** True where `frame` is meant even if it is 0; without it a clip opens at its most costly event. */
-  exact?: boolean;
-  /** "1" where the gallery is a table of numbers. */
-  table: string;
-  /** Metric on the vertical axis of a scatter; the horizontal one is `metric`. */
-  other: string;
-}
+type State = import("./state.js").State;
 
 /** Values of a field that filters, facets and sorting use (filter.js); one entry per clip. */
 interface NumberColumn {
@@ -330,18 +294,6 @@ type Column = NumberColumn | TextColumn;
 
 /** A place that a media element can be loaded from, or the reason why there is none. */
 type Media = { url: string; reason: null } | { url: null; reason: string };
-
-/** Seconds of the frames of a clip from the first one. */
-interface FrameTimes {
-  readonly frames: number;
-  /** A whole frame of the clip. */
-  clamp(frame: number): number;
-  of(frame: number): number;
-  /** Seconds that a frame is shown for. */
-  length(frame: number): number;
-  /** The frame that is nearest in time. */
-  at(seconds: number): number;
-}
 
 /** A frame-exact player of one clip with its overlay on a canvas. */
 interface Player {
@@ -376,6 +328,8 @@ interface Player {
 /** A page of the report. */
 interface View {
   key: string;
+  /** Place among the tabs, rising from left to right; the first is where a report opens. */
+  tab: number;
   title: string;
   /** False where the data has nothing for it. */
   available(): boolean;
@@ -383,48 +337,20 @@ interface View {
   open(root: HTMLElement): { update(state: State): void; close(): void };
 }
 
-interface VM {
-  views: View[];
-  data: ReportData;
-  [name: string]: any;
-}
+/** What scripts of data and the page itself call. */
 interface Window {
-  vm: VM;
-  vmReport: { index(data: ReportIndex): void; detail(shard: number, clips: ClipDetail[]): void; overlay(row: number, gzipped: string): void };
+  vmReport: {
+    index(index: ReportIndex): void;
+    inline(values: InlineData): void;
+    detail(shard: number, clips: ClipDetail[]): void;
+    overlay(row: number, gzipped: string): void;
+    start(): void;
+  };
 }
-declare var vm: VM;
-declare var vmReport: Window["vmReport"];
 
-/** The decoded index (data.js). Rows are positions of clips. */
-interface ReportData {
-  index: ReportIndex;
-  n: number;
-  /** Rows of collapsed clips. */
-  collapsed: Set<number>;
-  metric(key: string): MetricInfo | undefined;
-  /** Scores of a metric, NaN where missing; of "motion_index_or_0" too. */
-  scores(metric: string): Float64Array;
-  /** Why a clip has no score; "" where it has one. */
-  missing(metric: string, row: number): { reason: string; kind: string };
-  /** A score as shown: rounded to its uncertainty. */
-  shown(metric: string, row: number): string;
-  /** "below 9 of 10 real sources", or "". */
-  place(metric: string, row: number): string;
-  /** "0.71 ± 0.05", or the score where its uncertainty is not known. */
-  interval(metric: string, row: number): string;
-  name(row: number): string;
-  /** Stable identifier: run name, "/" and clip name. */
-  id(row: number): string;
-  find(id: string): number;
-  model(row: number): string;
-  run(row: number): RunInfo;
-  prompt(row: number): string;
-  tag(name: string, row: number): string | number | null;
-  events(row: number): { metric: string; reason: string }[];
-  media(row: number): Media;
-  poster(row: number): string | null;
-  frames(row: number): number;
-  fps(row: number): number;
-  detail(row: number): Promise<ClipDetail>;
-  overlay(row: number): Promise<StoredOverlay | null>;
+/** Parts of a page in one file: pictures by row, details by shard. */
+interface InlineData {
+  posters: Record<number, string>;
+  overlays: Record<number, string>;
+  details: ClipDetail[][];
 }
