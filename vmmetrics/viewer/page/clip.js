@@ -69,9 +69,9 @@ class ClipPage {
     this.events = h("section.clip-events");
     this.facts = h("section");
     this.scores = h("section");
-    root.replaceChildren(h("article.clip", {}, this.heading(),
-      h("div.clip-main", {}, this.player.root, this.choice, this.lanes),
-      h("div.clip-facts", {}, this.scores, this.events, this.others(), this.facts)), this.keys);
+    root.replaceChildren(h("article.clip", this.heading(),
+      h("div.clip-main", this.player.root, this.choice, this.lanes),
+      h("div.clip-facts", this.scores, this.events, this.others(), this.facts)), this.keys);
     // After a click the space bar plays again; who works by keyboard stays on the button.
     const article = /** @type {HTMLElement} */ (root.firstElementChild);
     article.addEventListener("click", ({ detail }) => {
@@ -187,10 +187,10 @@ class ClipPage {
       const target = list[position < 0 ? 0 : position + by];
       return target === undefined ? h("span.muted", { text }) : h("a", { href: link({ view: "clip", clip: data.id(target) }), text });
     };
-    return h("div.clip-heading", {},
-      h("div.clip-steps.small", {}, step(-1, "← Previous"), step(1, "Next →"),
+    return h("div.clip-heading",
+      h("div.clip-steps.small", step(-1, "← Previous"), step(1, "Next →"),
         h("span.muted", { text: position < 0 ? "not in the present filter" : `${position + 1} of ${count(list.length, "clip")}` }),
-        h("span.clip-tools", {}, this.copied,
+        h("span.clip-tools", this.copied,
           h("button", { type: "button", text: "Copy link to this frame", onclick: () => this.copyLink() }),
           h("button", { type: "button", text: "Keys", title: "Keys (?)", onclick: () => this.keys.showModal() }))),
       h("h2", { text: data.name(this.row) }),
@@ -204,16 +204,16 @@ class ClipPage {
       const score = data.scores(key)[row], missing = data.missing(key, row), place = data.place(key, row), cost = lost[key];
       const shared = detail?.events.some((event) => event.metric === key && event.cost === null && event.frames.length > 0);
       const rest = cost && cost.unexplained >= 0.05 ? `${fixed(cost.unexplained, 1)} ${shared ? "by all events" : "in no event"}` : null;
-      return h("tr", {},
+      return h("tr",
         h("th", { scope: "row", "--colour": colour(key) }, h("span.clip-metric", { text: label }), h("div.small.muted", { text: title }), place && h("div.small.muted", { text: place })),
         Number.isNaN(score)
           ? h("td.muted", { colspan: costs ? 2 : 1 }, "– ", h("span.small", { text: `${missing.kind === "failed" ? "failed: " : ""}${missing.reason}` }))
           : [h("td.n", { title: unit || null }, data.interval(key, row)),
-            costs && h("td.n", {}, cost ? fixed(cost.points, 1) : "–", rest && h("div.small.muted", { text: rest }))]);
+            costs && h("td.n", cost ? fixed(cost.points, 1) : "–", rest && h("div.small.muted", { text: rest }))]);
     };
     this.scores.replaceChildren(h("h3", { text: "Scores" }), h("div.wide", { tabindex: 0, role: "region", "aria-label": "Scores" },
-      h("table.clip-scores", {}, costs && h("thead", {}, h("tr", {}, h("th", { text: "Metric" }), h("th.n", { text: "Score" }),
-        h("th.n", { text: "Lost, points" }))), h("tbody", {}, metrics.map(line)))));
+      h("table.clip-scores", costs && h("thead", h("tr", h("th", { text: "Metric" }), h("th.n", { text: "Score" }),
+        h("th.n", { text: "Lost, points" }))), h("tbody", metrics.map(line)))));
   }
 
   fillEvents() {
@@ -227,11 +227,14 @@ class ClipPage {
     const faults = events.filter((event) => event.excuse === null).length, excused = events.length - faults;
     this.events.replaceChildren(h("h3", { text: "Events" }),
       h("p.small.muted", { text: events.length ? `${faults} that cost points${this.sum(events)}, ${excused} excused` : "Nothing cost points." }), choice,
-      h("ol.clip-list", {}, [...this.items.values()]));
+      h("ol.clip-list", [...this.items.values()]));
     this.items.get(/** @type {any} */ (this.chosen))?.toggleAttribute("data-chosen", true);
   }
 
-  /** @param {ClipEvent[]} events of one metric @returns {string} ", 12.5 together", or nothing for several metrics. */
+  /**
+   * @param {ClipEvent[]} events of one metric
+   * @returns {string} ", 12.5 together", or nothing for several metrics.
+   */
   sum(events) {
     const total = events.reduce((points, event) => points + (event.cost ?? 0), 0);
     return this.only && total > 0 ? ` (${fixed(total, 1)} together)` : "";
@@ -248,7 +251,7 @@ class ClipPage {
       h("span.small.muted.clip-when", { text: [eventFrames(event), event.excuse && `excused: ${event.excuse}`].filter(Boolean).join(" · ") }),
     ];
     const about = { title: eventText(event), onpointerenter: light, onfocus: light, onpointerleave: dim, onblur: dim };
-    return h(`li${event.excuse === null ? "" : ".muted"}`, {}, event.frames.length
+    return h(`li${event.excuse === null ? "" : ".muted"}`, event.frames.length
       ? [h("button.clip-item", { type: "button", ...about, onclick: () => this.show(event) }, text),
         h("button.small", { type: "button", text: "Loop", "aria-label": `Loop: ${eventText(event)}`, onclick: () => this.loop(event) })]
       : h("div.clip-item", { title: eventText(event) }, text));
@@ -267,7 +270,7 @@ class ClipPage {
     const same = prompt < 0 ? [] : Array.from(names.keys()).filter((other) => other !== row && clips.prompt[other] === prompt && side(other) !== side(row));
     if (!same.length) return null;
     const compare = views.some((view) => view.key === "compare");
-    return h("section", {}, h("h3", { text: "The same prompt" }), h("ul.clip-others", {}, same.slice(0, MOST_OTHERS).map((other) => h("li", {},
+    return h("section", h("h3", { text: "The same prompt" }), h("ul.clip-others", same.slice(0, MOST_OTHERS).map((other) => h("li",
       h("a", { href: link({ view: "clip", clip: data.id(other) }), text: data.model(other) || names[other], title: data.id(other) }),
       h("span.small.muted", { text: shown ? `${shown.label} ${data.shown(shown.key, other)}` : "" }),
       compare && h("a.small", { href: link({ view: "compare", a: side(row), b: side(other), clip: this.id }), text: "compare", "aria-label": `Compare with ${data.id(other)}` })))),
@@ -293,8 +296,8 @@ class ClipPage {
         `${score(mean)}${each.length > 1 ? ` (${each.map((value) => score(value)).join(", ")})` : ""}`])),
       ...detail.notes.map((note) => /** @type {[string, any]} */ (["Note", note])),
     ];
-    this.facts.replaceChildren(h("h3", { text: "Facts" }), h("dl.clip-dl", {},
-      facts.filter(([, value]) => value).map(([name, value]) => [h("dt", { text: name }), h("dd", {}, value)])));
+    this.facts.replaceChildren(h("h3", { text: "Facts" }), h("dl.clip-dl",
+      facts.filter(([, value]) => value).map(([name, value]) => [h("dt", { text: name }), h("dd", value)])));
   }
 
   /** @param {number} frame */
@@ -307,7 +310,7 @@ class ClipPage {
 
   help() {
     const dialog = h("dialog.clip-keys", { "aria-label": "Keys" }, h("h3", { text: "Keys" }),
-      h("dl.clip-dl", {}, KEYS.map(([key, text]) => [h("dt", {}, h("kbd", { text: key })), h("dd", { text })])),
+      h("dl.clip-dl", KEYS.map(([key, text]) => [h("dt", h("kbd", { text: key })), h("dd", { text })])),
       h("button", { type: "button", text: "Close", onclick: () => dialog.close() }));
     return dialog;
   }

@@ -21,7 +21,11 @@ const BAR = 72; // px
 /** @param {number} row @returns {string} Identifier of a clip. */
 const idOf = (row) => data.id(row);
 
-/** @param {State} state @param {Side[]} sides @returns {[Side, Side]} Those chosen, else those of the open clip, else the first two. */
+/**
+ * @param {State} state
+ * @param {Side[]} sides
+ * @returns {[Side, Side]} Those chosen, else those of the open clip, else the first two.
+ */
 function sidesOf(state, sides) {
   const row = state.clip ? data.find(state.clip) : -1;
   const a = sides.find((side) => side.key === state.a) ?? sides.find((side) => side.rows.includes(row)) ?? sides[0];
@@ -64,9 +68,9 @@ class Compare {
     this.head = h("div.compare-head");
     this.body = h("div.compare-body");
     root.append(
-      h("div.compare-sides", {},
-        h("label", {}, h("b.letter", { text: "A" }), this.selects.a), h("label", {}, h("b.letter", { text: "B" }), this.selects.b),
-        h("label", {}, "Score", this.metrics)),
+      h("div.compare-sides",
+        h("label", h("b.letter", { text: "A" }), this.selects.a), h("label", h("b.letter", { text: "B" }), this.selects.b),
+        h("label", "Score", this.metrics)),
       this.head, this.body);
     this.update(state);
   }
@@ -140,7 +144,7 @@ class Compare {
         `, paired test p = ${pValue(test.p)}${test.p_holm === null ? "" : ` (${pValue(test.p_holm)} after Holm's correction)`}, ${count(test.prompts, "prompt")}${test.p === null ? "" : (test.p_holm ?? test.p) < 0.05 ? ": significant" : ": not significant"}`]
       : mean === null ? ["no pair has both scores"]
       : [h("b", { text: signed(mean, 3) }), `, mean over ${count(scored, "pair")}, no test`];
-    parts.push(h("p.verdict", {}, `${metric.label}, ${b.label} less ${a.label}: `, facts, h("span.muted", { text: ` (${best})` })));
+    parts.push(h("p.verdict", `${metric.label}, ${b.label} less ${a.label}: `, facts, h("span.muted", { text: ` (${best})` })));
     if (full) parts.push(this.histogram(now), h("p.small.muted", { text: by === "prompt" ? "Clips are paired by prompt, several of one prompt in order of their names." : "Clips are paired by name, as not every clip has a prompt." }));
     return parts;
   }
@@ -159,14 +163,14 @@ class Compare {
     const summary = `${count(differences.length, "pair")}: B lower in ${lower}, higher in ${higher}, equal in ${differences.length - lower - higher}`;
     const bars = bins.map((number, k) => number > 0 && svg("rect", {
       x: edge + k * bar + 0.5, width: bar - 1, y: base - ((base - top) * number) / tallest, height: ((base - top) * number) / tallest,
-    }, svg("title", {}, `${signed((k - HALF_BINS - 0.5) * size, 3)} to ${signed((k - HALF_BINS + 0.5) * size, 3)}: ${count(number, "pair")}`)));
+    }, svg("title", `${signed((k - HALF_BINS - 0.5) * size, 3)} to ${signed((k - HALF_BINS + 0.5) * size, 3)}: ${count(number, "pair")}`)));
     const label = (/** @type {number} */ value) =>
       svg("text", { x: at(value), y: base + 14, "text-anchor": "middle", text: value ? signed(value, 3) : "0" });
     const plot = svg("svg.differences", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `Differences of ${metric.label}. ${summary}`, "--colour": columnColour(metric.key) },
       bars, svg("line.zero", { x1: at(0), x2: at(0), y1: top, y2: base + 3 }), svg("line.base", { x1: edge, x2: width - edge, y1: base, y2: base }),
       [-most, 0, most].map(label),
       svg("text", { x: 0, y: top + 10, text: count(tallest, "pair") }), svg("text", { x: width / 2, y: height - 6, "text-anchor": "middle", text: `${metric.label} of B less that of A` }));
-    return h("figure.compare-plot", {}, plot, h("figcaption.small.muted", { text: `${summary}. A is ${a.label}, B is ${b.label}.` }));
+    return h("figure.compare-plot", plot, h("figcaption.small.muted", { text: `${summary}. A is ${a.label}, B is ${b.label}.` }));
   }
 
   // The pairs.
@@ -186,19 +190,24 @@ class Compare {
     order.value = gains ? "gains" : "";
     const turn = (/** @type {string} */ text, /** @type {number} */ to) => h("button", { type: "button", text, "data-key": text,
       disabled: to < 0 || to >= pages, onclick: () => go({ pair: to ? String(to) : "" }) });
-    const paging = pages > 1 && h("span.paging", {}, turn("Previous page", page - 1),
+    const paging = pages > 1 && h("span.paging", turn("Previous page", page - 1),
       h("span", { text: ` ${page * PER_PAGE + 1} to ${page * PER_PAGE + rows.length} of ${shown.length.toLocaleString("en")} ` }), turn("Next page", page + 1));
     const alone = shown.length - whole.length, passing = shown.length < pairs.length ? " that pass the filter" : "";
     const summary = `${count(whole.length, "pair")}${alone ? `, ${count(alone, "clip")} of one side alone` : ""}${passing}`;
     const heads = [["th", "Prompt"], ["th.n", "A"], ["th.n", "B"], ["th", "B less A"]].map(([tag, text]) => h(tag, { scope: "col", text }));
     return [
-      h("div.pair-tools", {}, order, h("span.muted", { text: summary }), paging),
-      h("div.wide", { tabindex: 0, role: "region", "aria-label": "Pairs" }, h("table.compare-pairs", {}, h("thead", {}, h("tr", {}, heads)),
-        h("tbody", {}, rows.map((pair) => this.row(now, pair, most, (clips.get(pair.key) ?? 0) > 1))))),
+      h("div.pair-tools", order, h("span.muted", { text: summary }), paging),
+      h("div.wide", { tabindex: 0, role: "region", "aria-label": "Pairs" }, h("table.compare-pairs", h("thead", h("tr", heads)),
+        h("tbody", rows.map((pair) => this.row(now, pair, most, (clips.get(pair.key) ?? 0) > 1))))),
     ];
   }
 
-  /** @param {Comparison} now @param {Pair} pair @param {number} most Largest difference. @param {boolean} several Of one prompt. */
+  /**
+   * @param {Comparison} now
+   * @param {Pair} pair
+   * @param {number} most Largest difference.
+   * @param {boolean} several Of one prompt.
+   */
   row(now, pair, most, several) {
     const { metric } = now, { a, b } = pair, difference = pairDifference(metric.key, pair);
     const whole = a >= 0 && b >= 0, row = a >= 0 ? a : b;
@@ -214,11 +223,11 @@ class Compare {
       return reason ? [`${letter} missing: ${reason}`] : [];
     });
     const shown = Number.isNaN(difference) ? h("span.small.muted", { text: why.join("; ") })
-      : h("span.difference", {}, h("span.n", { text: signed(difference, 3) }), this.bar(metric.key, difference / most));
+      : h("span.difference", h("span.n", { text: signed(difference, 3) }), this.bar(metric.key, difference / most));
     const score = (/** @type {number} */ side) => h("td.n", { text: side < 0 ? "–" : data.shown(metric.key, side) });
-    return h("tr", {},
-      h("td", {}, h("a.pair-link", { href, title: pair.key }, h("span.posters", { "aria-hidden": "true" }, posters), h("span.words", {}, h("span.prompt", { text: pair.key }), name))),
-      score(a), score(b), h("td", {}, shown));
+    return h("tr",
+      h("td", h("a.pair-link", { href, title: pair.key }, h("span.posters", { "aria-hidden": "true" }, posters), h("span.words", h("span.prompt", { text: pair.key }), name))),
+      score(a), score(b), h("td", shown));
   }
 
   /** @param {string} metric @param {number} share Of the largest difference, with its sign. */

@@ -31,38 +31,35 @@ function append(node, children) {
 }
 
 /**
- * Make an HTML element.
- * @param {string} tag "div", "div.card", "td.n.muted"
- * @param {Record<string, any>} [properties]
- * @param {...any} children
- * @returns {any}
+ * Make a function that makes elements.
+ * @param {(name: string) => Element} create
  */
-export const h = (tag, properties = {}, ...children) => {
-  const [name, ...classes] = tag.split(".");
-  const node = document.createElement(name);
-  if (classes.length) node.className = classes.join(" ");
-  for (const [key, value] of Object.entries(properties)) put(node, key, value);
-  append(node, children);
-  return node;
-};
+const maker =
+  (create) =>
+  /**
+   * Make an element.
+   * @param {string} tag "div", "div.card", "td.n.muted"
+   * @param {...any} parts Properties in an object of their own, if any, then children.
+   * @returns {any}
+   */
+  (tag, ...parts) => {
+    const [name, ...classes] = tag.split(".");
+    const node = create(name);
+    if (classes.length) node.setAttribute("class", classes.join(" "));
+    const properties = parts[0]?.constructor === Object ? parts.shift() : {};
+    for (const [key, value] of Object.entries(properties)) put(node, key, value);
+    append(node, parts);
+    return node;
+  };
+
+export const h = maker((name) => document.createElement(name));
+export const svg = maker((name) => document.createElementNS(SVG, name));
 
 /**
- * Make an SVG element.
- * @param {string} tag
- * @param {Record<string, any>} [properties]
- * @param {...any} children
- * @returns {any}
+ * @param {number | null | undefined} value
+ * @param {number} [digits]
+ * @returns {string} A dash where there is none.
  */
-export const svg = (tag, properties = {}, ...children) => {
-  const [name, ...classes] = tag.split(".");
-  const node = document.createElementNS(SVG, name);
-  if (classes.length) node.setAttribute("class", classes.join(" "));
-  for (const [key, value] of Object.entries(properties)) put(node, key, value);
-  append(node, children);
-  return node;
-};
-
-/** @param {number | null | undefined} value @param {number} [digits] @returns {string} A dash where there is none. */
 export const fixed = (value, digits = 3) =>
   value === null || value === undefined || Number.isNaN(value) ? "–" : value.toFixed(digits).replace(/^-(?=[0.]*$)/, "").replace("-", "−");
 
@@ -82,7 +79,10 @@ export const pValue = (p) => (p === null ? "–" : p < 0.001 ? "< 0.001" : fixed
 /** @param {number} n @param {string} noun @returns {string} "1 clip", "1,234 clips" */
 export const count = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
 
-/** @param {() => void} work @returns {() => void} Runs work once per animation frame however often it is called. */
+/**
+ * @param {() => void} work
+ * @returns {() => void} Runs work once per animation frame however often it is called.
+ */
 export const perFrame = (work) => {
   let asked = false;
   return () => {

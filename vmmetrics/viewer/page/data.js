@@ -68,7 +68,10 @@ async function unpack(base64) {
   return JSON.parse(await new Blob(/** @type {BlobPart[]} */ (parts)).text());
 }
 
-/** @param {number} half Half-width of an interval. @returns {number} Decimals up to its first digit, 1 to 4. */
+/**
+ * @param {number} half Half-width of an interval.
+ * @returns {number} Decimals up to its first digit, 1 to 4.
+ */
 const decimals = (half) => Math.min(4, Math.max(1, Math.ceil(-Math.log10(half) - 1e-9)));
 
 class Data {

@@ -106,9 +106,9 @@ class Chart {
       const missing = missingText(strip, info.key);
       const median = strip.quartiles ? `, median ${score(strip.quartiles[1])}` : "";
       return h("div.strip-name.small", { "--top": `${place * STRIP}px` }, h("span", { title: strip.name }, strip.name),
-        h("span.muted", {}, `${count(strip.rows.length, "clip")}${median}${missing ? `, ${missing}` : ""}`));
+        h("span.muted", `${count(strip.rows.length, "clip")}${median}${missing ? `, ${missing}` : ""}`));
     });
-    this.area = h("div.strips", {}, this.canvas, this.names);
+    this.area = h("div.strips", this.canvas, this.names);
     this.axis = svg("svg.axis", { "aria-hidden": "true" });
     this.readout = h("p.readout.small", { "aria-live": "polite" });
     this.from = this.field("from", 0);
@@ -116,9 +116,9 @@ class Chart {
     this.clear = h("button.small", { onclick: () => this.setRange(null) }, "Clear");
     const better = info.low_is_fault ? (info.lower_is_better ? "lower is better" : "higher is better") : "an amount, not a merit";
     this.root = h("section.distribution", { "--colour": colour(info.key), "data-metric": info.key },
-      h("h3", {}, h("span.swatch", { "aria-hidden": "true" }), info.label, h("span.muted.small.of", {}, ` ${info.title}, ${scoreUnit(info.key)}, ${better}`)),
+      h("h3", h("span.swatch", { "aria-hidden": "true" }), info.label, h("span.muted.small.of", ` ${info.title}, ${scoreUnit(info.key)}, ${better}`)),
       this.area, this.axis, this.readout,
-      h("div.ends", {}, h("label.small", {}, "From ", this.from), h("label.small", {}, "to ", this.to), this.clear));
+      h("div.ends", h("label.small", "From ", this.from), h("label.small", "to ", this.to), this.clear));
     this.listen();
   }
 
@@ -165,7 +165,11 @@ class Chart {
     return strip * STRIP + TOP + (STRIP - TOP) / 2 + jitter(rows[place]) * spread * ((STRIP - TOP) / 2 - 4);
   }
 
-  /** @param {number} x @param {number} y @returns {{ strip: number, place: number } | null} Nearest dot within reach. */
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @returns {{ strip: number, place: number } | null} Nearest dot within reach.
+   */
   nearest(x, y) {
     const strip = Math.floor(y / STRIP), dots = this.panel.strips[strip];
     if (!dots) return null;
@@ -195,7 +199,10 @@ class Chart {
     go({ view: "clip", clip: data.id(row), frame: 0, metric: this.panel.info.key });
   }
 
-  /** @param {PointerEvent} event @returns {{ x: number, y: number }} In the canvas, wherever on the strips it was. */
+  /**
+   * @param {PointerEvent} event
+   * @returns {{ x: number, y: number }} In the canvas, wherever on the strips it was.
+   */
   point(event) {
     const { left, top } = this.canvas.getBoundingClientRect();
     return { x: event.clientX - left, y: event.clientY - top };
@@ -303,7 +310,12 @@ class Chart {
     }
   }
 
-  /** @param {CanvasRenderingContext2D} context @param {Strip} strip @param {number} place @param {Record<string, string>} paint */
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {Strip} strip
+   * @param {number} place
+   * @param {Record<string, string>} paint
+   */
   drawStrip(context, strip, place, paint) {
     const middle = place * STRIP + TOP + (STRIP - TOP) / 2, { rows, values, density } = strip, { visible } = this;
     const every = Math.ceil(rows.length / MOST_DOTS), size = rows.length > CROWD ? 3 : 6;
@@ -339,7 +351,11 @@ class Chart {
   }
 }
 
-/** @param {Float64Array} sorted @param {number} value @returns {number} First place that is not below a value. */
+/**
+ * @param {Float64Array} sorted
+ * @param {number} value
+ * @returns {number} First place that is not below a value.
+ */
 function firstFrom(sorted, value) {
   let low = 0, high = sorted.length;
   while (low < high) {
@@ -356,10 +372,10 @@ views.push({
     const charts = panels().map((panel) => new Chart(panel));
     const scatter = charts.length > 1 ? new Scatter() : null;
     const bar = filterBar(), listed = h("p", { role: "status" });
-    const content = h("div", {}, h("h2", {}, "Scores of clips"),
-      h("p.prose.muted", {}, "Every dot is a clip: click it to open the clip. Drag along an axis to filter by that score; clips that the filter leaves out are faint. Line: first to third quartile of all clips; upright: median."),
-      listed, charts.length ? [h("div.distributions", {}, charts.map((chart) => chart.root)), scatter?.root] : h("p.empty", {}, "No clip has a score."));
-    root.append(h("div.with-filters", {}, bar, content));
+    const content = h("div", h("h2", "Scores of clips"),
+      h("p.prose.muted", "Every dot is a clip: click it to open the clip. Drag along an axis to filter by that score; clips that the filter leaves out are faint. Line: first to third quartile of all clips; upright: median."),
+      listed, charts.length ? [h("div.distributions", charts.map((chart) => chart.root)), scatter?.root] : h("p.empty", "No clip has a score."));
+    root.append(h("div.with-filters", bar, content));
     const sizes = new ResizeObserver(() => {
       for (const chart of charts) chart.resize(Math.floor(chart.area.clientWidth));
       scatter?.resize(Math.floor(scatter.plot.clientWidth));

@@ -140,10 +140,16 @@ function lookup(field) {
   return columnOf(name) ?? columnOf(name.toLowerCase()) ?? columnOf(`tag.${name}`);
 }
 
-/** @param {string} where @returns {{ test: ((row: number) => boolean) | null, error: { message: string, at: number } | null }} */
+/**
+ * @param {string} where
+ * @returns {{ test: ((row: number) => boolean) | null, error: { message: string, at: number } | null }}
+ */
 const expression = (where) => remember(cached().expressions, where, () => readExpression(where, lookup), MOST_MASKS);
 
-/** @param {State} [state] @returns {{ message: string, at: number } | null} What is wrong with the expression. */
+/**
+ * @param {State} [state]
+ * @returns {{ message: string, at: number } | null} What is wrong with the expression.
+ */
 export const whereError = (state = current) => (state.where.trim() ? expression(state.where).error : null);
 
 /** @param {State} state @returns {string} The expression, or the last one without a mistake. */
@@ -160,7 +166,10 @@ function maskOf(test) {
   return mask;
 }
 
-/** @param {string} word In lower case. @returns {Uint8Array} Clips with the word in name, model, prompt or a reason. */
+/**
+ * @param {string} word In lower case.
+ * @returns {Uint8Array} Clips with the word in name, model, prompt or a reason.
+ */
 function wordMask(word) {
   const hits = ["clip", "model", "prompt", "event", ...data.index.metrics.map(({ key }) => `missing.${key}`)].map((name) => {
     const { values, codes, lists } = /** @type {TextColumn} */ (columnOf(name));
@@ -191,7 +200,11 @@ export const facetColumn = (name) => {
   });
 };
 
-/** @param {string} name @param {string[]} chosen "" stands for clips without a value. @returns {Uint8Array} */
+/**
+ * @param {string} name
+ * @param {string[]} chosen "" stands for clips without a value.
+ * @returns {Uint8Array}
+ */
 function facetMask(name, chosen) {
   const column = facetColumn(name);
   if (!column) return new Uint8Array(data.n);
@@ -227,7 +240,10 @@ function partsOf(state) {
   return parts;
 }
 
-/** @param {State} state @returns {Passing} How many parts of the filter each clip fails, and the last that it fails. */
+/**
+ * @param {State} state
+ * @returns {Passing} How many parts of the filter each clip fails, and the last that it fails.
+ */
 function passing(state) {
   const all = cached(), parts = partsOf(state);
   return remember(all.passing, parts.map((part) => part.key).join("\n"), () => {
@@ -240,7 +256,10 @@ function passing(state) {
   }, MOST_RESULTS);
 }
 
-/** @param {TextColumn} column @returns {Float64Array} Rank of each text, numbers in it by size; NaN where missing. */
+/**
+ * @param {TextColumn} column
+ * @returns {Float64Array} Rank of each text, numbers in it by size; NaN where missing.
+ */
 function ranks({ values, codes }) {
   const keys = values.map((value) => value.toLowerCase().replace(/\d+/g, (digits) => digits.padStart(12, "0")));
   const order = keys.map((_, code) => code).sort((a, b) => (keys[a] < keys[b] ? -1 : keys[a] > keys[b] ? 1 : 0));

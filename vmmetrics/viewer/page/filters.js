@@ -26,7 +26,10 @@ function debounced(work) {
   };
 }
 
-/** @param {HTMLInputElement | HTMLTextAreaElement} input @param {string} value Left alone while the reader types in it. */
+/**
+ * @param {HTMLInputElement | HTMLTextAreaElement} input
+ * @param {string} value Left alone while the reader types in it.
+ */
 function fill(input, value) {
   if (input.value !== value && !(document.activeElement === input && input.value.trim() === value.trim())) input.value = value;
 }
@@ -66,7 +69,7 @@ function searchBox() {
     type: "search", placeholder: "name, model, prompt, reason", autocomplete: "off", spellcheck: "false",
     oninput: debounced((q) => typed({ q })),
   });
-  return { root: h("label.field", {}, "Search", input), refresh: (state) => fill(input, state.q) };
+  return { root: h("label.field", "Search", input), refresh: (state) => fill(input, state.q) };
 }
 
 /** @returns {[string, string][]} Fields of expressions, and what they hold. */
@@ -99,15 +102,15 @@ function expressionBox() {
     rows: 2, placeholder: "tcs < 0.5 and frames > 16", autocomplete: "off", spellcheck: "false", "aria-describedby": "where-error",
     oninput: debounced((where) => typed({ where })),
   });
-  const help = h("details.help.small", {},
+  const help = h("details.help.small",
     h("summary", { text: "Fields and examples" }),
-    h("dl", {}, fields().map(([names, what]) => [h("dt", {}, h("code", { text: names })), h("dd", { text: what })])),
-    h("p", {}, "Compare with ", h("code", { text: "< <= > >= == != contains in (…)" }), ", join with ", h("code", { text: "and or not" }),
+    h("dl", fields().map(([names, what]) => [h("dt", h("code", { text: names })), h("dd", { text: what })])),
+    h("p", "Compare with ", h("code", { text: "< <= > >= == != contains in (…)" }), ", join with ", h("code", { text: "and or not" }),
       " and parentheses. Texts stand in quotes. A comparison with a missing value is false; ", h("code", { text: "missing tcs" }), " and ",
       h("code", { text: "has tcs" }), " ask for it."),
-    h("ul", {}, examples().map((where) => h("li", {}, h("button.example", { type: "button", text: where, onclick: () => go({ where }) })))));
+    h("ul", examples().map((where) => h("li", h("button.example", { type: "button", text: where, onclick: () => go({ where }) })))));
   return {
-    root: h("div", {}, h("label.field", {}, "Expression", input), error, help),
+    root: h("div", h("label.field", "Expression", input), error, help),
     refresh: (state) => {
       fill(input, state.where);
       const wrong = whereError(state);
@@ -134,7 +137,7 @@ function facet(name) {
     rows.clear();
     list.replaceChildren(...matches.slice(0, MOST_VALUES).map(({ value, code }) => {
       const box = h("input", { type: "checkbox", onchange: () => choose(name, value, box.checked) }), count = h("span.n.muted");
-      const row = h("li", {}, h("label", {}, box, h("span.value", { text: value || "none", title: value }), count));
+      const row = h("li", h("label", box, h("span.value", { text: value || "none", title: value }), count));
       rows.set(value, { box, count, row, code });
       return row;
     }));
@@ -146,7 +149,7 @@ function facet(name) {
     oninput: debounced((text) => { sought = text; show(); refresh(state); }),
   });
   const root = h("details.facet", { ontoggle: () => refresh(state) },
-    h("summary", {}, h("span", { text: fieldTitle(name) }), " ", chosen), search, list);
+    h("summary", h("span", { text: fieldTitle(name) }), " ", chosen), search, list);
   /** @param {State} state */
   const refresh = (state) => {
     const picked = Object.hasOwn(state.facets, name) ? state.facets[name] : [];
@@ -180,7 +183,7 @@ function ranges() {
   });
   const chosen = h("span.muted");
   return {
-    root: h("details.facet", {}, h("summary", {}, h("span", { text: "Ranges of scores" }), " ", chosen), inputs.map((input) => input.root)),
+    root: h("details.facet", h("summary", h("span", { text: "Ranges of scores" }), " ", chosen), inputs.map((input) => input.root)),
     refresh: (state) => {
       const count = Object.keys(state.ranges).length;
       chosen.textContent = count ? `${count} chosen` : "";
@@ -196,7 +199,7 @@ function ranges() {
 /** @param {State} state @returns {HTMLElement[]} What is active, each with a button that removes it. */
 function chips(state) {
   /** @param {string} text @param {() => void} remove */
-  const chip = (text, remove) => h("li.chip", {}, h("span", { text, title: text }),
+  const chip = (text, remove) => h("li.chip", h("span", { text, title: text }),
     h("button", { type: "button", "aria-label": `Remove ${text}`, text: "×", onclick: remove }));
   const list = state.q.trim() ? [chip(`“${state.q.trim()}”`, () => go({ q: "" }))] : [];
   if (state.where.trim()) list.push(chip(`${whereError(state) ? "not readable: " : ""}${state.where.trim()}`, () => go({ where: "" })));
@@ -215,10 +218,10 @@ function build() {
   const clear = h("button", { type: "button", text: "Clear all", onclick: () => go(noFilter()) });
   const save = h("button", { type: "button", text: "CSV", title: "Save the listed clips with scores, reasons and tags", onclick: () => exportCsv() });
   const parts = [searchBox(), expressionBox(), ...facetNames().map(facet), ranges()];
-  const panel = h("details.panel", {}, h("summary", { text: "Filters" }), parts.map((part) => part.root));
+  const panel = h("details.panel", h("summary", { text: "Filters" }), parts.map((part) => part.root));
   panel.open = wide.matches;
   wide.addEventListener("change", () => { panel.open = wide.matches; });
-  const root = h("section.filters", { "aria-label": "Filters" }, h("div.listed", {}, counter, clear, save), active, panel);
+  const root = h("section.filters", { "aria-label": "Filters" }, h("div.listed", counter, clear, save), active, panel);
   return {
     root,
     refresh: (state) => {
@@ -246,7 +249,10 @@ export const filterBar = () => {
   return bar.root;
 };
 
-/** @param {string | number} value @returns {string} A cell as `csv_text` in Python writes it: no text is taken for a formula. */
+/**
+ * @param {string | number} value
+ * @returns {string} A cell as `csv_text` in Python writes it: no text is taken for a formula.
+ */
 function cell(value) {
   if (typeof value === "number") return Number.isNaN(value) ? "" : String(value);
   const text = /^(?:[=+\-@\t\r]|'(?:['=+\-@\t\r]))/.test(value) ? `'${value}` : value;

@@ -13,7 +13,10 @@ const LEAST_TILE = 168, GAP = 12; // pixels
 const LINE = 2; // rem, of the table
 const rem = () => parseFloat(getComputedStyle(document.documentElement).fontSize);
 
-/** Where the reader was when the view closed. @type {{ rows: Int32Array, row: number, scroll: number } | null} */
+/**
+ * Where the reader was when the view closed.
+ * @type {{ rows: Int32Array, row: number, scroll: number } | null}
+ */
 let left = null;
 
 /** @returns {number} Height of the text under a poster, in rem, as gallery.css has it. */
@@ -33,14 +36,14 @@ function toolbar(state) {
   const order = orders[Number(state.desc)];
   /** @param {string} table @param {string} text */
   const form = (table, text) => h("button", { type: "button", "aria-pressed": String(state.table === table), text, onclick: () => go({ table }) });
-  return h("div.toolbar", {},
-    h("label", {}, "Sort by ", select),
+  return h("div.toolbar",
+    h("label", "Sort by ", select),
     h("button", { type: "button", text: `${state.desc ? "↓" : "↑"} ${order}`, title: `Turn round: ${orders[Number(!state.desc)]}`, onclick: () => go({ desc: !current.desc }) }),
     h("span.forms", { role: "group", "aria-label": "Form of the list" }, form("", "Tiles"), form("1", "Table")));
 }
 
 /** @param {State} state @returns {HTMLElement} */
-const nothing = (state) => h("div.empty", {}, h("p", { text: data.n ? `No clip passes: ${filterText(state)}` : "The runs of this report have no clips." }),
+const nothing = (state) => h("div.empty", h("p", { text: data.n ? `No clip passes: ${filterText(state)}` : "The runs of this report have no clips." }),
   data.n > 0 && h("button", { type: "button", text: "Clear the filter", onclick: () => go(noFilter()) }));
 
 class Gallery {
@@ -52,7 +55,7 @@ class Gallery {
     this.content = h("div");
     /** @type {any} */
     this.grid = null;
-    root.append(h("h2.unseen", { text: "Clips" }), h("div.with-filters", {}, filterBar(), h("div.gallery", {}, this.tools, this.content)));
+    root.append(h("h2.unseen", { text: "Clips" }), h("div.with-filters", filterBar(), h("div.gallery", this.tools, this.content)));
     this.resize = new ResizeObserver(perFrame(() => { if (this.content.isConnected && this.content.clientWidth !== this.width) this.layout(); }));
     this.build();
     this.resize.observe(this.content);

@@ -35,8 +35,8 @@ function cell(group, metric, domain) {
   const info = columnInfo(metric), text = (/** @type {number | null} */ value) => fixed(value, digitsOf(metric));
   return h("td.n.heat", { "--colour": columnColour(metric), "--tint": `${tint}%` },
     h("a.plain", { href: link({ ...clipsOf(group), sort: metric, desc: info.lower_is_better }), title: `Clips of ${group.value}, worst ${info.label} first` },
-      h("span.mean", {}, text(cell.mean)), cell.low === null ? null : h("div.small", {}, `[${text(cell.low)}, ${text(cell.high)}]`)),
-    sparse ? h("div.small", {}, count(cell.clips, "clip")) : null);
+      h("span.mean", text(cell.mean)), cell.low === null ? null : h("div.small", `[${text(cell.low)}, ${text(cell.high)}]`)),
+    sparse ? h("div.small", count(cell.clips, "clip")) : null);
 }
 
 /** @param {string} tag @param {TagGroup[]} groups */
@@ -51,13 +51,13 @@ function table(tag, groups) {
   const { sort, desc } = state, order = metrics.includes(sort) ? ordered(groups, (group) => group.means[sort]?.mean, desc) : groups;
   const heads = metrics.map((key) => {
     const info = columnInfo(key);
-    return sortHeader(key, { text: columnLabel(key, metrics), title: `Sort by ${info.title}`, best: info.lower_is_better ? "low" : "high", classes: ".n", more: h("div.small.muted", {}, scoreUnit(key)) });
+    return sortHeader(key, { text: columnLabel(key, metrics), title: `Sort by ${info.title}`, best: info.lower_is_better ? "low" : "high", classes: ".n", more: h("div.small.muted", scoreUnit(key)) });
   });
-  return [h("h3", {}, tag), wide(`Means by ${tag}`, h("table.numbers.groups", {},
-    h("thead", {}, h("tr", {}, sortHeader("", { text: tag, classes: ".first", title: "In the order of the data", best: "low" }), h("th.n", { scope: "col" }, "Clips"), heads)),
-    h("tbody", {}, order.map((group) => h("tr", {},
+  return [h("h3", tag), wide(`Means by ${tag}`, h("table.numbers.groups",
+    h("thead", h("tr", sortHeader("", { text: tag, classes: ".first", title: "In the order of the data", best: "low" }), h("th.n", { scope: "col" }, "Clips"), heads)),
+    h("tbody", order.map((group) => h("tr",
       h("th.first", { scope: "row" }, h("a", { href: link(clipsOf(group)), title: `Clips of ${group.value}` }, group.value)),
-      h("td.n", {}, String(group.clips)), metrics.map((key) => cell(group, key, /** @type {[number, number]} */ (domains.get(key)))))))))];
+      h("td.n", String(group.clips)), metrics.map((key) => cell(group, key, /** @type {[number, number]} */ (domains.get(key)))))))))];
 }
 
 views.push({
@@ -69,9 +69,9 @@ views.push({
       const tags = ordered([...new Set(chosen.map((group) => group.tag))], (tag) => Number(tag !== "pattern"), false);
       const choose = (/** @type {any} */ event) => go({ a: event.target.value });
       refill(root,
-        h("h2", {}, `Means by tag, ${sideTitle(side)}`),
-        sides.length > 1 ? h("div.controls", {}, h("label.choice", {}, "Clips of ", h("select", { onchange: choose, "data-key": "side" }, sides.map((other) => h("option", { value: other, selected: other === side }, sideTitle(other)))))) : null,
-        h("p.prose.muted", {}, `Mean and 95 % bootstrap interval over clips. The stronger a cell is tinted, the higher its mean within the column. The number of clips stands where it is below ${FEW} or some have no score. A value opens its clips, a mean opens them worst first.`),
+        h("h2", `Means by tag, ${sideTitle(side)}`),
+        sides.length > 1 ? h("div.controls", h("label.choice", "Clips of ", h("select", { onchange: choose, "data-key": "side" }, sides.map((other) => h("option", { value: other, selected: other === side }, sideTitle(other)))))) : null,
+        h("p.prose.muted", `Mean and 95 % bootstrap interval over clips. The stronger a cell is tinted, the higher its mean within the column. The number of clips stands where it is below ${FEW} or some have no score. A value opens its clips, a mean opens them worst first.`),
         tags.map((tag) => table(tag, chosen.filter((group) => group.tag === tag))));
     };
     update();

@@ -125,7 +125,14 @@ export const decodeOverlay = (stored) => {
 
 /** @typedef {{ context: CanvasRenderingContext2D, unit: number, x: number, y: number, frame: number }} Sheet */
 
-/** Stroke what `trace` outlines, light or dark around it. @param {Sheet} sheet @param {() => void} trace @param {string} colour @param {number} width @param {string} halo */
+/**
+ * Stroke what `trace` outlines, light or dark around it.
+ * @param {Sheet} sheet
+ * @param {() => void} trace
+ * @param {string} colour
+ * @param {number} width
+ * @param {string} halo
+ */
 function line({ context, unit }, trace, colour, width, halo) {
   context.beginPath();
   trace();
@@ -215,7 +222,12 @@ function skeletons(sheet, overlay) {
   }
 }
 
-/** What speaks against the motion, CAS. @param {Sheet} sheet @param {ClipDetail} detail @param {Labels} labels */
+/**
+ * What speaks against the motion, CAS.
+ * @param {Sheet} sheet
+ * @param {ClipDetail} detail
+ * @param {Labels} labels
+ */
 function saliency({ context, frame, unit }, detail, labels) {
   const look = detail.saliency.find((candidate) => candidate.frame === frame), rows = look?.gain.length ?? 0;
   if (!look || !rows) return;
@@ -234,7 +246,12 @@ export const eventName = (event) => `${data.metric(event.metric)?.label ?? event
 /** @param {ClipEvent} event @param {number} frame */
 export const eventAt = (event, frame) => event.frames.some(([first, last]) => first <= frame && frame <= last);
 
-/** @param {Sheet} sheet @param {ClipEvent[]} events @param {ClipEvent | null} highlight @param {Labels} labels */
+/**
+ * @param {Sheet} sheet
+ * @param {ClipEvent[]} events
+ * @param {ClipEvent | null} highlight
+ * @param {Labels} labels
+ */
 function boxes(sheet, events, highlight, labels) {
   const { context, unit } = sheet, { width, height } = context.canvas;
   const ranked = [...events].sort((a, b) => Number(a === highlight) - Number(b === highlight) || (a.cost ?? 0) - (b.cost ?? 0));
@@ -266,13 +283,31 @@ class Labels {
     this.objects = [];
   }
 
-  /** @param {string} text @param {number} x @param {number} y @param {string} colour Written after those of events. */
+  /**
+   * @param {string} text
+   * @param {number} x
+   * @param {number} y
+   * @param {string} colour Written after those of events.
+   */
   object(text, x, y, colour) { this.objects.push([text, x, y, colour]); }
 
-  /** Write above a point, or at the next free row under it. @param {string} text @param {number} x @param {number} y @param {string} ground */
+  /**
+   * Write above a point, or at the next free row under it.
+   * @param {string} text
+   * @param {number} x
+   * @param {number} y
+   * @param {string} ground
+   */
   event(text, x, y, ground) { this.write(text, x, y, ground, 12, true); }
 
-  /** @param {string} text @param {number} x @param {number} y @param {string} ground @param {number} size @param {boolean} must */
+  /**
+   * @param {string} text
+   * @param {number} x
+   * @param {number} y
+   * @param {string} ground
+   * @param {number} size
+   * @param {boolean} must
+   */
   write(text, x, y, ground, size, must) {
     const { context, unit } = this.sheet, { width, height } = context.canvas, high = (size + 6) * unit;
     context.font = `600 ${size * unit}px system-ui, "DejaVu Sans", sans-serif`;

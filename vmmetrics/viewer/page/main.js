@@ -31,7 +31,7 @@ function themeSwitch(redraw) {
   const options = THEMES.map((name) => h("option", { value: name, text: name, selected: name === theme }));
   const change = () => { paint(); redraw(); };
   dark.addEventListener("change", change);
-  return h("label.theme.small", {}, "Theme ", h("select", {
+  return h("label.theme.small", "Theme ", h("select", {
     onchange: (/** @type {any} */ event) => {
       theme = event.target.value;
       try { sessionStorage.setItem("theme", theme); } catch { /* kept in memory */ }
@@ -59,18 +59,22 @@ function message(heading, ...body) {
   document.querySelector("main")?.replaceChildren(h("div.message", { role: "alert" }, h("h2", { tabindex: -1, text: heading }), ...body));
 }
 
-/** @param {State} state @param {View[]} available @returns {[string, any[]] | null} What is wrong with a link. */
+/**
+ * @param {State} state
+ * @param {View[]} available
+ * @returns {[string, any[]] | null} What is wrong with a link.
+ */
 function deadEnd(state, available) {
   const clips = h("a", { href: link({ ...noFilter(), view: "", clip: "", frame: 0 }), text: "To the start" });
   if (state.view && !available.some((view) => view.key === state.view)) {
     const empty = views.find((view) => view.key === state.view);
-    return [empty ? `This report has nothing for “${empty.title || empty.key}”` : `There is no view “${state.view}”`, [h("p", {}, clips)]];
+    return [empty ? `This report has nothing for “${empty.title || empty.key}”` : `There is no view “${state.view}”`, [h("p", clips)]];
   }
   if (state.view === "clip" && data.find(state.clip) < 0) {
     const explanation = data.index.provenance.shown < data.index.provenance.total
       ? "It may be among the clips that this report leaves out." : "The link may belong to another report.";
     return [state.clip ? "This clip is not in the report" : "The link names no clip", [
-      h("p", {}, h("code", { text: state.clip })), h("p", { text: explanation }), h("p", {}, clips),
+      h("p", h("code", { text: state.clip })), h("p", { text: explanation }), h("p", clips),
     ]];
   }
   return null;
@@ -79,7 +83,7 @@ function deadEnd(state, available) {
 window.vmReport.start = () => {
   const main = /** @type {HTMLElement} */ (document.querySelector("main"));
   if (!data.index) {
-    message("The data of this report cannot be read", h("p", {},
+    message("The data of this report cannot be read", h("p",
       h("code", { text: "data/index.js" }), " is missing beside ", h("code", { text: "index.html" }),
       ", or damaged. Keep the folder of the report together; unpack an archive whole before you open it; or write the report again with ",
       h("code", { text: "vmmetrics report" }), "."));

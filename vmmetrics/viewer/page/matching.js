@@ -10,7 +10,10 @@ const BY_NAME = new Intl.Collator("en", { numeric: true });
  * model without the name of its run. */
 /** @typedef {{ key: string, a: number, b: number }} Pair Rows of the two clips; -1 for none. */
 
-/** @param {number} row @returns {string} Its model, without the name of the run that tells it from one of another run. */
+/**
+ * @param {number} row
+ * @returns {string} Its model, without the name of the run that tells it from one of another run.
+ */
 const folderOf = (row) => {
   const model = data.model(row), { name } = data.run(row);
   return model.startsWith(`${name}/`) ? model.slice(name.length + 1) : model;
@@ -37,7 +40,10 @@ export const sides = () => {
 /** @param {number} row @returns {string} Prompt with single blanks. */
 const promptOf = (row) => data.prompt(row).split(/\s+/).join(" ").trim();
 
-/** @param {number} row @returns {string} Name of a clip without the folder of its model and without its suffix. */
+/**
+ * @param {number} row
+ * @returns {string} Name of a clip without the folder of its model and without its suffix.
+ */
 const nameInModel = (row) => {
   const name = data.name(row), folder = folderOf(row);
   return (folder && name.startsWith(`${folder}/`) ? name.slice(folder.length + 1) : name).replace(/(?<=[^/])\.[^./]+$/, "");
@@ -77,7 +83,11 @@ export const matchPairs = (a, b) => {
   return { pairs, by: prompted ? "prompt" : "name" };
 };
 
-/** @param {string} metric @param {{ a: number, b: number }} pair @returns {number} Score of b less that of a; NaN where one is missing. */
+/**
+ * @param {string} metric
+ * @param {{ a: number, b: number }} pair
+ * @returns {number} Score of b less that of a; NaN where one is missing.
+ */
 export const pairDifference = (metric, { a, b }) => {
   const scores = data.scores(metric);
   return a < 0 || b < 0 ? NaN : +(scores[b] - scores[a]).toFixed(DIGITS);
@@ -120,7 +130,12 @@ const turned = (test, sign) => {
   return { ...test, difference: less(test.difference), low: less(test.high), high: less(test.low) };
 };
 
-/** @param {Side} a @param {Side} b @param {string} metric @returns {PairedDifference | null} Of two models of one board. */
+/**
+ * @param {Side} a
+ * @param {Side} b
+ * @param {string} metric
+ * @returns {PairedDifference | null} Of two models of one board.
+ */
 const testOfModels = (a, b, metric) => {
   for (const pair of data.index.pairs) {
     if (!pair.metrics[metric]) continue;
@@ -130,7 +145,12 @@ const testOfModels = (a, b, metric) => {
   return null;
 };
 
-/** @param {Side} a @param {Side} b @param {string} metric @returns {{ test: PairedDifference | null, refused: string | null }} */
+/**
+ * @param {Side} a
+ * @param {Side} b
+ * @param {string} metric
+ * @returns {{ test: PairedDifference | null, refused: string | null }}
+ */
 const testOfRuns = (a, b, metric) => {
   for (const change of data.index.changes) {
     const sign = change.before === a.run && change.after === b.run ? 1 : change.before === b.run && change.after === a.run ? -1 : 0;

@@ -25,7 +25,11 @@ const orZero = {
 /** @returns {string[]} Keys of columns; where clips collapsed, the index with theirs as 0 is the first. */
 export const columnKeys = () => [...(data.collapsed.size ? [OR_ZERO] : []), ...data.index.metrics.map(({ key }) => key)];
 
-/** @param {string} key @param {string[]} keys Of the columns beside it. @returns {string} Label of a column; of the index of the clips judged where it stands twice. */
+/**
+ * @param {string} key
+ * @param {string[]} keys Of the columns beside it.
+ * @returns {string} Label of a column; of the index of the clips judged where it stands twice.
+ */
 export const columnLabel = (key, keys) => columnInfo(key).label + (key === "motion_index" && keys.includes(OR_ZERO) ? ", judged" : "");
 
 /** @param {string} key @returns {string} CSS colour of a column. */
@@ -51,7 +55,12 @@ export const scoreUnit = (key) => {
   return range ? `${range[0]} to ${range[1]}` : unit || "unit not stated";
 };
 
-/** @param {number | null} mean @param {number | null | undefined} low @param {number | null | undefined} high @returns {string} "0.452 [0.401, 0.503]" */
+/**
+ * @param {number | null} mean
+ * @param {number | null | undefined} low
+ * @param {number | null | undefined} high
+ * @returns {string} "0.452 [0.401, 0.503]"
+ */
 export const withInterval = (mean, low, high, digits = 3) =>
   fixed(mean, digits) + (low === null || low === undefined ? "" : ` [${fixed(low, digits)}, ${fixed(high, digits)}]`);
 
@@ -105,13 +114,20 @@ export const domain = (values, limits = null) => {
   return /** @type {[number, number]} */ (within[1] > within[0] ? within : ends);
 };
 
-/** @param {[number, number]} domain @returns {string[]} Its ends as text, with the decimals that tell them apart. */
+/**
+ * @param {[number, number]} domain
+ * @returns {string[]} Its ends as text, with the decimals that tell them apart.
+ */
 export const endsOf = ([low, high]) => {
   const decimals = Math.min(6, Math.max(0, -Math.floor(Math.log10(high - low))));
   return [low, high].map((end) => fixed(end, decimals));
 };
 
-/** @param {[number, number]} domain @param {number} [count] @returns {number[]} Round numbers within a domain. */
+/**
+ * @param {[number, number]} domain
+ * @param {number} [count]
+ * @returns {number[]} Round numbers within a domain.
+ */
 export const ticks = ([low, high], count = 5) => {
   const rough = (high - low) / count, power = 10 ** Math.floor(Math.log10(rough || 1));
   const step = /** @type {number} */ ([1, 2, 5, 10].find((factor) => factor * power >= rough * 0.999)) * power;
@@ -169,7 +185,7 @@ export const meanOf = (metric, rows) => {
 export const metricSelect = (keys, chosen, label) => {
   const options = keys.map((key) => h("option", { value: key, selected: key === chosen }, columnLabel(key, keys), columnInfo(key).title === key ? "" : `, ${columnInfo(key).title}`));
   const select = h("select", { "data-key": `select ${label}`, onchange: (/** @type {any} */ event) => go({ metric: event.target.value }, { replace: true }) }, options);
-  return h("label.choice", {}, `${label} `, select);
+  return h("label.choice", `${label} `, select);
 };
 
 /**
@@ -182,7 +198,7 @@ export const refill = (root, ...children) => {
   const focus = root.contains(document.activeElement) ? /** @type {any} */ (document.activeElement)?.dataset.key : null;
   const open = new Set(keyed("details[open][data-key]").map((node) => node.dataset.key));
   const scrolled = new Map(keyed(".wide[data-key]").map((node) => [node.dataset.key, node.scrollLeft]));
-  root.replaceChildren(h("div.tables-of-numbers", {}, children));
+  root.replaceChildren(h("div.tables-of-numbers", children));
   for (const node of keyed("[data-key]")) {
     if (open.has(node.dataset.key)) node.open = true;
     if (scrolled.has(node.dataset.key)) node.scrollLeft = scrolled.get(node.dataset.key);
@@ -190,5 +206,9 @@ export const refill = (root, ...children) => {
   }
 };
 
-/** @param {string} name @param {any} table @returns {any} A table that scrolls sideways by itself, with the keyboard too. */
+/**
+ * @param {string} name
+ * @param {any} table
+ * @returns {any} A table that scrolls sideways by itself, with the keyboard too.
+ */
 export const wide = (name, table) => h("div.wide", { tabindex: 0, role: "region", "aria-label": name, "data-key": `wide ${name}` }, table);

@@ -38,10 +38,10 @@ export class PairView {
     this.timelines = [];
     this.closed = false;
     this.timer = 0;
-    const titles = this.players.map((player, k) => h("figcaption", {},
+    const titles = this.players.map((player, k) => h("figcaption",
       h("span.who", { title: this.sides[k].label }, nameOf(this.sides[k], "AB"[k])), h("span.at.small.muted")));
-    this.figures = this.players.map((player, k) => h("figure.duet-side", {}, titles[k], player.root));
-    this.box = h("div.duet-box", {}, this.figures);
+    this.figures = this.players.map((player, k) => h("figure.duet-side", titles[k], player.root));
+    this.box = h("div.duet-box", this.figures);
     this.line = wipeLine(this.box, 50, (percent) => go({ wipe: String(percent) }, { replace: true }));
     this.box.append(this.line.root);
     this.lanes = h("div.duet-lanes");
@@ -75,9 +75,9 @@ export class PairView {
       go({ a: this.sides[1].key, b: this.sides[0].key, clip: data.id(this.rows[1]), frame: this.players[1].frame }) });
     const copy = h("button", { type: "button", text: "Copy link to this frame", "data-key": "copy", onclick: () => this.copy() });
     return [
-      h("p.pair-nav", {}, to("All pairs", all, ""), h("span", { text: `pair ${position}` }), to("Previous pair", previous, "k"), to("Next pair", next, "j")),
+      h("p.pair-nav", to("All pairs", all, ""), h("span", { text: `pair ${position}` }), to("Previous pair", previous, "k"), to("Next pair", next, "j")),
       h("h3.pair-prompt", { text: pair.key }),
-      h("div.pair-tools", {}, h("span.choice", { role: "group", "aria-label": "Layout" }, this.modes), swap, copy, this.status),
+      h("div.pair-tools", h("span.choice", { role: "group", "aria-label": "Layout" }, this.modes), swap, copy, this.status),
     ];
   }
 
@@ -87,13 +87,13 @@ export class PairView {
       const { reason } = data.missing(metric, row);
       return h("td.n", { title: data.place(metric, row) || null }, data.shown(metric, row), reason && h("div.reason.small.muted", { text: reason }));
     };
-    const rows = data.index.metrics.map((metric) => h("tr", {},
+    const rows = data.index.metrics.map((metric) => h("tr",
       h("th", { scope: "row", title: metric.title, "--colour": colour(metric.key) }, metric.label, metric.unit && h("span.muted", { text: ` ${metric.unit}` })),
       cell(metric.key, a), cell(metric.key, b), h("td.n", { text: signed(pairDifference(metric.key, { a, b }), 3) })));
     const names = this.sides.map((side, k) => h("th.n", { scope: "col" }, nameOf(side, "AB"[k])));
-    return h("div.wide.pair-wide", { tabindex: 0, role: "region", "aria-label": "Scores of both clips" }, h("table.pair-scores", {},
-      h("thead", {}, h("tr", {}, h("th", { scope: "col", text: "Score" }), names, h("th.n", { scope: "col", text: "B less A" }))),
-      h("tbody", {}, rows)));
+    return h("div.wide.pair-wide", { tabindex: 0, role: "region", "aria-label": "Scores of both clips" }, h("table.pair-scores",
+      h("thead", h("tr", h("th", { scope: "col", text: "Score" }), names, h("th.n", { scope: "col", text: "B less A" }))),
+      h("tbody", rows)));
   }
 
   async loadEvents() {
@@ -110,7 +110,7 @@ export class PairView {
         },
         set: (target, name, value) => Reflect.set(target, name, value, target),
       });
-      const section = h("section.duet-lane", { "aria-label": `Events of ${this.sides[k].label}` }, h("h3", {}, nameOf(this.sides[k], "AB"[k])));
+      const section = h("section.duet-lane", { "aria-label": `Events of ${this.sides[k].label}` }, h("h3", nameOf(this.sides[k], "AB"[k])));
       const whole = details[k].events.filter((event) => !event.frames.length);
       const lane = new Timeline(both, { ...details[k], series: {} }, (event) => {
         this.duet.pause();
@@ -118,7 +118,7 @@ export class PairView {
       });
       this.timelines.push(lane);
       section.append(lane.root);
-      if (whole.length) section.append(h("ul.small", {}, whole.map((event) => h("li", { text: eventText(event) }))));
+      if (whole.length) section.append(h("ul.small", whole.map((event) => h("li", { text: eventText(event) }))));
       this.lanes.append(section);
     }
     const faults = details.flatMap(({ events }, k) => events

@@ -56,9 +56,9 @@ export class FramePlayer {
     this.video = h("video", { playsinline: true, preload: "auto", "aria-hidden": "true", disablepictureinpicture: true });
     this.video.muted = true;
     this.canvas = h("canvas", { role: "img" });
-    this.stage = h("div.player-stage", {}, this.video, this.canvas);
+    this.stage = h("div.player-stage", this.video, this.canvas);
     this.notes = h("div.player-notes", { role: "status" });
-    this.root = h("div.player", {}, this.stage, this.notes);
+    this.root = h("div.player", this.stage, this.notes);
     if (options.controls) this.root.append(transport(this));
     this.draw = perFrame(() => this.paint());
     this.resized = new ResizeObserver(() => { this.size(); this.paint(); });
@@ -147,7 +147,10 @@ export class FramePlayer {
     });
   }
 
-  /** Where requestVideoFrameCallback is missing: the frame whose time has come. @param {number} seconds of the file */
+  /**
+   * Where requestVideoFrameCallback is missing: the frame whose time has come.
+   * @param {number} seconds of the file
+   */
   shownAt(seconds) {
     const frame = this.frameAt(seconds - this.offset);
     return frame > 0 && this.timeOf(frame) > seconds - this.offset + 0.002 ? frame - 1 : frame;

@@ -31,8 +31,8 @@ export class Scatter {
     this.axes = svg("svg", { "aria-hidden": "true" });
     this.readout = h("p.readout.small");
     this.choices = h("div.controls");
-    this.plot = h("div.scatter-plot", {}, this.axes, this.canvas);
-    this.root = h("section.distribution.scatter", {}, h("h3", {}, "Two scores"), this.choices, this.plot, this.readout);
+    this.plot = h("div.scatter-plot", this.axes, this.canvas);
+    this.root = h("section.distribution.scatter", h("h3", "Two scores"), this.choices, this.plot, this.readout);
     this.listen();
   }
 
@@ -46,7 +46,7 @@ export class Scatter {
   /** @param {number} place 0 horizontal, 1 vertical. @param {string} label @param {string} chosen */
   choice(place, label, chosen) {
     const change = (/** @type {any} */ event) => go({ [place ? "other" : "metric"]: event.target.value }, { replace: true });
-    return h("label.choice", {}, `${label} `, h("select", { onchange: change },
+    return h("label.choice", `${label} `, h("select", { onchange: change },
       data.index.metrics.map(({ key, label: name, title }) => h("option", { value: key, selected: key === chosen }, `${name}, ${title}`))));
   }
 

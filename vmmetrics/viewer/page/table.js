@@ -25,7 +25,14 @@ function scoreColumn(metric) {
 /** @returns {TableColumn[]} */
 function columns() {
   const { runs, metrics, prompts } = data.index;
-  /** @param {string} sort @param {string} label @param {number} least @param {number} grow @param {(row: number) => string} text @returns {TableColumn} */
+  /**
+   * @param {string} sort
+   * @param {string} label
+   * @param {number} least
+   * @param {number} grow
+   * @param {(row: number) => string} text
+   * @returns {TableColumn}
+   */
   const textColumn = (sort, label, least, grow, text) => ({ sort, label, title: "", least, grow, number: false, colour: "", cell: (row) => words(text(row)) });
   return [
     {
@@ -43,7 +50,11 @@ function columns() {
   ];
 }
 
-/** @param {State} state @param {TableColumn} column @returns {Partial<State>} Sorts by it, or turns the order round. */
+/**
+ * @param {State} state
+ * @param {TableColumn} column
+ * @returns {Partial<State>} Sorts by it, or turns the order round.
+ */
 const sorted = (state, column) => ({ sort: column.sort, desc: state.sort === column.sort && !state.desc });
 
 /**

@@ -75,7 +75,7 @@ export const stopTiles = (row) => {
 function picture(row) {
   const failed = data.index.clips.failed[row], place = data.poster(row);
   const reason = failed >= 0 ? data.index.reasons[failed] : "";
-  const poster = h("div.poster", {},
+  const poster = h("div.poster",
     reason ? h("p.reason", { title: reason }, h("strong.fault", { text: "Failed" }), h("span", { text: reason }))
       : place ? h("img", { src: place, alt: "", decoding: "async", draggable: "false" }) : h("p.reason.muted", { text: "no picture" }));
   if (reason) return poster;
@@ -95,7 +95,11 @@ function picture(row) {
   return poster;
 }
 
-/** @param {number} row @param {string} sort @returns {HTMLElement | null} What the clips are sorted by, or the index. */
+/**
+ * @param {number} row
+ * @param {string} sort
+ * @returns {HTMLElement | null} What the clips are sorted by, or the index.
+ */
 function mainScore(row, sort) {
   const metric = data.metric(sort) ?? (sort ? undefined : data.metric("motion_index"));
   if (metric) {
@@ -104,7 +108,7 @@ function mainScore(row, sort) {
   }
   const column = /** @type {Column | null} */ (columnOf(sort));
   if (column?.kind !== "number") return null;
-  return h("span.n.main", {}, Number.isNaN(column.at[row]) ? "–" : String(+column.at[row].toPrecision(4)), " ", h("span.muted", { text: fieldTitle(sort) }));
+  return h("span.n.main", Number.isNaN(column.at[row]) ? "–" : String(+column.at[row].toPrecision(4)), " ", h("span.muted", { text: fieldTitle(sort) }));
 }
 
 /** @param {MetricInfo} metric @param {number} row @returns {HTMLElement} */
@@ -128,9 +132,9 @@ export const tile = (row, state, column) => {
   const href = link({ view: "clip", clip: data.id(row), frame: 0 });
   return h("div.tile", { role: "gridcell", "aria-colindex": column + 1 },
     picture(row),
-    h("div.text", {},
-      h("div.line", {}, h("a.name", { href, tabindex: -1, text: short, title: name })),
-      h("div.line", {}, h("span.model.muted", { text: source, title: source }), mainScore(row, state.sort)),
+    h("div.text",
+      h("div.line", h("a.name", { href, tabindex: -1, text: short, title: name })),
+      h("div.line", h("span.model.muted", { text: source, title: source }), mainScore(row, state.sort)),
       prompts.length > 0 && h("div.prompt", { text: prompt, title: prompt }),
       tileMetrics().map((metric) => bar(metric, row))));
 };

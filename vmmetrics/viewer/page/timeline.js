@@ -32,7 +32,11 @@ export const eventText = (event) => {
   return [eventName(event), eventCost(event), eventFrames(event), size].filter(Boolean).join(" · ");
 };
 
-/** @param {number} frames @param {number} most @returns {number} 1, 2 or 5 times a power of ten: at most so many steps. */
+/**
+ * @param {number} frames
+ * @param {number} most
+ * @returns {number} 1, 2 or 5 times a power of ten: at most so many steps.
+ */
 function stepOf(frames, most) {
   for (let power = 1; ; power *= 10) for (const digit of [1, 2, 5]) if (digit * power * most >= frames) return digit * power;
 }
@@ -53,7 +57,11 @@ function ends(values) {
 const longest = (event) => event.frames.reduce((best, run) => (run[1] - run[0] > best[1] - best[0] ? run : best));
 
 export class Timeline {
-  /** @param {Player} player @param {ClipDetail} detail @param {(event: ClipEvent) => void} onEvent An event was chosen. */
+  /**
+   * @param {Player} player
+   * @param {ClipDetail} detail
+   * @param {(event: ClipEvent) => void} onEvent An event was chosen.
+   */
   constructor(player, detail, onEvent) {
     this.player = player;
     this.detail = detail;
@@ -110,9 +118,9 @@ export class Timeline {
   ticks() {
     const step = stepOf(this.n, Math.max(2, Math.floor(this.width / 64)));
     for (const ruler of this.rulers) {
-      const strip = h("div.timeline-ticks", {}, Array.from({ length: Math.ceil(this.n / step) }, (_, i) => i * step).map((frame) =>
+      const strip = h("div.timeline-ticks", Array.from({ length: Math.ceil(this.n / step) }, (_, i) => i * step).map((frame) =>
         h("span", { "--at": this.place(frame + 0.5) }, h("b", { text: frame }), ` ${this.player.timeOf(frame).toFixed(2)} s`)));
-      ruler.replaceChildren(h("span.timeline-name", {}, "frame"), strip);
+      ruler.replaceChildren(h("span.timeline-name", "frame"), strip);
     }
   }
 
@@ -194,7 +202,11 @@ export class Timeline {
     }
   }
 
-  /** @param {ClipEvent[]} events @param {boolean} texts @returns {{ rows: number[], sides: string[], count: number }} */
+  /**
+   * @param {ClipEvent[]} events
+   * @param {boolean} texts
+   * @returns {{ rows: number[], sides: string[], count: number }}
+   */
   rows(events, texts) {
     const px = this.width / this.n;
     /** @type {[number, number][][]} */
@@ -226,8 +238,8 @@ export class Timeline {
     const threshold = series.find(([name]) => name === "threshold")?.[1] ?? null;
     return series.filter(([name]) => name !== "threshold").map(([name, values]) => {
       const label = data.metric(metric)?.label ?? metric, value = h("b.n"), box = h("div.timeline-plot");
-      const root = h("figure.timeline-series", { "--colour": colour(metric) }, h("figcaption", {},
-        h("span.metric", {}, `${label} ${name}`, threshold && h("span.muted", { text: ", dashed: threshold" })), value), box);
+      const root = h("figure.timeline-series", { "--colour": colour(metric) }, h("figcaption",
+        h("span.metric", `${label} ${name}`, threshold && h("span.muted", { text: ", dashed: threshold" })), value), box);
       return { root, box, value, metric, values, threshold };
     });
   }
@@ -273,7 +285,12 @@ export class Timeline {
     ctx.restore();
   }
 
-  /** Mark the values of frames that cost points. @param {uPlot} plot @param {ClipEvent[]} events @param {(number | null)[]} values */
+  /**
+   * Mark the values of frames that cost points.
+   * @param {uPlot} plot
+   * @param {ClipEvent[]} events
+   * @param {(number | null)[]} values
+   */
   faults(plot, events, values) {
     const { ctx } = plot;
     ctx.save();

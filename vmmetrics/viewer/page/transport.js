@@ -7,7 +7,12 @@ const RATES = [0.1, 0.25, 0.5, 1, 2];
 const PLAY = "M4 2l9 6-9 6z", PAUSE = "M4 2h3v12H4zM9 2h3v12H9z", BACK = "M11 2v12L4 8z", ON = "M5 2v12l7-6z";
 const LOOP = "M2 8a6 6 0 0 1 10.5-4L14 2.5V7H9.5l1.6-1.6A4 4 0 0 0 4 8zM14 8a6 6 0 0 1-10.5 4L2 13.5V9h4.5l-1.6 1.6A4 4 0 0 0 12 8z";
 
-/** @param {string} path @param {string} label @param {() => void} act @param {Record<string, string>} [more] */
+/**
+ * @param {string} path
+ * @param {string} label
+ * @param {() => void} act
+ * @param {Record<string, string>} [more]
+ */
 const iconButton = (path, label, act, more = {}) =>
   h("button", { type: "button", "aria-label": label, title: label, onclick: act, ...more },
     svg("svg", { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true" }, svg("path", { d: path, fill: "currentColor" })));
