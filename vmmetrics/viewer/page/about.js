@@ -22,9 +22,30 @@ const KEYS = [
 const MIT = `Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated documentation files (the "Software"), to deal in the Software without restriction, including without limitation the rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit persons to whom the Software is furnished to do so, subject to the following conditions: The above copyright notice and this permission notice shall be included in all copies or substantial portions of the Software. THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.`;
 
 /** @param {string} title @param {string[]} heads @param {any[][]} rows The first cell of a row heads it. */
-const table = (title, heads, rows) => wide(title, h("table.numbers.facts",
-  h("thead", h("tr", heads.map((head, place) => h(place ? "th" : "th.first", { scope: "col" }, head)))),
-  h("tbody", rows.map(([first, ...cells]) => h("tr", h("th.first", { scope: "row" }, first), cells.map((cell) => h("td", cell)))))));
+const table = (title, heads, rows) =>
+  wide(
+    title,
+    h(
+      "table.numbers.facts",
+      h(
+        "thead",
+        h(
+          "tr",
+          heads.map((head, place) => h(place ? "th" : "th.first", { scope: "col" }, head)),
+        ),
+      ),
+      h(
+        "tbody",
+        rows.map(([first, ...cells]) =>
+          h(
+            "tr",
+            h("th.first", { scope: "row" }, first),
+            cells.map((cell) => h("td", cell)),
+          ),
+        ),
+      ),
+    ),
+  );
 
 /** @param {string | null} time ISO 8601. @returns {string} */
 const minute = (time) => (time ? `${time.slice(0, 16).replace("T", " ")} UTC` : "");
@@ -33,61 +54,142 @@ const minute = (time) => (time ? `${time.slice(0, 16).replace("T", " ")} UTC` : 
 const time = (run) => [minute(run.begun), minute(run.ended)].filter(Boolean).join(" to ") || "not recorded";
 
 /** @param {RunInfo} run */
-const versions = (run) => Object.entries(run.versions).map(([key, numbers]) => `${columnInfo(key).label} ${numbers.join(" and ")}`).join(", ") || "not recorded";
+const versions = (run) =>
+  Object.entries(run.versions)
+    .map(([key, numbers]) => `${columnInfo(key).label} ${numbers.join(" and ")}`)
+    .join(", ") || "not recorded";
 
 function runs() {
-  const { runs } = data.index, several = new Set(runs.map((run) => run.group)).size > 1;
+  const { runs } = data.index,
+    several = new Set(runs.map((run) => run.group)).size > 1;
   return [
     h("h2", "Runs"),
     several ? h("p.prose", "Only runs of the same group are comparable with one another.") : null,
-    table("Runs", ["Run", "Clips", "Failed", "Preset", "Protocol", ...(several ? ["Group"] : []), "Score versions", "vmmetrics", "Scored"], runs.map((run) => [
-      run.name, run.clips.toLocaleString("en"), run.failed ? h("span.fault", run.failed.toLocaleString("en")) : "0", run.preset, run.protocol,
-      ...(several ? [String(run.group + 1)] : []), versions(run), run.vmmetrics.join(", ") || "not recorded", time(run),
-    ])),
-    h("ul.prose", runs.map((run) => [h("li", `${run.name}: ${run.label}`), run.notes.map((note) => h("li", `${run.name}: ${note}`))])),
+    table(
+      "Runs",
+      [
+        "Run",
+        "Clips",
+        "Failed",
+        "Preset",
+        "Protocol",
+        ...(several ? ["Group"] : []),
+        "Score versions",
+        "vmmetrics",
+        "Scored",
+      ],
+      runs.map((run) => [
+        run.name,
+        run.clips.toLocaleString("en"),
+        run.failed ? h("span.fault", run.failed.toLocaleString("en")) : "0",
+        run.preset,
+        run.protocol,
+        ...(several ? [String(run.group + 1)] : []),
+        versions(run),
+        run.vmmetrics.join(", ") || "not recorded",
+        time(run),
+      ]),
+    ),
+    h(
+      "ul.prose",
+      runs.map((run) => [
+        h("li", `${run.name}: ${run.label}`),
+        run.notes.map((note) => h("li", `${run.name}: ${note}`)),
+      ]),
+    ),
   ];
 }
 
 function scores() {
   const rows = data.index.metrics.map((metric) => {
-    const better = metric.low_is_fault ? (metric.lower_is_better ? "lower is better" : "higher is better") : "neither is better";
-    const meaning = metric.kind === "rating" ? "human rating" : metric.kind === "index" ? OF_INDEX : metric.meaning || "a metric of the user's own";
-    return [[h("span.swatch", { "--colour": colour(metric.key), "aria-hidden": "true" }), metric.label], metric.title, meaning, scoreUnit(metric.key), better];
+    const better = metric.low_is_fault
+      ? metric.lower_is_better
+        ? "lower is better"
+        : "higher is better"
+      : "neither is better";
+    const meaning =
+      metric.kind === "rating"
+        ? "human rating"
+        : metric.kind === "index"
+          ? OF_INDEX
+          : metric.meaning || "a metric of the user's own";
+    return [
+      [h("span.swatch", { "--colour": colour(metric.key), "aria-hidden": "true" }), metric.label],
+      metric.title,
+      meaning,
+      scoreUnit(metric.key),
+      better,
+    ];
   });
   return [
     h("h2", "Scores"),
     table("Scores", ["Score", "Name", "Meaning", "Range or unit", "Direction"], rows),
-    h("ul.prose",
-      h("li", "Means are over clips. Intervals in brackets are 95 % bootstrap intervals over prompts: a prompt is drawn with all its clips."),
-      h("li", "Differences are over prompts: the clips of one prompt are averaged first. p is that of a two-sided sign-flip test on the prompts that both sides have, Holm-corrected over the comparisons of its table."),
+    h(
+      "ul.prose",
+      h(
+        "li",
+        "Means are over clips. Intervals in brackets are 95 % bootstrap intervals over prompts: a prompt is drawn with all its clips.",
+      ),
+      h(
+        "li",
+        "Differences are over prompts: the clips of one prompt are averaged first. p is that of a two-sided sign-flip test on the prompts that both sides have, Holm-corrected over the comparisons of its table.",
+      ),
       h("li", "The cost of an event is in points, hundredths of its score; an excused event costs none."),
-      h("li", "A missing score is a dash with its reason, and stands last in either order. Stills, slide shows and noise have no score; where a mean of INDEX counts them as 0, it says so, and the mean of the others stands beside it.")),
+      h(
+        "li",
+        "A missing score is a dash with its reason, and stands last in either order. Stills, slide shows and noise have no score; where a mean of INDEX counts them as 0, it says so, and the mean of the others stands beside it.",
+      ),
+    ),
   ];
 }
 
 function provenance() {
-  const { provenance: facts } = data.index, hidden = facts.total - facts.shown;
+  const { provenance: facts } = data.index,
+    hidden = facts.total - facts.shown;
   return [
     h("h2", "This report"),
-    h("ul.prose",
+    h(
+      "ul.prose",
       facts.vmmetrics ? h("li", `Written by vmmetrics ${facts.vmmetrics}.`) : null,
       h("li", `${facts.shown.toLocaleString("en")} of ${count(facts.total, "clip")} of the runs are listed.`),
-      hidden > 0 ? h("li", "Tables of models, changes and tags cover all clips of the runs; gallery and distributions those that are listed.") : null,
+      hidden > 0
+        ? h(
+            "li",
+            "Tables of models, changes and tags cover all clips of the runs; gallery and distributions those that are listed.",
+          )
+        : null,
       facts.left_out.map(({ reason, clips }) => h("li", `${count(clips, "clip")} left out: ${reason}`)),
       facts.notes.map((note) => h("li", note)),
-      h("li", "The page makes no network request. What the address holds after # reproduces view, filter, clip and frame.")),
+      h(
+        "li",
+        "The page makes no network request. What the address holds after # reproduces view, filter, clip and frame.",
+      ),
+    ),
   ];
 }
 
 views.push({
-  key: "about", tab: 80, title: "About", available: () => true,
+  key: "about",
+  tab: 80,
+  title: "About",
+  available: () => true,
   open: (root) => {
-    root.append(h("div.tables-of-numbers", provenance(), runs(), scores(),
-      h("h2", "Keys"), table("Keys", ["View", "Key", "What it does"], KEYS),
-      h("h2", "Licences"),
-      h("p.prose", "This page is part of vmmetrics, Apache License 2.0. It includes uPlot, © 2022 Leon Sorokin, MIT License."),
-      h("details.prose", h("summary", "MIT License"), h("p.small", MIT)),
-    ));
+    root.append(
+      h(
+        "div.tables-of-numbers",
+        provenance(),
+        runs(),
+        scores(),
+        h("h2", "Keys"),
+        table("Keys", ["View", "Key", "What it does"], KEYS),
+        h("h2", "Licences"),
+        h(
+          "p.prose",
+          "This page is part of vmmetrics, Apache License 2.0. It includes uPlot, © 2022 Leon Sorokin, MIT License.",
+        ),
+        h("details.prose", h("summary", "MIT License"), h("p.small", MIT)),
+      ),
+    );
     return { update: () => {}, close: () => {} };
   },
 });

@@ -5,7 +5,8 @@ import { OR_ZERO, colour, data } from "./data.js";
 import { columnColour, columnInfo, digitsOf, metricSelect, ordered, refill, wide } from "./numbers.js";
 import { go, link, state } from "./state.js";
 
-const LEVEL = 0.05, PAGE = 100;
+const LEVEL = 0.05,
+  PAGE = 100;
 
 /** @typedef {{ before: number, after: number, fall: number | null, lost: string[], gained: string[], events: { metric: string, reason: string }[] }} Pair fall: of the chosen score, above 0 where it got worse. */
 
@@ -34,14 +35,18 @@ function metricsOf(change) {
  */
 function pairsOf(change, metric) {
   const keys = data.index.metrics.filter(({ kind }) => kind !== "rating").map(({ key }) => key);
-  const scores = data.scores(metric), sign = columnInfo(metric).lower_is_better ? 1 : -1;
+  const scores = data.scores(metric),
+    sign = columnInfo(metric).lower_is_better ? 1 : -1;
   const pairs = change.pairs.map(([before, after]) => {
     const had = new Set(data.events(before).map((event) => `${event.metric} ${event.reason}`));
     const has = (/** @type {string} */ key, /** @type {number} */ row) => !Number.isNaN(data.scores(key)[row]);
     const difference = sign * (scores[after] - scores[before]);
     return {
-      before, after, fall: Number.isNaN(difference) ? null : difference,
-      lost: keys.filter((key) => has(key, before) && !has(key, after)), gained: keys.filter((key) => !has(key, before) && has(key, after)),
+      before,
+      after,
+      fall: Number.isNaN(difference) ? null : difference,
+      lost: keys.filter((key) => has(key, before) && !has(key, after)),
+      gained: keys.filter((key) => !has(key, before) && has(key, after)),
       events: data.events(after).filter((event) => !had.has(`${event.metric} ${event.reason}`)),
     };
   });
@@ -50,7 +55,8 @@ function pairsOf(change, metric) {
 
 /** @param {RunChange["rows"][number]} row @returns {string} Result in words. */
 function resultOf(row) {
-  const amount = loss(row), fault = columnInfo(row.metric).low_is_fault;
+  const amount = loss(row),
+    fault = columnInfo(row.metric).low_is_fault;
   if (Number.isNaN(amount)) return "no clip with both";
   if (amount === 0) return "equal";
   return amount > 0 ? (fault ? "worse" : "less") : fault ? "better" : "more";
@@ -60,50 +66,139 @@ function resultOf(row) {
 function means(name, rows) {
   const models = rows.some((row) => row.model !== null);
   const cells = (/** @type {RunChange["rows"][number]} */ row) => {
-    const p = row.p_holm, significant = p !== null && p < LEVEL, result = resultOf(row), digits = digitsOf(row.metric);
-    return h("tr",
-      h("th.first", { scope: "row" }, h("span.swatch", { "--colour": columnColour(row.metric), "aria-hidden": "true" }), label(row.metric), row.metric === "motion_index" && rows.some(({ metric }) => metric === OR_ZERO) ? ", judged in both" : null, models ? h("div.small.muted", row.model ?? "all clips") : null),
-      h("td.n", fixed(row.before, digits)), h("td.n", fixed(row.after, digits)),
-      h("td.n", h(significant ? "b" : "span", signed(row.difference, digits)), row.low === null ? null : h("span.small.muted", ` [${signed(row.low, digits)}, ${signed(row.high, digits)}]`)),
+    const p = row.p_holm,
+      significant = p !== null && p < LEVEL,
+      result = resultOf(row),
+      digits = digitsOf(row.metric);
+    return h(
+      "tr",
+      h(
+        "th.first",
+        { scope: "row" },
+        h("span.swatch", { "--colour": columnColour(row.metric), "aria-hidden": "true" }),
+        label(row.metric),
+        row.metric === "motion_index" && rows.some(({ metric }) => metric === OR_ZERO) ? ", judged in both" : null,
+        models ? h("div.small.muted", row.model ?? "all clips") : null,
+      ),
+      h("td.n", fixed(row.before, digits)),
+      h("td.n", fixed(row.after, digits)),
+      h(
+        "td.n",
+        h(significant ? "b" : "span", signed(row.difference, digits)),
+        row.low === null ? null : h("span.small.muted", ` [${signed(row.low, digits)}, ${signed(row.high, digits)}]`),
+      ),
       h("td", significant ? h("b", result) : `${result}${p === null ? "" : ", not significant"}`),
-      h("td.n", pValue(p)), h("td.n", String(row.clips)), h("td.n", String(row.prompts)), h("td.n", String(row.lost)), h("td.n", String(row.gained)));
+      h("td.n", pValue(p)),
+      h("td.n", String(row.clips)),
+      h("td.n", String(row.prompts)),
+      h("td.n", String(row.lost)),
+      h("td.n", String(row.gained)),
+    );
   };
-  const heads = ["Before", "After", "Difference", "Result", "p (Holm)", "Clips", "Prompts", "Scores lost", "Scores gained"];
-  return wide(name, h("table.numbers.means",
-    h("thead", h("tr", h("th.first", { scope: "col" }, "Score"), heads.map((head) => h(head === "Result" ? "th" : "th.n", { scope: "col" }, head)))),
-    h("tbody", ordered(rows, loss, true).map(cells))));
+  const heads = [
+    "Before",
+    "After",
+    "Difference",
+    "Result",
+    "p (Holm)",
+    "Clips",
+    "Prompts",
+    "Scores lost",
+    "Scores gained",
+  ];
+  return wide(
+    name,
+    h(
+      "table.numbers.means",
+      h(
+        "thead",
+        h(
+          "tr",
+          h("th.first", { scope: "col" }, "Score"),
+          heads.map((head) => h(head === "Result" ? "th" : "th.n", { scope: "col" }, head)),
+        ),
+      ),
+      h("tbody", ordered(rows, loss, true).map(cells)),
+    ),
+  );
 }
 
 /** @param {RunChange} change */
 function allMeans(change) {
-  const all = change.rows.filter((row) => row.model === null), ofModels = change.rows.filter((row) => row.model !== null);
+  const all = change.rows.filter((row) => row.model === null),
+    ofModels = change.rows.filter((row) => row.model !== null);
   return [
     all.length ? means("Means before and after", all) : null,
-    ofModels.length ? h("details.by-model", { open: !all.length, "data-key": "by model" }, h("summary", "By model"), means("Means by model", ofModels)) : null,
+    ofModels.length
+      ? h(
+          "details.by-model",
+          { open: !all.length, "data-key": "by model" },
+          h("summary", "By model"),
+          means("Means by model", ofModels),
+        )
+      : null,
   ];
 }
 
 /** @param {number} row @param {string} side */
 function poster(row, side) {
   const source = data.poster(row);
-  return source ? h("img", { src: source, alt: side, loading: "lazy", decoding: "async", width: 96, height: 72 }) : h("span.without-poster.small.muted", "no poster");
+  return source
+    ? h("img", { src: source, alt: side, loading: "lazy", decoding: "async", width: 96, height: 72 })
+    : h("span.without-poster.small.muted", "no poster");
 }
 
 /** @param {Pair} pair @param {string} metric @param {RunChange} change */
 function item(pair, metric, change) {
-  const scores = data.scores(metric), { before, after } = pair;
-  const href = link({ view: "compare", a: `${change.before}/${data.model(before)}`, b: `${change.after}/${data.model(after)}`, clip: data.id(before), frame: 0, pair: "" });
-  const why = (/** @type {string} */ key, /** @type {number} */ row) => `${label(key)}: ${data.missing(key, row).reason}`;
+  const scores = data.scores(metric),
+    { before, after } = pair;
+  const href = link({
+    view: "compare",
+    a: `${change.before}/${data.model(before)}`,
+    b: `${change.after}/${data.model(after)}`,
+    clip: data.id(before),
+    frame: 0,
+    pair: "",
+  });
+  const why = (/** @type {string} */ key, /** @type {number} */ row) =>
+    `${label(key)}: ${data.missing(key, row).reason}`;
   const difference = scores[after] - scores[before];
-  return h("li.pair-item",
+  return h(
+    "li.pair-item",
     h("a.both", { href, "aria-hidden": "true", tabindex: -1 }, poster(before, "before"), poster(after, "after")),
-    h("div",
-      h("a", { href }, data.name(after)), data.name(before) === data.name(after) ? null : h("span.small.muted", ` was ${data.name(before)}`),
+    h(
+      "div",
+      h("a", { href }, data.name(after)),
+      data.name(before) === data.name(after) ? null : h("span.small.muted", ` was ${data.name(before)}`),
       data.prompt(after) ? h("div.small.muted", data.prompt(after)) : null,
-      h("div", `${label(metric === OR_ZERO ? "motion_index" : metric)} ${data.shown(metric, before)} → ${data.shown(metric, after)}`, Number.isNaN(difference) ? null : h("b", `, ${signed(difference, digitsOf(metric))}`)),
-      pair.events.length ? h("div.small", "New events: ", pair.events.map((event, place) => [place ? "; " : "", h("span", h("span.swatch", { "--colour": colour(event.metric), "aria-hidden": "true" }), `${label(event.metric)} ${event.reason}`)])) : null,
+      h(
+        "div",
+        `${label(metric === OR_ZERO ? "motion_index" : metric)} ${data.shown(metric, before)} → ${data.shown(metric, after)}`,
+        Number.isNaN(difference) ? null : h("b", `, ${signed(difference, digitsOf(metric))}`),
+      ),
+      pair.events.length
+        ? h(
+            "div.small",
+            "New events: ",
+            pair.events.map((event, place) => [
+              place ? "; " : "",
+              h(
+                "span",
+                h("span.swatch", { "--colour": colour(event.metric), "aria-hidden": "true" }),
+                `${label(event.metric)} ${event.reason}`,
+              ),
+            ]),
+          )
+        : null,
       pair.lost.length ? h("div.small", `Scores lost: ${pair.lost.map((key) => why(key, after)).join("; ")}`) : null,
-      pair.gained.length ? h("div.small", `Scores gained: ${pair.gained.map((key) => `${label(key)} (was: ${data.missing(key, before).reason})`).join("; ")}`) : null));
+      pair.gained.length
+        ? h(
+            "div.small",
+            `Scores gained: ${pair.gained.map((key) => `${label(key)} (was: ${data.missing(key, before).reason})`).join("; ")}`,
+          )
+        : null,
+    ),
+  );
 }
 
 /** @param {RunChange} change @param {number} number @param {number} page */
@@ -111,37 +206,104 @@ function pairs(change, number, page) {
   const metrics = metricsOf(change).filter((key) => data.metric(key) || key === OR_ZERO);
   const metric = [state.metric, OR_ZERO].find((key) => metrics.includes(key)) ?? metrics[0];
   if (!change.pairs.length || !metric) return h("p.empty", "No clip of one run has its like in the other.");
-  const all = pairsOf(change, metric), pages = Math.ceil(all.length / PAGE), at = Math.min(page, pages - 1);
-  const turn = (/** @type {string} */ text, /** @type {number} */ to) => h("button", { disabled: to < 0 || to >= pages, "data-key": text, onclick: () => go({ pair: `${number}.${to}` }) }, text);
+  const all = pairsOf(change, metric),
+    pages = Math.ceil(all.length / PAGE),
+    at = Math.min(page, pages - 1);
+  const turn = (/** @type {string} */ text, /** @type {number} */ to) =>
+    h(
+      "button",
+      { disabled: to < 0 || to >= pages, "data-key": text, onclick: () => go({ pair: `${number}.${to}` }) },
+      text,
+    );
   const worse = all.filter((pair) => pair.fall !== null && pair.fall > 0).length;
   return [
     h("h3", "Clips, what got worse first"),
-    h("div.controls", metricSelect(metrics, metric, "Score"),
-      h("span.muted", `${columnInfo(metric).low_is_fault ? "worse" : "less"} in ${worse.toLocaleString("en")} of ${count(all.length, "pair")}`)),
-    h("ol.pair-list", { start: at * PAGE + 1 }, all.slice(at * PAGE, (at + 1) * PAGE).map((pair) => item(pair, metric, change))),
-    pages > 1 ? h("div.controls", turn("Previous", at - 1), h("span", `Page ${at + 1} of ${pages}`), turn("Next", at + 1)) : null,
+    h(
+      "div.controls",
+      metricSelect(metrics, metric, "Score"),
+      h(
+        "span.muted",
+        `${columnInfo(metric).low_is_fault ? "worse" : "less"} in ${worse.toLocaleString("en")} of ${count(all.length, "pair")}`,
+      ),
+    ),
+    h(
+      "ol.pair-list",
+      { start: at * PAGE + 1 },
+      all.slice(at * PAGE, (at + 1) * PAGE).map((pair) => item(pair, metric, change)),
+    ),
+    pages > 1
+      ? h("div.controls", turn("Previous", at - 1), h("span", `Page ${at + 1} of ${pages}`), turn("Next", at + 1))
+      : null,
   ];
 }
 
 /** @param {string} title @param {string[]} names */
-const names = (title, names) => names.length ? h("details", { "data-key": title }, h("summary", `${title}: ${count(names.length, "clip")}`), h("ul", names.map((name) => h("li", name)))) : null;
+const names = (title, names) =>
+  names.length
+    ? h(
+        "details",
+        { "data-key": title },
+        h("summary", `${title}: ${count(names.length, "clip")}`),
+        h(
+          "ul",
+          names.map((name) => h("li", name)),
+        ),
+      )
+    : null;
 
 views.push({
-  key: "changes", tab: 60, title: "Between runs", available: () => data.index.changes.length > 0,
+  key: "changes",
+  tab: 60,
+  title: "Between runs",
+  available: () => data.index.changes.length > 0,
   open: (root) => {
     const update = () => {
-      const { changes, runs } = data.index, { change: number, page } = position(), change = changes[number];
+      const { changes, runs } = data.index,
+        { change: number, page } = position(),
+        change = changes[number];
       const title = (/** @type {RunChange} */ { before, after }) => `${runs[before].name} → ${runs[after].name}`;
       const choose = (/** @type {any} */ event) => go({ pair: `${event.target.value}.0` });
-      const paired = Object.entries(change.paired_by).map(([by, clips]) => `${count(clips, "clip")} by ${by}`).join(", ");
-      refill(root,
+      const paired = Object.entries(change.paired_by)
+        .map(([by, clips]) => `${count(clips, "clip")} by ${by}`)
+        .join(", ");
+      refill(
+        root,
         h("h2", title(change)),
-        changes.length > 1 ? h("div.controls", h("label.choice", "Runs ", h("select", { onchange: choose, "data-key": "runs" }, changes.map((other, place) => h("option", { value: place, selected: place === number }, title(other)))))) : null,
-        change.refused !== null ? h("p.note", `These two runs cannot be compared: ${change.refused}.`) : [
-          h("p.prose.muted", `Baseline ${runs[change.before].name}, candidate ${runs[change.after].name}${paired ? `; paired: ${paired}` : ""}. Means over prompts of clips with a score in both; the difference with its 95 % bootstrap interval over prompts; p of a sign-flip test, Holm-corrected. What got worse stands first.`),
-          allMeans(change), pairs(change, number, page), names(`Only in ${runs[change.before].name}`, change.gone), names(`Only in ${runs[change.after].name}`, change.new),
-        ],
-        change.notes.length ? h("ul.prose.muted", change.notes.map((note) => h("li", note))) : null);
+        changes.length > 1
+          ? h(
+              "div.controls",
+              h(
+                "label.choice",
+                "Runs ",
+                h(
+                  "select",
+                  { onchange: choose, "data-key": "runs" },
+                  changes.map((other, place) =>
+                    h("option", { value: place, selected: place === number }, title(other)),
+                  ),
+                ),
+              ),
+            )
+          : null,
+        change.refused !== null
+          ? h("p.note", `These two runs cannot be compared: ${change.refused}.`)
+          : [
+              h(
+                "p.prose.muted",
+                `Baseline ${runs[change.before].name}, candidate ${runs[change.after].name}${paired ? `; paired: ${paired}` : ""}. Means over prompts of clips with a score in both; the difference with its 95 % bootstrap interval over prompts; p of a sign-flip test, Holm-corrected. What got worse stands first.`,
+              ),
+              allMeans(change),
+              pairs(change, number, page),
+              names(`Only in ${runs[change.before].name}`, change.gone),
+              names(`Only in ${runs[change.after].name}`, change.new),
+            ],
+        change.notes.length
+          ? h(
+              "ul.prose.muted",
+              change.notes.map((note) => h("li", note)),
+            )
+          : null,
+      );
     };
     update();
     return { update, close: () => {} };

@@ -14,17 +14,26 @@ const WRITE_AFTER = 150; // ms without another frame, until the URL has it
 const MOST_OTHERS = 12;
 const LEVELS = ["Bad", "Poor", "Fair", "Good", "Perfect"];
 const KEYS = [
-  ["space", "play or pause"], [", and . or ← and →", "one frame back or on"], ["shift with these", `${STEP} frames`],
-  ["k and j", "previous and next clip of the filter"], ["l", "loop the chosen event, or the clip"],
-  [`1 to ${layers.length}`, `layers: ${layers.join(", ")}`], ["?", "this list"],
+  ["space", "play or pause"],
+  [", and . or ← and →", "one frame back or on"],
+  ["shift with these", `${STEP} frames`],
+  ["k and j", "previous and next clip of the filter"],
+  ["l", "loop the chosen event, or the clip"],
+  [`1 to ${layers.length}`, `layers: ${layers.join(", ")}`],
+  ["?", "this list"],
 ];
 
 /** @param {ClipEvent} event @returns {number} Order of events: cost, else how far over its threshold. */
 const gravity = (event) => event.cost ?? Math.abs((event.magnitude ?? 0) / (event.threshold || Infinity)) / 1000;
 
 /** @param {ClipEvent[]} events @returns {ClipEvent[]} The most costly first, excused ones last. */
-const byCost = (events) => [...events].sort((a, b) =>
-  Number(a.excuse !== null) - Number(b.excuse !== null) || gravity(b) - gravity(a) || (a.frames[0]?.[0] ?? 0) - (b.frames[0]?.[0] ?? 0));
+const byCost = (events) =>
+  [...events].sort(
+    (a, b) =>
+      Number(a.excuse !== null) - Number(b.excuse !== null) ||
+      gravity(b) - gravity(a) ||
+      (a.frames[0]?.[0] ?? 0) - (b.frames[0]?.[0] ?? 0),
+  );
 
 /** @param {number} row @returns {string} A side of a comparison. */
 const side = (row) => `${data.index.clips.run[row]}/${data.model(row)}`;
@@ -69,9 +78,15 @@ class ClipPage {
     this.events = h("section.clip-events");
     this.facts = h("section");
     this.scores = h("section");
-    root.replaceChildren(h("article.clip", this.heading(),
-      h("div.clip-main", this.player.root, this.choice, this.lanes),
-      h("div.clip-facts", this.scores, this.events, this.others(), this.facts)), this.keys);
+    root.replaceChildren(
+      h(
+        "article.clip",
+        this.heading(),
+        h("div.clip-main", this.player.root, this.choice, this.lanes),
+        h("div.clip-facts", this.scores, this.events, this.others(), this.facts),
+      ),
+      this.keys,
+    );
     // After a click the space bar plays again; who works by keyboard stays on the button.
     const article = /** @type {HTMLElement} */ (root.firstElementChild);
     article.addEventListener("click", ({ detail }) => {
@@ -87,7 +102,10 @@ class ClipPage {
       this.looping?.setAttribute("aria-pressed", String(Boolean(this.player.loop)));
       this.write();
     });
-    data.detail(row).then((detail) => this.fill(detail), (error) => this.events.replaceChildren(h("p.note", { text: error.message })));
+    data.detail(row).then(
+      (detail) => this.fill(detail),
+      (error) => this.events.replaceChildren(h("p.note", { text: error.message })),
+    );
   }
 
   /** @param {ClipDetail} detail */
@@ -96,8 +114,11 @@ class ClipPage {
     this.detail = detail;
     this.timeline = new Timeline(this.player, detail, (event) => this.go(event));
     this.lanes.replaceChildren(this.timeline.root);
-    const { frame, exact, sort } = state, linked = exact || frame > 0;
-    const faults = byCost(detail.events).filter((event) => event.frames.length && event.excuse === null && (!linked || eventAt(event, frame)));
+    const { frame, exact, sort } = state,
+      linked = exact || frame > 0;
+    const faults = byCost(detail.events).filter(
+      (event) => event.frames.length && event.excuse === null && (!linked || eventAt(event, frame)),
+    );
     const worst = faults.find((event) => event.metric === sort) ?? faults[0]; // who sorts by a score asks about that one
     if (detail.events.some((event) => event.metric === sort)) this.only = sort;
     this.fillScores();
@@ -127,11 +148,21 @@ class ClipPage {
     this.player.highlight = null;
     for (const [other, item] of this.items ?? []) item.toggleAttribute("data-chosen", other === event);
     this.timeline?.choose(event);
-    this.looping = event?.frames.length ? h("button", { type: "button", "aria-pressed": String(Boolean(this.player.loop)),
-      text: "Loop its frames", title: "Loop (l)", onclick: () => this.loop(this.player.loop ? null : event) }) : null;
-    this.choice.replaceChildren(event
-      ? h(`span.clip-event${event.excuse === null ? ".fault" : ".muted"}`, { text: eventText(event) })
-      : h("span.muted", { text: "Choose an event to go to its first frame." }), this.looping ?? "");
+    this.looping = event?.frames.length
+      ? h("button", {
+          type: "button",
+          "aria-pressed": String(Boolean(this.player.loop)),
+          text: "Loop its frames",
+          title: "Loop (l)",
+          onclick: () => this.loop(this.player.loop ? null : event),
+        })
+      : null;
+    this.choice.replaceChildren(
+      event
+        ? h(`span.clip-event${event.excuse === null ? ".fault" : ".muted"}`, { text: eventText(event) })
+        : h("span.muted", { text: "Choose an event to go to its first frame." }),
+      this.looping ?? "",
+    );
   }
 
   /** @param {ClipEvent | null} event null: no loop any more. */
@@ -141,7 +172,8 @@ class ClipPage {
       return;
     }
     const [first, last] = [event.frames[0][0], event.frames[event.frames.length - 1][1]];
-    const length = LEAST_LOOP * (data.fps(this.row) || 24), more = Math.max(0, Math.ceil((length - (last - first + 1)) / 2));
+    const length = LEAST_LOOP * (data.fps(this.row) || 24),
+      more = Math.max(0, Math.ceil((length - (last - first + 1)) / 2));
     if (event !== this.chosen) this.choose(event);
     this.player.loop = [first - more, last + more];
     this.player.seek(first - more).then(() => this.player.play());
@@ -167,7 +199,9 @@ class ClipPage {
     this.writeNow();
     await copy(location.href);
     this.copied.textContent = "Copied";
-    setTimeout(() => { this.copied.textContent = ""; }, 2000);
+    setTimeout(() => {
+      this.copied.textContent = "";
+    }, 2000);
   }
 
   /** @param {State} state */
@@ -182,52 +216,133 @@ class ClipPage {
   // Parts.
 
   heading() {
-    const list = rows(), position = list.indexOf(this.row), { prompt, model, run } = data;
+    const list = rows(),
+      position = list.indexOf(this.row),
+      { prompt, model, run } = data;
     const step = (/** @type {number} */ by, /** @type {string} */ text) => {
       const target = list[position < 0 ? 0 : position + by];
-      return target === undefined ? h("span.muted", { text }) : h("a", { href: link({ view: "clip", clip: data.id(target) }), text });
+      return target === undefined
+        ? h("span.muted", { text })
+        : h("a", { href: link({ view: "clip", clip: data.id(target) }), text });
     };
-    return h("div.clip-heading",
-      h("div.clip-steps.small", step(-1, "← Previous"), step(1, "Next →"),
-        h("span.muted", { text: position < 0 ? "not in the present filter" : `${position + 1} of ${count(list.length, "clip")}` }),
-        h("span.clip-tools", this.copied,
+    return h(
+      "div.clip-heading",
+      h(
+        "div.clip-steps.small",
+        step(-1, "← Previous"),
+        step(1, "Next →"),
+        h("span.muted", {
+          text: position < 0 ? "not in the present filter" : `${position + 1} of ${count(list.length, "clip")}`,
+        }),
+        h(
+          "span.clip-tools",
+          this.copied,
           h("button", { type: "button", text: "Copy link to this frame", onclick: () => this.copyLink() }),
-          h("button", { type: "button", text: "Keys", title: "Keys (?)", onclick: () => this.keys.showModal() }))),
+          h("button", { type: "button", text: "Keys", title: "Keys (?)", onclick: () => this.keys.showModal() }),
+        ),
+      ),
       h("h2", { text: data.name(this.row) }),
       prompt.call(data, this.row) && h("p.clip-prompt", { text: `“${prompt.call(data, this.row)}”` }),
-      h("p.small.muted", { text: `${model.call(data, this.row)} · run ${run.call(data, this.row).name}` }));
+      h("p.small.muted", { text: `${model.call(data, this.row)} · run ${run.call(data, this.row).name}` }),
+    );
   }
 
   fillScores() {
-    const { row, detail } = this, { metrics } = data.index, lost = detail?.lost ?? {}, costs = Object.keys(lost).length > 0;
+    const { row, detail } = this,
+      { metrics } = data.index,
+      lost = detail?.lost ?? {},
+      costs = Object.keys(lost).length > 0;
     const line = (/** @type {MetricInfo} */ { key, label, title, unit }) => {
-      const score = data.scores(key)[row], missing = data.missing(key, row), place = data.place(key, row), cost = lost[key];
-      const shared = detail?.events.some((event) => event.metric === key && event.cost === null && event.frames.length > 0);
-      const rest = cost && cost.unexplained >= 0.05 ? `${fixed(cost.unexplained, 1)} ${shared ? "by all events" : "in no event"}` : null;
-      return h("tr",
-        h("th", { scope: "row", "--colour": colour(key) }, h("span.clip-metric", { text: label }), h("div.small.muted", { text: title }), place && h("div.small.muted", { text: place })),
+      const score = data.scores(key)[row],
+        missing = data.missing(key, row),
+        place = data.place(key, row),
+        cost = lost[key];
+      const shared = detail?.events.some(
+        (event) => event.metric === key && event.cost === null && event.frames.length > 0,
+      );
+      const rest =
+        cost && cost.unexplained >= 0.05
+          ? `${fixed(cost.unexplained, 1)} ${shared ? "by all events" : "in no event"}`
+          : null;
+      return h(
+        "tr",
+        h(
+          "th",
+          { scope: "row", "--colour": colour(key) },
+          h("span.clip-metric", { text: label }),
+          h("div.small.muted", { text: title }),
+          place && h("div.small.muted", { text: place }),
+        ),
         Number.isNaN(score)
-          ? h("td.muted", { colspan: costs ? 2 : 1 }, "– ", h("span.small", { text: `${missing.kind === "failed" ? "failed: " : ""}${missing.reason}` }))
-          : [h("td.n", { title: unit || null }, data.interval(key, row)),
-            costs && h("td.n", cost ? fixed(cost.points, 1) : "–", rest && h("div.small.muted", { text: rest }))]);
+          ? h(
+              "td.muted",
+              { colspan: costs ? 2 : 1 },
+              "– ",
+              h("span.small", { text: `${missing.kind === "failed" ? "failed: " : ""}${missing.reason}` }),
+            )
+          : [
+              h("td.n", { title: unit || null }, data.interval(key, row)),
+              costs && h("td.n", cost ? fixed(cost.points, 1) : "–", rest && h("div.small.muted", { text: rest })),
+            ],
+      );
     };
-    this.scores.replaceChildren(h("h3", { text: "Scores" }), h("div.wide", { tabindex: 0, role: "region", "aria-label": "Scores" },
-      h("table.clip-scores", costs && h("thead", h("tr", h("th", { text: "Metric" }), h("th.n", { text: "Score" }),
-        h("th.n", { text: "Lost, points" }))), h("tbody", metrics.map(line)))));
+    this.scores.replaceChildren(
+      h("h3", { text: "Scores" }),
+      h(
+        "div.wide",
+        { tabindex: 0, role: "region", "aria-label": "Scores" },
+        h(
+          "table.clip-scores",
+          costs &&
+            h(
+              "thead",
+              h("tr", h("th", { text: "Metric" }), h("th.n", { text: "Score" }), h("th.n", { text: "Lost, points" })),
+            ),
+          h("tbody", metrics.map(line)),
+        ),
+      ),
+    );
   }
 
   fillEvents() {
-    const all = byCost(this.detail?.events ?? []), events = all.filter((event) => !this.only || event.metric === this.only);
-    const keys = ["", ...data.index.metrics.map(({ key }) => key).filter((key) => all.some((event) => event.metric === key))];
-    const choice = keys.length > 2 && h("div.clip-only", { role: "group", "aria-label": "Events of" }, keys.map((key) => h("button.small", {
-      type: "button", "aria-pressed": String(key === this.only), text: key ? data.metric(key)?.label ?? key : "All",
-      onclick: () => { this.only = key; this.fillEvents(); this.events.querySelector(".clip-only [aria-pressed=true]")?.focus(); } })));
+    const all = byCost(this.detail?.events ?? []),
+      events = all.filter((event) => !this.only || event.metric === this.only);
+    const keys = [
+      "",
+      ...data.index.metrics.map(({ key }) => key).filter((key) => all.some((event) => event.metric === key)),
+    ];
+    const choice =
+      keys.length > 2 &&
+      h(
+        "div.clip-only",
+        { role: "group", "aria-label": "Events of" },
+        keys.map((key) =>
+          h("button.small", {
+            type: "button",
+            "aria-pressed": String(key === this.only),
+            text: key ? (data.metric(key)?.label ?? key) : "All",
+            onclick: () => {
+              this.only = key;
+              this.fillEvents();
+              this.events.querySelector(".clip-only [aria-pressed=true]")?.focus();
+            },
+          }),
+        ),
+      );
     /** @type {Map<ClipEvent, HTMLElement>} */
     this.items = new Map(events.map((event) => [event, this.item(event)]));
-    const faults = events.filter((event) => event.excuse === null).length, excused = events.length - faults;
-    this.events.replaceChildren(h("h3", { text: "Events" }),
-      h("p.small.muted", { text: events.length ? `${faults} that cost points${this.sum(events)}, ${excused} excused` : "Nothing cost points." }), choice,
-      h("ol.clip-list", [...this.items.values()]));
+    const faults = events.filter((event) => event.excuse === null).length,
+      excused = events.length - faults;
+    this.events.replaceChildren(
+      h("h3", { text: "Events" }),
+      h("p.small.muted", {
+        text: events.length
+          ? `${faults} that cost points${this.sum(events)}, ${excused} excused`
+          : "Nothing cost points.",
+      }),
+      choice,
+      h("ol.clip-list", [...this.items.values()]),
+    );
     this.items.get(/** @type {any} */ (this.chosen))?.toggleAttribute("data-chosen", true);
   }
 
@@ -242,19 +357,36 @@ class ClipPage {
 
   /** @param {ClipEvent} event */
   item(event) {
-    const label = data.metric(event.metric)?.label ?? event.metric, dim = () => { this.player.highlight = null; };
-    const light = () => { this.player.highlight = event; };
+    const label = data.metric(event.metric)?.label ?? event.metric,
+      dim = () => {
+        this.player.highlight = null;
+      };
+    const light = () => {
+      this.player.highlight = event;
+    };
     const text = [
       h("span.clip-metric", { text: label, "--colour": colour(event.metric) }),
       h("span", { text: `${event.target ? `${event.target}: ` : ""}${event.reason}` }),
       h("span.n", { text: event.cost ? `${fixed(event.cost, 1)} points` : "" }),
-      h("span.small.muted.clip-when", { text: [eventFrames(event), event.excuse && `excused: ${event.excuse}`].filter(Boolean).join(" · ") }),
+      h("span.small.muted.clip-when", {
+        text: [eventFrames(event), event.excuse && `excused: ${event.excuse}`].filter(Boolean).join(" · "),
+      }),
     ];
     const about = { title: eventText(event), onpointerenter: light, onfocus: light, onpointerleave: dim, onblur: dim };
-    return h(`li${event.excuse === null ? "" : ".muted"}`, event.frames.length
-      ? [h("button.clip-item", { type: "button", ...about, onclick: () => this.show(event) }, text),
-        h("button.small", { type: "button", text: "Loop", "aria-label": `Loop: ${eventText(event)}`, onclick: () => this.loop(event) })]
-      : h("div.clip-item", { title: eventText(event) }, text));
+    return h(
+      `li${event.excuse === null ? "" : ".muted"}`,
+      event.frames.length
+        ? [
+            h("button.clip-item", { type: "button", ...about, onclick: () => this.show(event) }, text),
+            h("button.small", {
+              type: "button",
+              text: "Loop",
+              "aria-label": `Loop: ${eventText(event)}`,
+              onclick: () => this.loop(event),
+            }),
+          ]
+        : h("div.clip-item", { title: eventText(event) }, text),
+    );
   }
 
   /** @param {ClipEvent} event of the list, which may be far below the picture. */
@@ -265,39 +397,106 @@ class ClipPage {
 
   /** The same prompt by other models and in other runs. */
   others() {
-    const { row } = this, { clips } = data.index, prompt = clips.prompt[row], names = clips.name;
+    const { row } = this,
+      { clips } = data.index,
+      prompt = clips.prompt[row],
+      names = clips.name;
     const shown = data.metric(state.metric) ?? data.index.metrics[0];
-    const same = prompt < 0 ? [] : Array.from(names.keys()).filter((other) => other !== row && clips.prompt[other] === prompt && side(other) !== side(row));
+    const same =
+      prompt < 0
+        ? []
+        : Array.from(names.keys()).filter(
+            (other) => other !== row && clips.prompt[other] === prompt && side(other) !== side(row),
+          );
     if (!same.length) return null;
     const compare = views.some((view) => view.key === "compare");
-    return h("section", h("h3", { text: "The same prompt" }), h("ul.clip-others", same.slice(0, MOST_OTHERS).map((other) => h("li",
-      h("a", { href: link({ view: "clip", clip: data.id(other) }), text: data.model(other) || names[other], title: data.id(other) }),
-      h("span.small.muted", { text: shown ? `${shown.label} ${data.shown(shown.key, other)}` : "" }),
-      compare && h("a.small", { href: link({ view: "compare", a: side(row), b: side(other), clip: this.id }), text: "compare", "aria-label": `Compare with ${data.id(other)}` })))),
-      same.length > MOST_OTHERS && h("p.small.muted", { text: `and ${same.length - MOST_OTHERS} more` }));
+    return h(
+      "section",
+      h("h3", { text: "The same prompt" }),
+      h(
+        "ul.clip-others",
+        same
+          .slice(0, MOST_OTHERS)
+          .map((other) =>
+            h(
+              "li",
+              h("a", {
+                href: link({ view: "clip", clip: data.id(other) }),
+                text: data.model(other) || names[other],
+                title: data.id(other),
+              }),
+              h("span.small.muted", { text: shown ? `${shown.label} ${data.shown(shown.key, other)}` : "" }),
+              compare &&
+                h("a.small", {
+                  href: link({ view: "compare", a: side(row), b: side(other), clip: this.id }),
+                  text: "compare",
+                  "aria-label": `Compare with ${data.id(other)}`,
+                }),
+            ),
+          ),
+      ),
+      same.length > MOST_OTHERS && h("p.small.muted", { text: `and ${same.length - MOST_OTHERS} more` }),
+    );
   }
 
   fillFacts() {
-    const detail = this.detail, { row } = this, { index } = data, run = data.run(row), fps = data.fps(row);
+    const detail = this.detail,
+      { row } = this,
+      { index } = data,
+      run = data.run(row),
+      fps = data.fps(row);
     if (!detail) return;
     /** @type {[string, any][]} */
     const facts = [
-      ["Prompt", data.prompt(row)], ["Prompt from", detail.prompt_source], ["Subject", detail.subject],
-      ["Model", data.model(row)], ["Run", run.name], ["", run.label],
+      ["Prompt", data.prompt(row)],
+      ["Prompt from", detail.prompt_source],
+      ["Subject", detail.subject],
+      ["Model", data.model(row)],
+      ["Run", run.name],
+      ["", run.label],
       ["Size", detail.size && `${detail.size.join(" × ")} pixels`],
-      ["Frames", data.frames(row) && `${data.frames(row)}${fps ? `, ${score(fps)} per second` : ""}${detail.timestamps ? ", uneven times" : ""}`],
-      ["Codec", detail.codec], ["Scored in", detail.seconds ? `${fixed(detail.seconds, 1)} s` : null],
-      ["SHA-256", detail.sha256 && h("code", { text: `${detail.sha256.slice(0, 12)}…`, title: detail.sha256 })], ["Path", detail.path],
+      [
+        "Frames",
+        data.frames(row) &&
+          `${data.frames(row)}${fps ? `, ${score(fps)} per second` : ""}${detail.timestamps ? ", uneven times" : ""}`,
+      ],
+      ["Codec", detail.codec],
+      ["Scored in", detail.seconds ? `${fixed(detail.seconds, 1)} s` : null],
+      ["SHA-256", detail.sha256 && h("code", { text: `${detail.sha256.slice(0, 12)}…`, title: detail.sha256 })],
+      ["Path", detail.path],
       ...index.tags.map((tag) => /** @type {[string, any]} */ ([tag.name, data.tag(tag.name, row)])),
-      ["CAS verdict", detail.probabilities?.map((share, level) => `${LEVELS[level]} ${Math.round(100 * share)} %`).join(", ")],
-      ["CAS saliency", detail.saliency.length && detail.saliency.map(({ frame, reason }) => h("button.small", {
-        type: "button", text: `frame ${frame}`, title: reason, onclick: () => this.showSaliency(frame) }))],
-      ...Object.entries(detail.ratings).map(([name, { mean, each }]) => /** @type {[string, any]} */ ([`Rated: ${name}`,
-        `${score(mean)}${each.length > 1 ? ` (${each.map((value) => score(value)).join(", ")})` : ""}`])),
+      [
+        "CAS verdict",
+        detail.probabilities?.map((share, level) => `${LEVELS[level]} ${Math.round(100 * share)} %`).join(", "),
+      ],
+      [
+        "CAS saliency",
+        detail.saliency.length &&
+          detail.saliency.map(({ frame, reason }) =>
+            h("button.small", {
+              type: "button",
+              text: `frame ${frame}`,
+              title: reason,
+              onclick: () => this.showSaliency(frame),
+            }),
+          ),
+      ],
+      ...Object.entries(detail.ratings).map(
+        ([name, { mean, each }]) =>
+          /** @type {[string, any]} */ ([
+            `Rated: ${name}`,
+            `${score(mean)}${each.length > 1 ? ` (${each.map((value) => score(value)).join(", ")})` : ""}`,
+          ]),
+      ),
       ...detail.notes.map((note) => /** @type {[string, any]} */ (["Note", note])),
     ];
-    this.facts.replaceChildren(h("h3", { text: "Facts" }), h("dl.clip-dl",
-      facts.filter(([, value]) => value).map(([name, value]) => [h("dt", { text: name }), h("dd", value)])));
+    this.facts.replaceChildren(
+      h("h3", { text: "Facts" }),
+      h(
+        "dl.clip-dl",
+        facts.filter(([, value]) => value).map(([name, value]) => [h("dt", { text: name }), h("dd", value)]),
+      ),
+    );
   }
 
   /** @param {number} frame */
@@ -309,15 +508,23 @@ class ClipPage {
   }
 
   help() {
-    const dialog = h("dialog.clip-keys", { "aria-label": "Keys" }, h("h3", { text: "Keys" }),
-      h("dl.clip-dl", KEYS.map(([key, text]) => [h("dt", h("kbd", { text: key })), h("dd", { text })])),
-      h("button", { type: "button", text: "Close", onclick: () => dialog.close() }));
+    const dialog = h(
+      "dialog.clip-keys",
+      { "aria-label": "Keys" },
+      h("h3", { text: "Keys" }),
+      h(
+        "dl.clip-dl",
+        KEYS.map(([key, text]) => [h("dt", h("kbd", { text: key })), h("dd", { text })]),
+      ),
+      h("button", { type: "button", text: "Close", onclick: () => dialog.close() }),
+    );
     return dialog;
   }
 
   /** @param {KeyboardEvent} event */
   key(event) {
-    const target = /** @type {Element} */ (event.target), { player } = this;
+    const target = /** @type {Element} */ (event.target),
+      { player } = this;
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (target.closest("input:not([type=range]), textarea, select, [contenteditable]")) return;
     if (event.key === " " && target.closest("button, a, summary")) return;
@@ -328,20 +535,32 @@ class ClipPage {
       player.seek(player.frame + by * (event.shiftKey ? STEP : 1));
     };
     const turn = (/** @type {number} */ by) => {
-      const list = rows(), position = list.indexOf(this.row), next = list[position < 0 ? 0 : position + by];
+      const list = rows(),
+        position = list.indexOf(this.row),
+        next = list[position < 0 ? 0 : position + by];
       if (next !== undefined) go({ clip: data.id(next) });
     };
     /** @type {Record<string, () => void>} */
     const acts = {
-      " ": () => { player.playing ? player.pause() : player.play(); },
-      ",": () => step(-1), "<": () => step(-1), ArrowLeft: () => step(-1), ".": () => step(1), ">": () => step(1), ArrowRight: () => step(1),
-      j: () => turn(1), k: () => turn(-1),
+      " ": () => {
+        player.playing ? player.pause() : player.play();
+      },
+      ",": () => step(-1),
+      "<": () => step(-1),
+      ArrowLeft: () => step(-1),
+      ".": () => step(1),
+      ">": () => step(1),
+      ArrowRight: () => step(1),
+      j: () => turn(1),
+      k: () => turn(-1),
       l: () => {
         if (player.loop) player.loop = null;
         else if (this.chosen?.frames.length) this.loop(this.chosen);
         else player.loop = [0, player.frames - 1];
       },
-      "?": () => { this.keys.open ? this.keys.close() : this.keys.showModal(); },
+      "?": () => {
+        this.keys.open ? this.keys.close() : this.keys.showModal();
+      },
     };
     const layer = layers[Number(event.key) - 1];
     if (layer) player.layers = layers.filter((name) => player.layers.includes(name) !== (name === layer));
@@ -359,7 +578,8 @@ class ClipPage {
 }
 
 views.push({
-  key: "clip", tab: 40,
+  key: "clip",
+  tab: 40,
   title: "",
   available: () => data.n > 0,
   open: (root) => {
@@ -372,14 +592,23 @@ views.push({
       shown = state.clip;
       const row = data.find(shown);
       if (row >= 0) page = new ClipPage(root, row);
-      else root.replaceChildren(h("p.empty", { text: shown ? `There is no clip ${shown} in this report.` : "No clip is chosen." }));
+      else
+        root.replaceChildren(
+          h("p.empty", { text: shown ? `There is no clip ${shown} in this report.` : "No clip is chosen." }),
+        );
     };
     const key = (/** @type {KeyboardEvent} */ event) => page?.key(event);
     document.addEventListener("keydown", key);
     show();
     return {
-      update: (state) => { if (state.clip !== shown) show(); else page?.update(state); },
-      close: () => { document.removeEventListener("keydown", key); page?.close(); },
+      update: (state) => {
+        if (state.clip !== shown) show();
+        else page?.update(state);
+      },
+      close: () => {
+        document.removeEventListener("keydown", key);
+        page?.close();
+      },
     };
   },
 });

@@ -61,17 +61,26 @@ export const svg = maker((name) => document.createElementNS(SVG, name));
  * @returns {string} A dash where there is none.
  */
 export const fixed = (value, digits = 3) =>
-  value === null || value === undefined || Number.isNaN(value) ? "–" : value.toFixed(digits).replace(/^-(?=[0.]*$)/, "").replace("-", "−");
+  value === null || value === undefined || Number.isNaN(value)
+    ? "–"
+    : value
+        .toFixed(digits)
+        .replace(/^-(?=[0.]*$)/, "")
+        .replace("-", "−");
 
 /** @param {number | null | undefined} value @returns {string} A score as tables show it. */
 export const score = (value) =>
   value === null || value === undefined || Number.isNaN(value)
     ? "–"
-    : Math.abs(value) <= 1 ? fixed(value, 3) : String(+value.toPrecision(4)).replace("-", "−");
+    : Math.abs(value) <= 1
+      ? fixed(value, 3)
+      : String(+value.toPrecision(4)).replace("-", "−");
 
 /** @param {number | null | undefined} value @returns {string} With a sign. */
 export const signed = (value, digits = 1) =>
-  value === null || value === undefined || Number.isNaN(value) ? "–" : (Number(value.toFixed(digits)) > 0 ? "+" : "") + fixed(value, digits);
+  value === null || value === undefined || Number.isNaN(value)
+    ? "–"
+    : (Number(value.toFixed(digits)) > 0 ? "+" : "") + fixed(value, digits);
 
 /** @param {number | null} p @returns {string} */
 export const pValue = (p) => (p === null ? "–" : p < 0.001 ? "< 0.001" : fixed(p, 3));
@@ -88,7 +97,10 @@ export const perFrame = (work) => {
   return () => {
     if (asked) return;
     asked = true;
-    requestAnimationFrame(() => { asked = false; work(); });
+    requestAnimationFrame(() => {
+      asked = false;
+      work();
+    });
   };
 };
 

@@ -4,7 +4,8 @@ import { fixed, h, score } from "./core.js";
 
 /** Key of the index with that of collapsed clips as 0. */
 export const OR_ZERO = "motion_index_or_0";
-const KEPT_SHARDS = 6, KEPT_OVERLAYS = 8;
+const KEPT_SHARDS = 6,
+  KEPT_OVERLAYS = 8;
 const MOST_BYTES = 64 * 2 ** 20; // of an overlay when unpacked
 
 /**
@@ -45,10 +46,22 @@ const waiting = new Map();
 function loadScript(key, url) {
   return new Promise((resolve, reject) => {
     const script = h("script", { src: url });
-    const end = () => { waiting.delete(key); script.remove(); };
-    waiting.set(key, (value) => { end(); resolve(value); });
-    script.onerror = () => { end(); reject(new Error(`${url} is missing: was the folder moved without it?`)); };
-    script.onload = () => { end(); reject(new Error(`${url} is damaged: write the report again`)); }; // unless it has called
+    const end = () => {
+      waiting.delete(key);
+      script.remove();
+    };
+    waiting.set(key, (value) => {
+      end();
+      resolve(value);
+    });
+    script.onerror = () => {
+      end();
+      reject(new Error(`${url} is missing: was the folder moved without it?`));
+    };
+    script.onload = () => {
+      end();
+      reject(new Error(`${url} is damaged: write the report again`));
+    }; // unless it has called
     document.head.append(script);
   });
 }
@@ -99,18 +112,27 @@ class Data {
     this.metrics = new Map(index.metrics.map((metric) => [metric.key, metric]));
     for (const metric of index.metrics) {
       const column = index.clips.scores[metric.key] ?? [];
-      this.columns.set(metric.key, Float64Array.from({ length: this.n }, (_, row) => column[row] ?? NaN));
+      this.columns.set(
+        metric.key,
+        Float64Array.from({ length: this.n }, (_, row) => column[row] ?? NaN),
+      );
     }
     this.collapsed = new Set(index.clips.collapsed ?? []);
-    const orZero = Float64Array.from(this.scores("motion_index"), (score, row) => (this.collapsed.has(row) ? 0 : score));
+    const orZero = Float64Array.from(this.scores("motion_index"), (score, row) =>
+      this.collapsed.has(row) ? 0 : score,
+    );
     this.columns.set(OR_ZERO, orZero);
   }
 
   /** @param {string} key */
-  metric(key) { return this.metrics.get(key); }
+  metric(key) {
+    return this.metrics.get(key);
+  }
 
   /** @param {string} metric */
-  scores(metric) { return this.columns.get(metric) ?? new Float64Array(this.n).fill(NaN); }
+  scores(metric) {
+    return this.columns.get(metric) ?? new Float64Array(this.n).fill(NaN);
+  }
 
   /** @param {string} metric @param {number} row */
   missing(metric, row) {
@@ -124,7 +146,8 @@ class Data {
   /** @param {string} metric @param {number} row @returns {string} */
   shown(metric, row) {
     if (metric === OR_ZERO) return this.collapsed.has(row) ? "0 (collapsed)" : this.shown("motion_index", row);
-    const place = this.index.clips.places?.[metric]?.[row], value = this.scores(metric)[row];
+    const place = this.index.clips.places?.[metric]?.[row],
+      value = this.scores(metric)[row];
     return place ? fixed(value, decimals(place[2])) : score(value);
   }
 
@@ -137,15 +160,20 @@ class Data {
 
   /** @param {string} metric @param {number} row */
   interval(metric, row) {
-    const half = this.index.clips.places?.[metric]?.[row]?.[2], shown = this.shown(metric, row);
+    const half = this.index.clips.places?.[metric]?.[row]?.[2],
+      shown = this.shown(metric, row);
     return half ? `${shown} ± ${fixed(half, decimals(half))}` : shown;
   }
 
   /** @param {number} row */
-  name(row) { return this.index.clips.name[row]; }
+  name(row) {
+    return this.index.clips.name[row];
+  }
 
   /** @param {number} row */
-  id(row) { return `${this.run(row).name}/${this.name(row)}`; }
+  id(row) {
+    return `${this.run(row).name}/${this.name(row)}`;
+  }
 
   /** @param {string} id */
   find(id) {
@@ -154,13 +182,19 @@ class Data {
   }
 
   /** @param {number} row */
-  model(row) { return this.index.models[this.index.clips.model[row]] ?? ""; }
+  model(row) {
+    return this.index.models[this.index.clips.model[row]] ?? "";
+  }
 
   /** @param {number} row */
-  run(row) { return this.index.runs[this.index.clips.run[row]]; }
+  run(row) {
+    return this.index.runs[this.index.clips.run[row]];
+  }
 
   /** @param {number} row */
-  prompt(row) { return this.index.prompts[this.index.clips.prompt[row]] ?? ""; }
+  prompt(row) {
+    return this.index.prompts[this.index.clips.prompt[row]] ?? "";
+  }
 
   /** @param {string} name @param {number} row */
   tag(name, row) {
@@ -170,7 +204,9 @@ class Data {
   }
 
   /** @param {number} row */
-  events(row) { return this.index.clips.events[row].map((number) => this.index.events[number]); }
+  events(row) {
+    return this.index.clips.events[row].map((number) => this.index.events[number]);
+  }
 
   /** @param {number} row @returns {Media} */
   media(row) {
@@ -187,16 +223,20 @@ class Data {
   }
 
   /** @param {number} row */
-  frames(row) { return this.index.clips.frames[row] ?? 0; }
+  frames(row) {
+    return this.index.clips.frames[row] ?? 0;
+  }
 
   /** @param {number} row */
-  fps(row) { return this.index.clips.fps[row] ?? 0; }
+  fps(row) {
+    return this.index.clips.fps[row] ?? 0;
+  }
 
   /** @param {number} row @returns {Promise<ClipDetail>} */
   async detail(row) {
     const shard = Math.floor(row / this.index.shard);
     const url = `data/detail-${String(shard).padStart(3, "0")}.js`;
-    const load = () => inline?.details ? Promise.resolve(inline.details[shard]) : loadScript(`detail ${shard}`, url);
+    const load = () => (inline?.details ? Promise.resolve(inline.details[shard]) : loadScript(`detail ${shard}`, url));
     return (await this.shards.get(shard, load))[row - shard * this.index.shard];
   }
 
@@ -204,8 +244,7 @@ class Data {
   async overlay(row) {
     if (!this.index.clips.overlay[row]) return null;
     const url = `overlays/${String(row).padStart(6, "0")}.js`;
-    const load = async () =>
-      unpack(inline?.overlays ? inline.overlays[row] : await loadScript(`overlay ${row}`, url));
+    const load = async () => unpack(inline?.overlays ? inline.overlays[row] : await loadScript(`overlay ${row}`, url));
     return this.overlays.get(row, load);
   }
 }
@@ -219,7 +258,9 @@ export const colour = (metric) => `var(--m-${data.metric(metric)?.colour ?? "own
 
 window.vmReport = {
   index: (index) => data.load(index),
-  inline: (values) => { inline = values; },
+  inline: (values) => {
+    inline = values;
+  },
   start: () => {}, // main.js
   detail: (shard, clips) => waiting.get(`detail ${shard}`)?.(clips),
   overlay: (row, gzipped) => waiting.get(`overlay ${row}`)?.(gzipped),

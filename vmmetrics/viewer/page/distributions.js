@@ -7,11 +7,14 @@ import { domain, filtered, scoreUnit, ticks } from "./numbers.js";
 import { Scatter } from "./scatter.js";
 import { go, state } from "./state.js";
 
-const STRIP = 48, TOP = 20; // px: one model's strip, of which its name takes the top
+const STRIP = 48,
+  TOP = 20; // px: one model's strip, of which its name takes the top
 const MOST_DOTS = 2000; // of a strip; more are thinned over the outline of their density
-const MANY = 100, CROWD = 300; // dots from which on they spread as their density, and are small
+const MANY = 100,
+  CROWD = 300; // dots from which on they spread as their density, and are small
 const BINS = 64; // of the density
-const REACH = 10, CLICK = 5; // px: from the pointer to a dot, of a click that is no drag
+const REACH = 10,
+  CLICK = 5; // px: from the pointer to a dot, of a click that is no drag
 const FEWEST = 4; // clips of which quartiles are drawn
 const EDGE = 10; // px left and right of the axis
 
@@ -22,11 +25,12 @@ const EDGE = 10; // px left and right of the axis
  */
 
 /** @param {number} row @returns {number} From -1 to 1, the same for a clip every time. */
-const jitter = (row) => (((Math.imul(row + 1, 2654435761) >>> 8) & 0xffff) / 0x8000) - 1;
+const jitter = (row) => ((Math.imul(row + 1, 2654435761) >>> 8) & 0xffff) / 0x8000 - 1;
 
 /** @param {Float64Array} sorted @param {number} share @returns {number} Quantile, interpolated. */
 function quantile(sorted, share) {
-  const at = share * (sorted.length - 1), below = Math.floor(at);
+  const at = share * (sorted.length - 1),
+    below = Math.floor(at);
   return sorted[below] + (at - below) * ((sorted[below + 1] ?? sorted[below]) - sorted[below]);
 }
 
@@ -38,13 +42,16 @@ function quantile(sorted, share) {
 function densityOf(values, [low, high]) {
   const counts = new Float64Array(BINS + 2); // an empty bin at both ends
   for (const value of values) counts[1 + binOf(value, [low, high])]++;
-  const smooth = counts.map((count, bin) => (counts[bin - 1] ?? 0) + 2 * count + (counts[bin + 1] ?? 0)).subarray(1, BINS + 1);
+  const smooth = counts
+    .map((count, bin) => (counts[bin - 1] ?? 0) + 2 * count + (counts[bin + 1] ?? 0))
+    .subarray(1, BINS + 1);
   const most = Math.max(...smooth);
   return smooth.map((count) => count / most);
 }
 
 /** @param {number} value @param {[number, number]} domain */
-const binOf = (value, [low, high]) => Math.min(BINS - 1, Math.max(0, Math.floor(((value - low) / (high - low)) * BINS)));
+const binOf = (value, [low, high]) =>
+  Math.min(BINS - 1, Math.max(0, Math.floor(((value - low) / (high - low)) * BINS)));
 
 /** @returns {{ name: string, rows: number[] }[]} Clips of every model. */
 function models() {
@@ -61,12 +68,23 @@ function panels() {
   return data.index.metrics.flatMap((info) => {
     const scores = data.scores(info.key);
     const strips = groups.map(({ name, rows }) => {
-      const present = rows.filter((row) => !Number.isNaN(scores[row])).sort((one, other) => scores[one] - scores[other]);
+      const present = rows
+        .filter((row) => !Number.isNaN(scores[row]))
+        .sort((one, other) => scores[one] - scores[other]);
       const values = Float64Array.from(present, (row) => scores[row]);
       const quartiles = present.length >= FEWEST ? [0.25, 0.5, 0.75].map((share) => quantile(values, share)) : null;
-      return { name, rows: Int32Array.from(present), values, missing: rows.filter((row) => Number.isNaN(scores[row])), quartiles, density: /** @type {Float64Array | null} */ (null) };
+      return {
+        name,
+        rows: Int32Array.from(present),
+        values,
+        missing: rows.filter((row) => Number.isNaN(scores[row])),
+        quartiles,
+        density: /** @type {Float64Array | null} */ (null),
+      };
     });
-    const ends = strips.filter((strip) => strip.values.length).flatMap((strip) => [strip.values[0], strip.values[strip.values.length - 1]]);
+    const ends = strips
+      .filter((strip) => strip.values.length)
+      .flatMap((strip) => [strip.values[0], strip.values[strip.values.length - 1]]);
     if (!ends.length) return [];
     const axis = info.range ?? domain(ends);
     for (const strip of strips) if (strip.rows.length > MANY) strip.density = densityOf(strip.values, axis);
@@ -99,14 +117,20 @@ class Chart {
     this.visible = null;
     const { info, strips } = panel;
     this.canvas = h("canvas", {
-      tabindex: 0, role: "application", "aria-roledescription": "strip chart",
+      tabindex: 0,
+      role: "application",
+      "aria-roledescription": "strip chart",
       "aria-label": `${info.title} of every clip by model. Arrow keys go from clip to clip and model to model, Enter opens the clip. The fields below set a range.`,
     });
     this.names = strips.map((strip, place) => {
       const missing = missingText(strip, info.key);
       const median = strip.quartiles ? `, median ${score(strip.quartiles[1])}` : "";
-      return h("div.strip-name.small", { "--top": `${place * STRIP}px` }, h("span", { title: strip.name }, strip.name),
-        h("span.muted", `${count(strip.rows.length, "clip")}${median}${missing ? `, ${missing}` : ""}`));
+      return h(
+        "div.strip-name.small",
+        { "--top": `${place * STRIP}px` },
+        h("span", { title: strip.name }, strip.name),
+        h("span.muted", `${count(strip.rows.length, "clip")}${median}${missing ? `, ${missing}` : ""}`),
+      );
     });
     this.area = h("div.strips", this.canvas, this.names);
     this.axis = svg("svg.axis", { "aria-hidden": "true" });
@@ -114,19 +138,35 @@ class Chart {
     this.from = this.field("from", 0);
     this.to = this.field("to", 1);
     this.clear = h("button.small", { onclick: () => this.setRange(null) }, "Clear");
-    const better = info.low_is_fault ? (info.lower_is_better ? "lower is better" : "higher is better") : "an amount, not a merit";
-    this.root = h("section.distribution", { "--colour": colour(info.key), "data-metric": info.key },
-      h("h3", h("span.swatch", { "aria-hidden": "true" }), info.label, h("span.muted.small.of", ` ${info.title}, ${scoreUnit(info.key)}, ${better}`)),
-      this.area, this.axis, this.readout,
-      h("div.ends", h("label.small", "From ", this.from), h("label.small", "to ", this.to), this.clear));
+    const better = info.low_is_fault
+      ? info.lower_is_better
+        ? "lower is better"
+        : "higher is better"
+      : "an amount, not a merit";
+    this.root = h(
+      "section.distribution",
+      { "--colour": colour(info.key), "data-metric": info.key },
+      h(
+        "h3",
+        h("span.swatch", { "aria-hidden": "true" }),
+        info.label,
+        h("span.muted.small.of", ` ${info.title}, ${scoreUnit(info.key)}, ${better}`),
+      ),
+      this.area,
+      this.axis,
+      this.readout,
+      h("div.ends", h("label.small", "From ", this.from), h("label.small", "to ", this.to), this.clear),
+    );
     this.listen();
   }
 
   /** @param {string} name @param {0 | 1} end @returns {HTMLInputElement} */
   field(name, end) {
-    const [low, high] = this.panel.domain, step = 10 ** Math.floor(Math.log10((high - low) / 100));
+    const [low, high] = this.panel.domain,
+      step = 10 ** Math.floor(Math.log10((high - low) / 100));
     const change = (/** @type {any} */ event) => {
-      const ends = [...(this.range() ?? this.panel.domain)], value = event.target.valueAsNumber;
+      const ends = [...(this.range() ?? this.panel.domain)],
+        value = event.target.valueAsNumber;
       ends[end] = Number.isNaN(value) ? this.panel.domain[end] : value;
       this.setRange(/** @type {[number, number]} */ ([Math.min(ends[0], ends[1]), Math.max(ends[0], ends[1])]));
     };
@@ -171,9 +211,11 @@ class Chart {
    * @returns {{ strip: number, place: number } | null} Nearest dot within reach.
    */
   nearest(x, y) {
-    const strip = Math.floor(y / STRIP), dots = this.panel.strips[strip];
+    const strip = Math.floor(y / STRIP),
+      dots = this.panel.strips[strip];
     if (!dots) return null;
-    let best = null, distance = REACH ** 2;
+    let best = null,
+      distance = REACH ** 2;
     for (let place = firstFrom(dots.values, this.scoreAt(x - REACH)); place < dots.rows.length; place++) {
       const across = this.x(dots.values[place]) - x;
       if (across > REACH) break;
@@ -189,7 +231,11 @@ class Chart {
     this.active = dot;
     this.draw();
     const strip = dot && this.panel.strips[dot.strip];
-    this.readout.replaceChildren(...(dot && strip ? [`${data.name(strip.rows[dot.place])}: ${data.shown(this.panel.info.key, strip.rows[dot.place])}`] : []));
+    this.readout.replaceChildren(
+      ...(dot && strip
+        ? [`${data.name(strip.rows[dot.place])}: ${data.shown(this.panel.info.key, strip.rows[dot.place])}`]
+        : []),
+    );
     this.area.style.cursor = dot ? "pointer" : "crosshair";
   }
 
@@ -227,25 +273,41 @@ class Chart {
       } else if (!press) this.activate(this.nearest(x, y));
     });
     area.addEventListener("pointerup", (/** @type {PointerEvent} */ event) => {
-      const ends = this.drag, moved = press?.moved, { x, y } = this.point(event);
+      const ends = this.drag,
+        moved = press?.moved,
+        { x, y } = this.point(event);
       press = this.drag = null;
       if (moved && ends) return this.setRange(ends);
       this.activate(this.nearest(x, y));
       this.openActive();
     });
-    area.addEventListener("pointercancel", () => { press = this.drag = null; this.draw(); });
-    area.addEventListener("pointerleave", () => { if (!press) this.activate(null); });
+    area.addEventListener("pointercancel", () => {
+      press = this.drag = null;
+      this.draw();
+    });
+    area.addEventListener("pointerleave", () => {
+      if (!press) this.activate(null);
+    });
     canvas.addEventListener("blur", () => this.activate(null));
     canvas.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
   }
 
   /** @param {KeyboardEvent} event */
   key(event) {
-    const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0], PageDown: [0, 10], PageUp: [0, -10] }[event.key];
+    const step = {
+      ArrowRight: [0, 1],
+      ArrowLeft: [0, -1],
+      ArrowDown: [1, 0],
+      ArrowUp: [-1, 0],
+      PageDown: [0, 10],
+      PageUp: [0, -10],
+    }[event.key];
     if (event.key === "Enter") this.openActive();
     else if (event.key === "Escape") this.activate(null);
     else if (step) {
-      const filled = this.panel.strips.map((strip, place) => (strip.rows.length ? place : -1)).filter((place) => place >= 0);
+      const filled = this.panel.strips
+        .map((strip, place) => (strip.rows.length ? place : -1))
+        .filter((place) => place >= 0);
       let { strip, place } = this.active ?? { strip: filled[0], place: -1 };
       const value = this.panel.strips[strip].values[Math.max(place, 0)];
       if (step[0]) {
@@ -260,7 +322,8 @@ class Chart {
   /** @param {Uint8Array | null} visible By row; null where the filter shows all. */
   update(visible) {
     this.visible = visible;
-    const ends = this.range(), text = (/** @type {number} */ value) => String(+value.toPrecision(4));
+    const ends = this.range(),
+      text = (/** @type {number} */ value) => String(+value.toPrecision(4));
     this.from.value = text((ends ?? this.panel.domain)[0]);
     this.to.value = text((ends ?? this.panel.domain)[1]);
     this.clear.disabled = !ends;
@@ -271,29 +334,46 @@ class Chart {
   resize(width) {
     if (width === this.width || width <= 2 * EDGE) return;
     this.width = width;
-    const height = this.panel.strips.length * STRIP, ratio = devicePixelRatio || 1;
+    const height = this.panel.strips.length * STRIP,
+      ratio = devicePixelRatio || 1;
     Object.assign(this.canvas, { width: Math.round(width * ratio), height: Math.round(height * ratio) });
     Object.assign(this.canvas.style, { width: `${width}px`, height: `${height}px` });
     const marks = ticks(this.panel.domain, width < 300 ? 3 : 5);
     this.axis.setAttribute("viewBox", `0 0 ${width} 24`);
     this.axis.replaceChildren(
       svg("line", { x1: EDGE, x2: width - EDGE, y1: 0.5, y2: 0.5 }),
-      ...marks.flatMap((tick) => [svg("line", { x1: this.x(tick), x2: this.x(tick), y1: 0, y2: 5 }), svg("text", { x: this.x(tick), y: 18 }, String(tick))]));
+      ...marks.flatMap((tick) => [
+        svg("line", { x1: this.x(tick), x2: this.x(tick), y1: 0, y2: 5 }),
+        svg("text", { x: this.x(tick), y: 18 }, String(tick)),
+      ]),
+    );
     this.draw();
   }
 
   draw() {
     const context = this.canvas.getContext("2d");
     if (!context || !this.width || !this.near) return;
-    const style = getComputedStyle(this.root), ratio = devicePixelRatio || 1;
+    const style = getComputedStyle(this.root),
+      ratio = devicePixelRatio || 1;
     const colour = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
-    const paint = { dot: colour(`--m-${this.panel.info.colour}`), ink: colour("--ink"), rule: colour("--rule"), panel: colour("--panel"), paper: colour("--paper") };
+    const paint = {
+      dot: colour(`--m-${this.panel.info.colour}`),
+      ink: colour("--ink"),
+      rule: colour("--rule"),
+      panel: colour("--panel"),
+      paper: colour("--paper"),
+    };
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, this.width, this.panel.strips.length * STRIP);
     const ends = this.drag ?? this.range();
     if (ends) {
       context.fillStyle = paint.panel;
-      context.fillRect(this.x(ends[0]), 0, Math.max(1, this.x(ends[1]) - this.x(ends[0])), this.panel.strips.length * STRIP);
+      context.fillRect(
+        this.x(ends[0]),
+        0,
+        Math.max(1, this.x(ends[1]) - this.x(ends[0])),
+        this.panel.strips.length * STRIP,
+      );
       context.fillStyle = paint.ink;
       for (const end of ends) context.fillRect(this.x(end) - 0.5, 0, 1, this.panel.strips.length * STRIP);
     }
@@ -317,21 +397,28 @@ class Chart {
    * @param {Record<string, string>} paint
    */
   drawStrip(context, strip, place, paint) {
-    const middle = place * STRIP + TOP + (STRIP - TOP) / 2, { rows, values, density } = strip, { visible } = this;
-    const every = Math.ceil(rows.length / MOST_DOTS), size = rows.length > CROWD ? 3 : 6;
+    const middle = place * STRIP + TOP + (STRIP - TOP) / 2,
+      { rows, values, density } = strip,
+      { visible } = this;
+    const every = Math.ceil(rows.length / MOST_DOTS),
+      size = rows.length > CROWD ? 3 : 6;
     context.fillStyle = paint.rule;
     if (place) context.fillRect(0, place * STRIP, this.width, 1);
     context.fillStyle = paint.dot;
     if (every > 1 && density) {
-      const half = (STRIP - TOP) / 2 - 2, width = (this.width - 2 * EDGE) / BINS;
+      const half = (STRIP - TOP) / 2 - 2,
+        width = (this.width - 2 * EDGE) / BINS;
       context.globalAlpha = 0.25;
-      density.forEach((share, bin) => context.fillRect(EDGE + bin * width, middle - half * share, width, 2 * half * share));
+      density.forEach((share, bin) =>
+        context.fillRect(EDGE + bin * width, middle - half * share, width, 2 * half * share),
+      );
     }
     for (const shown of [0, 1]) {
       context.globalAlpha = shown ? (size < 4 ? 0.45 : 0.75) : 0.12;
       for (let at = 0; at < rows.length; at += every) {
         if (Number(!visible || visible[rows[at]] === 1) !== shown) continue;
-        const x = this.x(values[at]), y = this.y(place, at);
+        const x = this.x(values[at]),
+          y = this.y(place, at);
         if (size < 4) context.fillRect(x - size / 2, y - size / 2, size, size);
         else {
           context.beginPath();
@@ -343,7 +430,10 @@ class Chart {
     context.globalAlpha = 1;
     if (!strip.quartiles) return;
     const [low, median, high] = strip.quartiles.map((value) => this.x(value));
-    for (const [ring, fill] of /** @type {[number, string][]} */ ([[1, paint.paper], [0, paint.ink]])) {
+    for (const [ring, fill] of /** @type {[number, string][]} */ ([
+      [1, paint.paper],
+      [0, paint.ink],
+    ])) {
       context.fillStyle = fill;
       context.fillRect(low - ring, middle - 0.75 - ring, Math.max(1, high - low) + 2 * ring, 1.5 + 2 * ring);
       context.fillRect(median - 1 - ring, middle - 8 - ring, 2 + 2 * ring, 16 + 2 * ring);
@@ -357,7 +447,8 @@ class Chart {
  * @returns {number} First place that is not below a value.
  */
 function firstFrom(sorted, value) {
-  let low = 0, high = sorted.length;
+  let low = 0,
+    high = sorted.length;
   while (low < high) {
     const middle = (low + high) >> 1;
     if (sorted[middle] < value) low = middle + 1;
@@ -367,14 +458,33 @@ function firstFrom(sorted, value) {
 }
 
 views.push({
-  key: "distributions", tab: 30, title: "Distributions", available: () => data.n > 0 && data.index.metrics.length > 0,
+  key: "distributions",
+  tab: 30,
+  title: "Distributions",
+  available: () => data.n > 0 && data.index.metrics.length > 0,
   open: (root) => {
     const charts = panels().map((panel) => new Chart(panel));
     const scatter = charts.length > 1 ? new Scatter() : null;
-    const bar = filterBar(), listed = h("p", { role: "status" });
-    const content = h("div", h("h2", "Scores of clips"),
-      h("p.prose.muted", "Every dot is a clip: click it to open the clip. Drag along an axis to filter by that score; clips that the filter leaves out are faint. Line: first to third quartile of all clips; upright: median."),
-      listed, charts.length ? [h("div.distributions", charts.map((chart) => chart.root)), scatter?.root] : h("p.empty", "No clip has a score."));
+    const bar = filterBar(),
+      listed = h("p", { role: "status" });
+    const content = h(
+      "div",
+      h("h2", "Scores of clips"),
+      h(
+        "p.prose.muted",
+        "Every dot is a clip: click it to open the clip. Drag along an axis to filter by that score; clips that the filter leaves out are faint. Line: first to third quartile of all clips; upright: median.",
+      ),
+      listed,
+      charts.length
+        ? [
+            h(
+              "div.distributions",
+              charts.map((chart) => chart.root),
+            ),
+            scatter?.root,
+          ]
+        : h("p.empty", "No clip has a score."),
+    );
     root.append(h("div.with-filters", bar, content));
     const sizes = new ResizeObserver(() => {
       for (const chart of charts) chart.resize(Math.floor(chart.area.clientWidth));
@@ -382,23 +492,34 @@ views.push({
     });
     for (const chart of charts) sizes.observe(chart.area);
     if (scatter) sizes.observe(scatter.plot);
-    const nearby = new IntersectionObserver((entries) => {
-      for (const { target, isIntersecting } of entries) {
-        const chart = /** @type {Chart} */ (charts.find(({ canvas }) => canvas === target));
-        chart.near = isIntersecting;
-        chart.draw();
-      }
-    }, { rootMargin: "400px" });
+    const nearby = new IntersectionObserver(
+      (entries) => {
+        for (const { target, isIntersecting } of entries) {
+          const chart = /** @type {Chart} */ (charts.find(({ canvas }) => canvas === target));
+          chart.near = isIntersecting;
+          chart.draw();
+        }
+      },
+      { rootMargin: "400px" },
+    );
     for (const chart of charts) nearby.observe(chart.canvas);
     const update = () => {
       const { rows, active } = filtered();
       const visible = active ? new Uint8Array(data.n) : null;
       if (visible) for (const row of rows) visible[row] = 1;
-      listed.textContent = active ? `The filter shows ${rows.length.toLocaleString("en")} of ${count(data.n, "clip")}.` : count(data.n, "clip");
+      listed.textContent = active
+        ? `The filter shows ${rows.length.toLocaleString("en")} of ${count(data.n, "clip")}.`
+        : count(data.n, "clip");
       for (const chart of charts) chart.update(visible);
       scatter?.update(visible);
     };
     update();
-    return { update, close: () => { sizes.disconnect(); nearby.disconnect(); } };
+    return {
+      update,
+      close: () => {
+        sizes.disconnect();
+        nearby.disconnect();
+      },
+    };
   },
 });

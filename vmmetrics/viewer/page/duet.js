@@ -3,7 +3,8 @@
 import { h } from "./core.js";
 
 const DRIFT = 0.75; // frames of the follower by which it may be off while playing
-const STEP = 2, LEAP = 10; // percent that keys move the line by
+const STEP = 2,
+  LEAP = 10; // percent that keys move the line by
 
 /**
  * Two players with one clock, that of the longer clip; the other shows its nearest frame, and holds its last one.
@@ -22,23 +23,41 @@ export class Duet {
     /** Frame of the master that is being sought, or -1. */
     this.target = -1;
     this.stop = this.master.onFrame((frame) => this.follow(frame));
-    this.changed = () => { if (!this.master.playing) this.settle(); };
+    this.changed = () => {
+      if (!this.master.playing) this.settle();
+    };
     this.root.addEventListener("playerchange", this.changed);
   }
 
-  get frames() { return this.master.frames; }
-  get frame() { return this.master.frame; }
-  get playing() { return this.master.playing; }
-  get row() { return this.master.row; }
+  get frames() {
+    return this.master.frames;
+  }
+  get frame() {
+    return this.master.frame;
+  }
+  get playing() {
+    return this.master.playing;
+  }
+  get row() {
+    return this.master.row;
+  }
   /** @param {number} frame */
-  timeOf(frame) { return this.master.timeOf(frame); }
+  timeOf(frame) {
+    return this.master.timeOf(frame);
+  }
   /** @param {number} seconds */
-  frameAt(seconds) { return this.master.frameAt(seconds); }
+  frameAt(seconds) {
+    return this.master.frameAt(seconds);
+  }
   /** @param {(frame: number) => void} listener */
-  onFrame(listener) { return this.master.onFrame(listener); }
+  onFrame(listener) {
+    return this.master.onFrame(listener);
+  }
 
   /** @param {number} frame of the master @returns {number} of the follower */
-  beside(frame) { return this.follower.frameAt(this.master.timeOf(frame)); }
+  beside(frame) {
+    return this.follower.frameAt(this.master.timeOf(frame));
+  }
 
   /** @param {number} frame of the master @returns {Promise<void>} */
   async seek(frame) {
@@ -66,10 +85,14 @@ export class Duet {
     await Promise.all([this.master.play(), this.atEnd(this.frame) ? null : this.follower.play()]);
   }
 
-  pause() { this.master.pause(); }
+  pause() {
+    this.master.pause();
+  }
 
   /** @param {number} frame of the master @returns {boolean} True where the follower holds its last frame. */
-  atEnd(frame) { return this.master.timeOf(frame) >= this.follower.timeOf(this.follower.frames - 1); }
+  atEnd(frame) {
+    return this.master.timeOf(frame) >= this.follower.timeOf(this.follower.frames - 1);
+  }
 
   /** The master shows a frame while playing. @param {number} frame */
   follow(frame) {
@@ -87,7 +110,8 @@ export class Duet {
 
   /** @returns {number} Frames of the follower that pass between two of the master. */
   lag() {
-    const step = this.master.timeOf(1) - this.master.timeOf(0), own = this.follower.timeOf(1) - this.follower.timeOf(0);
+    const step = this.master.timeOf(1) - this.master.timeOf(0),
+      own = this.follower.timeOf(1) - this.follower.timeOf(0);
     return own > 0 ? Math.max(0, step / own - 1) : 0;
   }
 
@@ -98,16 +122,37 @@ export class Duet {
     this.follower.seek(this.beside(this.master.frame));
   }
 
-  get rate() { return this.master.rate; }
-  set rate(rate) { this.master.rate = this.follower.rate = rate; }
-  get muted() { return this.master.muted; }
-  set muted(muted) { this.master.muted = this.follower.muted = muted; }
-  get loop() { return this.master.loop; }
-  set loop(loop) { this.master.loop = loop; }
-  get layers() { return this.master.layers; }
-  set layers(layers) { this.follower.layers = layers; this.master.layers = layers; }
-  get highlight() { return this.master.highlight; }
-  set highlight(event) { this.master.highlight = event; }
+  get rate() {
+    return this.master.rate;
+  }
+  set rate(rate) {
+    this.master.rate = this.follower.rate = rate;
+  }
+  get muted() {
+    return this.master.muted;
+  }
+  set muted(muted) {
+    this.master.muted = this.follower.muted = muted;
+  }
+  get loop() {
+    return this.master.loop;
+  }
+  set loop(loop) {
+    this.master.loop = loop;
+  }
+  get layers() {
+    return this.master.layers;
+  }
+  set layers(layers) {
+    this.follower.layers = layers;
+    this.master.layers = layers;
+  }
+  get highlight() {
+    return this.master.highlight;
+  }
+  set highlight(event) {
+    this.master.highlight = event;
+  }
 
   destroy() {
     this.stop();
@@ -126,7 +171,13 @@ export class Duet {
  */
 export const wipeLine = (box, start, moved) => {
   let percent = start;
-  const root = h("div.wipe-line", { role: "slider", tabindex: 0, "aria-label": "Line between A and B", "aria-valuemin": 0, "aria-valuemax": 100 });
+  const root = h("div.wipe-line", {
+    role: "slider",
+    tabindex: 0,
+    "aria-label": "Line between A and B",
+    "aria-valuemin": 0,
+    "aria-valuemax": 100,
+  });
   const set = (/** @type {number} */ value) => {
     percent = Math.min(100, Math.max(0, Math.round(value * 10) / 10));
     box.style.setProperty("--wipe", `${percent}%`);
@@ -137,11 +188,26 @@ export const wipeLine = (box, start, moved) => {
     const { left, width } = box.getBoundingClientRect();
     set((100 * (event.clientX - left)) / width);
   };
-  root.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => { root.setPointerCapture(event.pointerId); root.focus(); event.preventDefault(); });
-  root.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => { if (root.hasPointerCapture(event.pointerId)) toPointer(event); });
+  root.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => {
+    root.setPointerCapture(event.pointerId);
+    root.focus();
+    event.preventDefault();
+  });
+  root.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => {
+    if (root.hasPointerCapture(event.pointerId)) toPointer(event);
+  });
   root.addEventListener("pointerup", () => moved(percent));
   root.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
-    const by = { ArrowLeft: -STEP, ArrowDown: -STEP, ArrowRight: STEP, ArrowUp: STEP, PageDown: -LEAP, PageUp: LEAP, Home: -100, End: 100 }[event.key];
+    const by = {
+      ArrowLeft: -STEP,
+      ArrowDown: -STEP,
+      ArrowRight: STEP,
+      ArrowUp: STEP,
+      PageDown: -LEAP,
+      PageUp: LEAP,
+      Home: -100,
+      End: 100,
+    }[event.key];
     if (by === undefined) return;
     event.preventDefault();
     event.stopPropagation();

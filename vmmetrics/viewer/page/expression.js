@@ -1,6 +1,7 @@
 // The expression filter: `tcs < 0.5 and model == "x"`. A parser of its own; nothing is run as code.
 
-const TOKEN = /\s*(?:(-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(<=|>=|==|!=|[<>(),])|([\p{L}_][\p{L}\p{N}_-]*(?:\.(?:"(?:[^"\\]|\\.)*"|[\p{L}\p{N}_-]+))*))/uy;
+const TOKEN =
+  /\s*(?:(-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(<=|>=|==|!=|[<>(),])|([\p{L}_][\p{L}\p{N}_-]*(?:\.(?:"(?:[^"\\]|\\.)*"|[\p{L}\p{N}_-]+))*))/uy;
 const KEYWORDS = ["and", "or", "not", "in", "contains", "missing", "has"];
 const DEEPEST = 60;
 /** @type {Record<string, string>} */
@@ -56,12 +57,18 @@ function matching(column, holds) {
 
 /** @type {Record<string, (a: number, b: number) => boolean>} */
 const NUMBERS = {
-  "<": (a, b) => a < b, "<=": (a, b) => a <= b, ">": (a, b) => a > b, ">=": (a, b) => a >= b, "==": (a, b) => a === b,
+  "<": (a, b) => a < b,
+  "<=": (a, b) => a <= b,
+  ">": (a, b) => a > b,
+  ">=": (a, b) => a >= b,
+  "==": (a, b) => a === b,
   "!=": (a, b) => a < b || a > b, // false where one is missing
 };
 /** @type {Record<string, (a: string, b: string) => boolean>} */
 const TEXTS = {
-  "==": (a, b) => a === b, "!=": (a, b) => a !== b, contains: (a, b) => a.toLowerCase().includes(b.toLowerCase()),
+  "==": (a, b) => a === b,
+  "!=": (a, b) => a !== b,
+  contains: (a, b) => a.toLowerCase().includes(b.toLowerCase()),
 };
 
 /** @param {TextOperand} operand @param {number} row @returns {string[]} */
@@ -80,12 +87,14 @@ class Parser {
     this.lookup = lookup;
   }
 
-  get token() { return this.tokens[this.next]; }
+  get token() {
+    return this.tokens[this.next];
+  }
 
   /** @param {string} text @returns {boolean} True, and one on, if the next token is this sign or word. */
   take(text) {
     const { kind, text: present } = this.token;
-    if (kind !== "sign" && kind !== "word" || present.toLowerCase() !== text) return false;
+    if ((kind !== "sign" && kind !== "word") || present.toLowerCase() !== text) return false;
     this.next += 1;
     return true;
   }
@@ -152,7 +161,8 @@ class Parser {
   /** @returns {NumberOperand | TextOperand} */
   operand() {
     const { kind, text, at } = this.token;
-    if (kind === "end" || kind === "sign" || (kind === "word" && KEYWORDS.includes(text.toLowerCase()))) this.fail("a field or a value");
+    if (kind === "end" || kind === "sign" || (kind === "word" && KEYWORDS.includes(text.toLowerCase())))
+      this.fail("a field or a value");
     this.next += 1;
     if (kind === "number") {
       const number = Number(text);
@@ -171,18 +181,23 @@ class Parser {
     const { kind, text, at } = this.token;
     if (this.take("in")) return this.membership(left);
     const sign = kind === "sign" || kind === "word" ? text.toLowerCase() : "";
-    if (!Object.hasOwn(NUMBERS, sign) && sign !== "contains") this.fail("a comparison (<, <=, >, >=, ==, !=, contains, in)");
+    if (!Object.hasOwn(NUMBERS, sign) && sign !== "contains")
+      this.fail("a comparison (<, <=, >, >=, ==, !=, contains, in)");
     this.next += 1;
     const valueAt = this.token.at;
     const right = this.operand();
     if (left.type !== right.type) throw new Wrong(`a ${left.type} is compared with a ${right.type}`, valueAt);
     if (left.type === "number" && right.type === "number") {
       if (sign === "contains") throw new Wrong("contains is for texts", at);
-      const compare = NUMBERS[sign], a = left.of, b = right.of;
+      const compare = NUMBERS[sign],
+        a = left.of,
+        b = right.of;
       return (row) => compare(a(row), b(row));
     }
     if (!Object.hasOwn(TEXTS, sign)) throw new Wrong(`${sign} is for numbers; texts have ==, !=, contains and in`, at);
-    const compare = TEXTS[sign], a = /** @type {TextOperand} */ (left), b = /** @type {TextOperand} */ (right);
+    const compare = TEXTS[sign],
+      a = /** @type {TextOperand} */ (left),
+      b = /** @type {TextOperand} */ (right);
     if (a.column && !b.column) return matching(a.column, (value) => compare(value, b.value ?? ""));
     return (row) => texts(a, row).some((x) => texts(b, row).some((y) => compare(x, y)));
   }
@@ -197,7 +212,7 @@ class Parser {
       const value = this.operand();
       if (value.column) throw new Wrong("a list holds numbers and texts in quotes, not fields", at);
       if (value.type !== left.type) throw new Wrong(`a ${left.type} is compared with a ${value.type}`, at);
-      values.add(value.type === "number" ? value.of(0) : value.value ?? "");
+      values.add(value.type === "number" ? value.of(0) : (value.value ?? ""));
     } while (this.take(","));
     if (!this.take(")")) this.fail(", or )");
     if (left.type === "number") return (row) => values.has(left.of(row));

@@ -5,14 +5,20 @@ import { data } from "./data.js";
 import { readExpression, unquote } from "./expression.js";
 import { state as current } from "./state.js";
 
-const MOST_MASKS = 48, MOST_RESULTS = 12;
+const MOST_MASKS = 48,
+  MOST_RESULTS = 12;
 /** @type {Record<string, string>} */
 const SORTS = { name: "clip" };
 /** @type {Record<string, string>} */
 const TITLES = { run: "Run", model: "Model", event: "Event", error: "Failed" };
 
 /** Fields that expressions write otherwise. @type {[string, string][]} */
-const PREFIXES = [["missing.index", "missing.motion_index"], ["index", "motion_index"], ["rating.", "rating:"], ["metric.", ""]];
+const PREFIXES = [
+  ["missing.index", "missing.motion_index"],
+  ["index", "motion_index"],
+  ["rating.", "rating:"],
+  ["metric.", ""],
+];
 const PLAIN = /^[\p{L}_][\p{L}\p{N}_-]*$/u;
 
 /** @typedef {{ key: string, facet: string, make: () => Uint8Array }} Part */
@@ -74,17 +80,24 @@ function eventColumn() {
   const values = [...new Set(events.map((event) => event.reason))];
   const code = new Map(values.map((value, position) => [value, position]));
   const codes = events.map((event) => code.get(event.reason) ?? -1);
-  return { kind: "text", values, codes: null, lists: clips.events.map((list) => [...new Set(list.map((event) => codes[event]))]) };
+  return {
+    kind: "text",
+    values,
+    codes: null,
+    lists: clips.events.map((list) => [...new Set(list.map((event) => codes[event]))]),
+  };
 }
 
 /** @param {string} metric @returns {TextColumn} Reasons why there is no score. */
 function missingColumn(metric) {
   const { n, index } = data;
-  const scores = data.scores(metric), entries = index.clips.missing[metric] ?? {}, failed = index.clips.failed;
+  const scores = data.scores(metric),
+    entries = index.clips.missing[metric] ?? {},
+    failed = index.clips.failed;
   const codes = new Int32Array(n);
   for (let row = 0; row < n; row++) {
     if (!Number.isNaN(scores[row])) codes[row] = -1;
-    else codes[row] = failed[row] >= 0 ? failed[row] : entries[row]?.reason ?? index.reasons.length;
+    else codes[row] = failed[row] >= 0 ? failed[row] : (entries[row]?.reason ?? index.reasons.length);
   }
   return coded([...index.reasons, "not scored"], codes);
 }
@@ -94,21 +107,41 @@ function tagColumn(name) {
   const tag = data.index.tags.find((candidate) => candidate.name === name);
   if (!tag) return null;
   const values = data.index.clips.tags[name];
-  return tag.values ? coded(tag.values, values.map((value) => value ?? -1)) : numeric(values);
+  return tag.values
+    ? coded(
+        tag.values,
+        values.map((value) => value ?? -1),
+      )
+    : numeric(values);
 }
 
 /** @param {string} name @returns {Column | null} */
 function makeColumn(name) {
-  const { index } = data, { clips } = index;
+  const { index } = data,
+    { clips } = index;
   switch (name) {
-    case "clip": return coded(clips.name, clips.name.map((_, row) => row));
-    case "run": return coded(index.runs.map((run) => run.name), clips.run);
-    case "model": return coded(index.models, clips.model);
-    case "prompt": return coded(index.prompts, clips.prompt);
-    case "error": return coded(index.reasons, clips.failed);
-    case "event": return eventColumn();
-    case "frames": return numeric(clips.frames);
-    case "fps": return numeric(clips.fps);
+    case "clip":
+      return coded(
+        clips.name,
+        clips.name.map((_, row) => row),
+      );
+    case "run":
+      return coded(
+        index.runs.map((run) => run.name),
+        clips.run,
+      );
+    case "model":
+      return coded(index.models, clips.model);
+    case "prompt":
+      return coded(index.prompts, clips.prompt);
+    case "error":
+      return coded(index.reasons, clips.failed);
+    case "event":
+      return eventColumn();
+    case "frames":
+      return numeric(clips.frames);
+    case "fps":
+      return numeric(clips.fps);
   }
   if (data.metric(name)) return { kind: "number", at: data.scores(name) };
   if (name.startsWith("missing.") && data.metric(name.slice(8))) return missingColumn(name.slice(8));
@@ -171,13 +204,18 @@ function maskOf(test) {
  * @returns {Uint8Array} Clips with the word in name, model, prompt or a reason.
  */
 function wordMask(word) {
-  const hits = ["clip", "model", "prompt", "event", ...data.index.metrics.map(({ key }) => `missing.${key}`)].map((name) => {
-    const { values, codes, lists } = /** @type {TextColumn} */ (columnOf(name));
-    const hit = lowered(values).map((value) => value.includes(word));
-    return hit.includes(true) ? { hit, codes, lists } : null;
-  }).filter((field) => field !== null);
-  return maskOf((row) => hits.some(({ hit, codes, lists }) =>
-    codes ? codes[row] >= 0 && hit[codes[row]] : lists[row].some((code) => hit[code])));
+  const hits = ["clip", "model", "prompt", "event", ...data.index.metrics.map(({ key }) => `missing.${key}`)]
+    .map((name) => {
+      const { values, codes, lists } = /** @type {TextColumn} */ (columnOf(name));
+      const hit = lowered(values).map((value) => value.includes(word));
+      return hit.includes(true) ? { hit, codes, lists } : null;
+    })
+    .filter((field) => field !== null);
+  return maskOf((row) =>
+    hits.some(({ hit, codes, lists }) =>
+      codes ? codes[row] >= 0 && hit[codes[row]] : lists[row].some((code) => hit[code]),
+    ),
+  );
 }
 
 /** @type {WeakMap<string[], string[]>} */
@@ -196,7 +234,10 @@ export const facetColumn = (name) => {
   return remember(cached().facets, name, () => {
     const numbers = [...new Set(column.at)].filter((value) => !Number.isNaN(value)).sort((a, b) => a - b);
     const code = new Map(numbers.map((value, position) => [value, position]));
-    return coded(numbers.map(String), Array.from(column.at, (value) => code.get(value) ?? -1));
+    return coded(
+      numbers.map(String),
+      Array.from(column.at, (value) => code.get(value) ?? -1),
+    );
   });
 };
 
@@ -208,11 +249,14 @@ export const facetColumn = (name) => {
 function facetMask(name, chosen) {
   const column = facetColumn(name);
   if (!column) return new Uint8Array(data.n);
-  const hit = column.values.map((value) => chosen.includes(value)), none = chosen.includes("");
+  const hit = column.values.map((value) => chosen.includes(value)),
+    none = chosen.includes("");
   const { codes, lists } = column;
-  return maskOf(codes
-    ? (row) => (codes[row] < 0 ? none : hit[codes[row]])
-    : (row) => (lists[row].length ? lists[row].some((code) => hit[code]) : none));
+  return maskOf(
+    codes
+      ? (row) => (codes[row] < 0 ? none : hit[codes[row]])
+      : (row) => (lists[row].length ? lists[row].some((code) => hit[code]) : none),
+  );
 }
 
 /** @param {string} name @param {[number, number]} ends @returns {Uint8Array} */
@@ -230,9 +274,11 @@ function partsOf(state) {
     parts.push({ key: `q ${word}`, facet: "", make: () => wordMask(word) });
   }
   const where = goodWhere(state);
-  if (where) parts.push({ key: `where ${where}`, facet: "", make: () => maskOf(expression(where).test ?? (() => true)) });
+  if (where)
+    parts.push({ key: `where ${where}`, facet: "", make: () => maskOf(expression(where).test ?? (() => true)) });
   for (const [name, chosen] of Object.entries(state.facets)) {
-    if (chosen.length) parts.push({ key: `facet ${JSON.stringify([name, chosen])}`, facet: name, make: () => facetMask(name, chosen) });
+    if (chosen.length)
+      parts.push({ key: `facet ${JSON.stringify([name, chosen])}`, facet: name, make: () => facetMask(name, chosen) });
   }
   for (const [name, ends] of Object.entries(state.ranges)) {
     parts.push({ key: `range ${name} ${ends.join("~")}`, facet: "", make: () => rangeMask(name, ends) });
@@ -245,15 +291,26 @@ function partsOf(state) {
  * @returns {Passing} How many parts of the filter each clip fails, and the last that it fails.
  */
 function passing(state) {
-  const all = cached(), parts = partsOf(state);
-  return remember(all.passing, parts.map((part) => part.key).join("\n"), () => {
-    const failures = new Uint16Array(data.n), last = new Int32Array(data.n).fill(-1);
-    parts.forEach((part, position) => {
-      const mask = remember(all.masks, part.key, part.make, MOST_MASKS);
-      for (let row = 0; row < mask.length; row++) if (!mask[row]) { failures[row]++; last[row] = position; }
-    });
-    return { parts, failures, last };
-  }, MOST_RESULTS);
+  const all = cached(),
+    parts = partsOf(state);
+  return remember(
+    all.passing,
+    parts.map((part) => part.key).join("\n"),
+    () => {
+      const failures = new Uint16Array(data.n),
+        last = new Int32Array(data.n).fill(-1);
+      parts.forEach((part, position) => {
+        const mask = remember(all.masks, part.key, part.make, MOST_MASKS);
+        for (let row = 0; row < mask.length; row++)
+          if (!mask[row]) {
+            failures[row]++;
+            last[row] = position;
+          }
+      });
+      return { parts, failures, last };
+    },
+    MOST_RESULTS,
+  );
 }
 
 /**
@@ -264,7 +321,9 @@ function ranks({ values, codes }) {
   const keys = values.map((value) => value.toLowerCase().replace(/\d+/g, (digits) => digits.padStart(12, "0")));
   const order = keys.map((_, code) => code).sort((a, b) => (keys[a] < keys[b] ? -1 : keys[a] > keys[b] ? 1 : 0));
   const rank = new Float64Array(values.length);
-  order.forEach((code, position) => { rank[code] = position && keys[code] === keys[order[position - 1]] ? rank[order[position - 1]] : position; });
+  order.forEach((code, position) => {
+    rank[code] = position && keys[code] === keys[order[position - 1]] ? rank[order[position - 1]] : position;
+  });
   return Float64Array.from(codes ?? [], (code) => (code < 0 ? NaN : rank[code]));
 }
 
@@ -288,12 +347,23 @@ function orderOf(sort, desc) {
  * @returns {Int32Array}
  */
 export const rows = (state = current) => {
-  const all = cached(), { parts, failures } = passing(state);
+  const all = cached(),
+    { parts, failures } = passing(state);
   const key = [state.sort, state.desc, ...parts.map((part) => part.key)].join("\n");
-  return remember(all.rows, key, () => {
-    const order = remember(all.orders, `${state.desc} ${state.sort}`, () => orderOf(state.sort, state.desc), MOST_RESULTS);
-    return parts.length ? order.filter((row) => !failures[row]) : order;
-  }, MOST_RESULTS);
+  return remember(
+    all.rows,
+    key,
+    () => {
+      const order = remember(
+        all.orders,
+        `${state.desc} ${state.sort}`,
+        () => orderOf(state.sort, state.desc),
+        MOST_RESULTS,
+      );
+      return parts.length ? order.filter((row) => !failures[row]) : order;
+    },
+    MOST_RESULTS,
+  );
 };
 
 /** @param {State} [state] @returns {number} Clips that pass the filter. */
@@ -308,7 +378,8 @@ export const matchCount = (state = current) => rows(state).length;
 export const facetCounts = (name, state = current) => {
   const { parts, failures, last } = passing(state);
   const { values, codes, lists } = /** @type {TextColumn} */ (facetColumn(name));
-  const counts = new Int32Array(values.length), own = parts.findIndex((part) => part.facet === name);
+  const counts = new Int32Array(values.length),
+    own = parts.findIndex((part) => part.facet === name);
   let none = 0;
   for (let row = 0; row < failures.length; row++) {
     if (failures[row] && !(failures[row] === 1 && last[row] === own)) continue;
@@ -331,7 +402,11 @@ export const fieldTitle = (name) => {
 
 /** @param {[number, number]} ends @returns {string} */
 export const rangeText = ([low, high]) =>
-  low === -Infinity ? `at most ${score(high)}` : high === Infinity ? `at least ${score(low)}` : `${score(low)} to ${score(high)}`;
+  low === -Infinity
+    ? `at most ${score(high)}`
+    : high === Infinity
+      ? `at least ${score(low)}`
+      : `${score(low)} to ${score(high)}`;
 
 /** @param {State} [state] @returns {string} The filter in short; "" without one. */
 export const filterText = (state = current) => {

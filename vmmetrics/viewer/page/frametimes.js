@@ -16,10 +16,14 @@ export class FrameTimes {
   }
 
   /** @param {number} frame @returns {number} A whole frame of the clip. */
-  clamp(frame) { return Math.min(this.frames - 1, Math.max(0, Math.round(frame) || 0)); }
+  clamp(frame) {
+    return Math.min(this.frames - 1, Math.max(0, Math.round(frame) || 0));
+  }
 
   /** @param {number} frame */
-  of(frame) { return this.seconds[this.clamp(frame)]; }
+  of(frame) {
+    return this.seconds[this.clamp(frame)];
+  }
 
   /** @param {number} frame @returns {number} Seconds that it is shown for. */
   length(frame) {

@@ -9,7 +9,8 @@ import { clipTable } from "./table.js";
 import { stopTiles, tile, tileMetrics, toggleTile } from "./tile.js";
 import { VirtualGrid } from "./virtual.js";
 
-const LEAST_TILE = 168, GAP = 12; // pixels
+const LEAST_TILE = 168,
+  GAP = 12; // pixels
 const LINE = 2; // rem, of the table
 const rem = () => parseFloat(getComputedStyle(document.documentElement).fontSize);
 
@@ -25,26 +26,52 @@ const textHeight = () => 2.875 + (data.index.prompts.length ? 2.25 : 0) + tileMe
 /** @param {State} state @returns {HTMLElement} Sort order and form of the list. */
 function toolbar(state) {
   const options = [
-    ["", "order of the runs"], ...data.index.metrics.map(({ key, label, title }) => [key, title && title !== label ? `${label}, ${title}` : label]),
-    ["name", "name"], ["model", "model"], ["prompt", "prompt"], ["frames", "frames"],
+    ["", "order of the runs"],
+    ...data.index.metrics.map(({ key, label, title }) => [
+      key,
+      title && title !== label ? `${label}, ${title}` : label,
+    ]),
+    ["name", "name"],
+    ["model", "model"],
+    ["prompt", "prompt"],
+    ["frames", "frames"],
   ];
   if (!options.some(([sort]) => sort === state.sort)) options.push([state.sort, fieldTitle(state.sort)]);
-  const select = h("select", { onchange: () => go({ sort: select.value }) },
-    options.map(([value, text]) => h("option", { value, text, selected: value === state.sort })));
-  const orders = columnOf(state.sort)?.kind === "number" ? ["lowest first", "highest first"]
-    : state.sort ? ["A to Z", "Z to A"] : ["first to last", "last to first"];
+  const select = h(
+    "select",
+    { onchange: () => go({ sort: select.value }) },
+    options.map(([value, text]) => h("option", { value, text, selected: value === state.sort })),
+  );
+  const orders =
+    columnOf(state.sort)?.kind === "number"
+      ? ["lowest first", "highest first"]
+      : state.sort
+        ? ["A to Z", "Z to A"]
+        : ["first to last", "last to first"];
   const order = orders[Number(state.desc)];
   /** @param {string} table @param {string} text */
-  const form = (table, text) => h("button", { type: "button", "aria-pressed": String(state.table === table), text, onclick: () => go({ table }) });
-  return h("div.toolbar",
+  const form = (table, text) =>
+    h("button", { type: "button", "aria-pressed": String(state.table === table), text, onclick: () => go({ table }) });
+  return h(
+    "div.toolbar",
     h("label", "Sort by ", select),
-    h("button", { type: "button", text: `${state.desc ? "↓" : "↑"} ${order}`, title: `Turn round: ${orders[Number(!state.desc)]}`, onclick: () => go({ desc: !current.desc }) }),
-    h("span.forms", { role: "group", "aria-label": "Form of the list" }, form("", "Tiles"), form("1", "Table")));
+    h("button", {
+      type: "button",
+      text: `${state.desc ? "↓" : "↑"} ${order}`,
+      title: `Turn round: ${orders[Number(!state.desc)]}`,
+      onclick: () => go({ desc: !current.desc }),
+    }),
+    h("span.forms", { role: "group", "aria-label": "Form of the list" }, form("", "Tiles"), form("1", "Table")),
+  );
 }
 
 /** @param {State} state @returns {HTMLElement} */
-const nothing = (state) => h("div.empty", h("p", { text: data.n ? `No clip passes: ${filterText(state)}` : "The runs of this report have no clips." }),
-  data.n > 0 && h("button", { type: "button", text: "Clear the filter", onclick: () => go(noFilter()) }));
+const nothing = (state) =>
+  h(
+    "div.empty",
+    h("p", { text: data.n ? `No clip passes: ${filterText(state)}` : "The runs of this report have no clips." }),
+    data.n > 0 && h("button", { type: "button", text: "Clear the filter", onclick: () => go(noFilter()) }),
+  );
 
 class Gallery {
   /** @param {HTMLElement} root */
@@ -55,8 +82,15 @@ class Gallery {
     this.content = h("div");
     /** @type {any} */
     this.grid = null;
-    root.append(h("h2.unseen", { text: "Clips" }), h("div.with-filters", filterBar(), h("div.gallery", this.tools, this.content)));
-    this.resize = new ResizeObserver(perFrame(() => { if (this.content.isConnected && this.content.clientWidth !== this.width) this.layout(); }));
+    root.append(
+      h("h2.unseen", { text: "Clips" }),
+      h("div.with-filters", filterBar(), h("div.gallery", this.tools, this.content)),
+    );
+    this.resize = new ResizeObserver(
+      perFrame(() => {
+        if (this.content.isConnected && this.content.clientWidth !== this.width) this.layout();
+      }),
+    );
     this.build();
     this.resize.observe(this.content);
     this.comeBack();
@@ -65,13 +99,20 @@ class Gallery {
   /** Make the tools and the list anew. */
   build() {
     this.grid?.close();
-    const { state } = this, table = state.table ? clipTable(state) : null;
+    const { state } = this,
+      table = state.table ? clipTable(state) : null;
     const focus = this.tools.contains(document.activeElement)
-      ? [...this.tools.querySelectorAll("button, select")].indexOf(document.activeElement) : -1;
+      ? [...this.tools.querySelectorAll("button, select")].indexOf(document.activeElement)
+      : -1;
     this.tools.replaceChildren(toolbar(state));
     if (focus >= 0) /** @type {HTMLElement} */ (this.tools.querySelectorAll("button, select")[focus])?.focus();
     const body = h("div.body", { role: "rowgroup" });
-    const root = h(table ? "div.lines" : "div.tiles", { role: "grid", "aria-label": "Clips" }, table && h("div.head", { role: "rowgroup" }, table.header), body);
+    const root = h(
+      table ? "div.lines" : "div.tiles",
+      { role: "grid", "aria-label": "Clips" },
+      table && h("div.head", { role: "rowgroup" }, table.header),
+      body,
+    );
     if (table) {
       root.setAttribute("aria-colcount", String(table.columns));
       root.style.setProperty("--columns", table.template);
@@ -79,11 +120,16 @@ class Gallery {
     }
     this.content.replaceChildren(this.rows.length ? root : nothing(state));
     this.grid = new VirtualGrid({
-      root, body, scroller: table ? root : null, headers: table ? 1 : 0,
+      root,
+      body,
+      scroller: table ? root : null,
+      headers: table ? 1 : 0,
       make: (first, end) => (table ? this.line(table, first) : this.tiles(first, end)),
       drop: stopTiles,
       open: (position) => go({ view: "clip", clip: data.id(this.rows[position]), frame: 0 }),
-      play: (position, item) => { if (!table) toggleTile(item, this.rows[position]); },
+      play: (position, item) => {
+        if (!table) toggleTile(item, this.rows[position]);
+      },
     });
     this.root = root;
     this.layout();
@@ -91,13 +137,14 @@ class Gallery {
 
   /** Fit columns and heights to the width. */
   layout() {
-    const width = (this.width = this.content.clientWidth), count = this.rows.length;
+    const width = (this.width = this.content.clientWidth),
+      count = this.rows.length;
     if (this.state.table) return this.grid.layout(count, 1, LINE * rem());
     const columns = Math.max(1, Math.floor((width + GAP) / (LEAST_TILE + GAP)));
     const tile = (width - GAP * (columns - 1)) / columns;
     this.root?.style.setProperty("--tiles", String(columns));
     this.root?.setAttribute("aria-colcount", String(columns));
-    this.grid.layout(count, columns, Math.ceil(tile * 10 / 16 + textHeight() * rem()) + GAP);
+    this.grid.layout(count, columns, Math.ceil((tile * 10) / 16 + textHeight() * rem()) + GAP);
   }
 
   /** @param {any} table @param {number} position @returns {{ row: HTMLElement, items: HTMLElement[] }} */
@@ -115,7 +162,8 @@ class Gallery {
   /** Show the clip that the reader comes back from, at the height where it was. */
   comeBack() {
     if (!left) return;
-    const position = this.rows.indexOf(data.find(current.clip)), same = left.rows === this.rows;
+    const position = this.rows.indexOf(data.find(current.clip)),
+      same = left.rows === this.rows;
     if (same) (this.grid.options.scroller ?? window).scrollTo(0, left.scroll);
     const fallback = same ? this.rows.indexOf(left.row) : -1;
     if (position >= 0) this.grid.focus(position);
@@ -124,10 +172,19 @@ class Gallery {
 
   /** @param {State} state */
   update(state) {
-    const before = this.state, listed = rows(state), active = this.rows[this.grid.active];
+    const before = this.state,
+      listed = rows(state),
+      active = this.rows[this.grid.active];
     this.state = state;
-    if (listed === this.rows && before.table === state.table && before.sort === state.sort && before.desc === state.desc) return;
-    const changed = listed !== this.rows, held = this.content.contains(document.activeElement);
+    if (
+      listed === this.rows &&
+      before.table === state.table &&
+      before.sort === state.sort &&
+      before.desc === state.desc
+    )
+      return;
+    const changed = listed !== this.rows,
+      held = this.content.contains(document.activeElement);
     this.rows = listed;
     this.build();
     this.grid.activate(Math.max(0, listed.indexOf(active)));

@@ -2,7 +2,17 @@
 
 import { count, fixed, h, views } from "./core.js";
 import { OR_ZERO, data } from "./data.js";
-import { columnColour, columnInfo, columnLabel, digitsOf, ordered, refill, scoreUnit, sortHeader, wide } from "./numbers.js";
+import {
+  columnColour,
+  columnInfo,
+  columnLabel,
+  digitsOf,
+  ordered,
+  refill,
+  scoreUnit,
+  sortHeader,
+  wide,
+} from "./numbers.js";
 import { go, link, state } from "./state.js";
 
 const FEW = 5; // clips below which a mean is said to rest on few
@@ -13,15 +23,22 @@ const sideOf = (group) => `${group.run}/${group.model ?? ""}`;
 
 /** @param {string} side */
 function sideTitle(side) {
-  const cut = side.indexOf("/"), run = data.index.runs[Number(side.slice(0, cut))]?.name ?? "", model = side.slice(cut + 1);
+  const cut = side.indexOf("/"),
+    run = data.index.runs[Number(side.slice(0, cut))]?.name ?? "",
+    model = side.slice(cut + 1);
   return data.index.runs.length > 1 ? `${model || "all models"}, run ${run}` : model || "all models";
 }
 
 /** @param {TagGroup} group @returns {Partial<State>} The gallery with the clips of a group. */
 const clipsOf = (group) => ({
-  view: "gallery", q: "", where: "", ranges: {}, clip: "",
+  view: "gallery",
+  q: "",
+  where: "",
+  ranges: {},
+  clip: "",
   facets: {
-    [`tag.${group.tag}`]: [group.value], ...(group.model === null ? {} : { model: [group.model] }),
+    [`tag.${group.tag}`]: [group.value],
+    ...(group.model === null ? {} : { model: [group.model] }),
     ...(data.index.runs.length > 1 ? { run: [data.index.runs[group.run].name] } : {}),
   },
 });
@@ -32,11 +49,22 @@ function cell(group, metric, domain) {
   if (!cell) return h("td.n.muted", { title: "no clip has this score" }, "–");
   const tint = Math.round((STRONGEST * (cell.mean - domain[0])) / (domain[1] - domain[0] || 1));
   const sparse = cell.clips < group.clips || cell.clips < FEW;
-  const info = columnInfo(metric), text = (/** @type {number | null} */ value) => fixed(value, digitsOf(metric));
-  return h("td.n.heat", { "--colour": columnColour(metric), "--tint": `${tint}%` },
-    h("a.plain", { href: link({ ...clipsOf(group), sort: metric, desc: info.lower_is_better }), title: `Clips of ${group.value}, worst ${info.label} first` },
-      h("span.mean", text(cell.mean)), cell.low === null ? null : h("div.small", `[${text(cell.low)}, ${text(cell.high)}]`)),
-    sparse ? h("div.small", count(cell.clips, "clip")) : null);
+  const info = columnInfo(metric),
+    text = (/** @type {number | null} */ value) => fixed(value, digitsOf(metric));
+  return h(
+    "td.n.heat",
+    { "--colour": columnColour(metric), "--tint": `${tint}%` },
+    h(
+      "a.plain",
+      {
+        href: link({ ...clipsOf(group), sort: metric, desc: info.lower_is_better }),
+        title: `Clips of ${group.value}, worst ${info.label} first`,
+      },
+      h("span.mean", text(cell.mean)),
+      cell.low === null ? null : h("div.small", `[${text(cell.low)}, ${text(cell.high)}]`),
+    ),
+    sparse ? h("div.small", count(cell.clips, "clip")) : null,
+  );
 }
 
 /** @param {string} tag @param {TagGroup[]} groups */
@@ -44,35 +72,100 @@ function table(tag, groups) {
   const collapsed = groups.some(({ means }) => (means[OR_ZERO]?.clips ?? 0) > (means.motion_index?.clips ?? 0));
   const keys = [...(collapsed ? [OR_ZERO] : []), ...data.index.metrics.map(({ key }) => key)];
   const metrics = keys.filter((key) => groups.some((group) => group.means[key]));
-  const domains = new Map(metrics.map((key) => {
-    const means = groups.flatMap((group) => (group.means[key] ? [group.means[key].mean] : []));
-    return [key, /** @type {[number, number]} */ ([Math.min(...means), Math.max(...means)])];
-  }));
-  const { sort, desc } = state, order = metrics.includes(sort) ? ordered(groups, (group) => group.means[sort]?.mean, desc) : groups;
+  const domains = new Map(
+    metrics.map((key) => {
+      const means = groups.flatMap((group) => (group.means[key] ? [group.means[key].mean] : []));
+      return [key, /** @type {[number, number]} */ ([Math.min(...means), Math.max(...means)])];
+    }),
+  );
+  const { sort, desc } = state,
+    order = metrics.includes(sort) ? ordered(groups, (group) => group.means[sort]?.mean, desc) : groups;
   const heads = metrics.map((key) => {
     const info = columnInfo(key);
-    return sortHeader(key, { text: columnLabel(key, metrics), title: `Sort by ${info.title}`, best: info.lower_is_better ? "low" : "high", classes: ".n", more: h("div.small.muted", scoreUnit(key)) });
+    return sortHeader(key, {
+      text: columnLabel(key, metrics),
+      title: `Sort by ${info.title}`,
+      best: info.lower_is_better ? "low" : "high",
+      classes: ".n",
+      more: h("div.small.muted", scoreUnit(key)),
+    });
   });
-  return [h("h3", tag), wide(`Means by ${tag}`, h("table.numbers.groups",
-    h("thead", h("tr", sortHeader("", { text: tag, classes: ".first", title: "In the order of the data", best: "low" }), h("th.n", { scope: "col" }, "Clips"), heads)),
-    h("tbody", order.map((group) => h("tr",
-      h("th.first", { scope: "row" }, h("a", { href: link(clipsOf(group)), title: `Clips of ${group.value}` }, group.value)),
-      h("td.n", String(group.clips)), metrics.map((key) => cell(group, key, /** @type {[number, number]} */ (domains.get(key)))))))))];
+  return [
+    h("h3", tag),
+    wide(
+      `Means by ${tag}`,
+      h(
+        "table.numbers.groups",
+        h(
+          "thead",
+          h(
+            "tr",
+            sortHeader("", { text: tag, classes: ".first", title: "In the order of the data", best: "low" }),
+            h("th.n", { scope: "col" }, "Clips"),
+            heads,
+          ),
+        ),
+        h(
+          "tbody",
+          order.map((group) =>
+            h(
+              "tr",
+              h(
+                "th.first",
+                { scope: "row" },
+                h("a", { href: link(clipsOf(group)), title: `Clips of ${group.value}` }, group.value),
+              ),
+              h("td.n", String(group.clips)),
+              metrics.map((key) => cell(group, key, /** @type {[number, number]} */ (domains.get(key)))),
+            ),
+          ),
+        ),
+      ),
+    ),
+  ];
 }
 
 views.push({
-  key: "groups", tab: 70, title: "By tag", available: () => data.index.groups.length > 0,
+  key: "groups",
+  tab: 70,
+  title: "By tag",
+  available: () => data.index.groups.length > 0,
   open: (root) => {
     const update = () => {
-      const { groups } = data.index, sides = [...new Set(groups.map(sideOf))];
-      const side = sides.includes(state.a) ? state.a : sides[0], chosen = groups.filter((group) => sideOf(group) === side);
+      const { groups } = data.index,
+        sides = [...new Set(groups.map(sideOf))];
+      const side = sides.includes(state.a) ? state.a : sides[0],
+        chosen = groups.filter((group) => sideOf(group) === side);
       const tags = ordered([...new Set(chosen.map((group) => group.tag))], (tag) => Number(tag !== "pattern"), false);
       const choose = (/** @type {any} */ event) => go({ a: event.target.value });
-      refill(root,
+      refill(
+        root,
         h("h2", `Means by tag, ${sideTitle(side)}`),
-        sides.length > 1 ? h("div.controls", h("label.choice", "Clips of ", h("select", { onchange: choose, "data-key": "side" }, sides.map((other) => h("option", { value: other, selected: other === side }, sideTitle(other)))))) : null,
-        h("p.prose.muted", `Mean and 95 % bootstrap interval over clips. The stronger a cell is tinted, the higher its mean within the column. The number of clips stands where it is below ${FEW} or some have no score. A value opens its clips, a mean opens them worst first.`),
-        tags.map((tag) => table(tag, chosen.filter((group) => group.tag === tag))));
+        sides.length > 1
+          ? h(
+              "div.controls",
+              h(
+                "label.choice",
+                "Clips of ",
+                h(
+                  "select",
+                  { onchange: choose, "data-key": "side" },
+                  sides.map((other) => h("option", { value: other, selected: other === side }, sideTitle(other))),
+                ),
+              ),
+            )
+          : null,
+        h(
+          "p.prose.muted",
+          `Mean and 95 % bootstrap interval over clips. The stronger a cell is tinted, the higher its mean within the column. The number of clips stands where it is below ${FEW} or some have no score. A value opens its clips, a mean opens them worst first.`,
+        ),
+        tags.map((tag) =>
+          table(
+            tag,
+            chosen.filter((group) => group.tag === tag),
+          ),
+        ),
+      );
     };
     update();
     return { update, close: () => {} };

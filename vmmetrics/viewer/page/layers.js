@@ -2,17 +2,55 @@
 
 import { data } from "./data.js";
 
-const FORMAT = 1, UNIT = 0.25, SHARE = 100, MOST_FRAMES = 100_000, MOST_SIDE = 16_384, FAR = 2 ** 24;
+const FORMAT = 1,
+  UNIT = 0.25,
+  SHARE = 100,
+  MOST_FRAMES = 100_000,
+  MOST_SIDE = 16_384,
+  FAR = 2 ** 24;
 const JOINTS = 17;
 // As vmmetrics/utils/display/style.py and vmmetrics/scoring/show/sheet.py.
 const OBJECTS = ["0,114,178", "230,159,0", "0,158,115", "204,121,167", "86,180,233", "240,228,66"];
-const FAULT = "214,40,40", EXCUSED = "150,156,168", PAPER = "255,255,255", DARK = "20,20,20";
-const MASK_OPACITY = 0.28, TRAIL_FRAMES = 10, LEAST_SCORE = 0.3;
+const FAULT = "214,40,40",
+  EXCUSED = "150,156,168",
+  PAPER = "255,255,255",
+  DARK = "20,20,20";
+const MASK_OPACITY = 0.28,
+  TRAIL_FRAMES = 10,
+  LEAST_SCORE = 0.3;
 /** @type {[number[][], string][]} */
 const LIMBS = [
-  [[[5, 6], [5, 11], [6, 12], [11, 12], [0, 1], [0, 2], [1, 3], [2, 4]], "245,245,245"],
-  [[[5, 7], [7, 9], [11, 13], [13, 15]], "64,200,255"],
-  [[[6, 8], [8, 10], [12, 14], [14, 16]], "255,176,64"],
+  [
+    [
+      [5, 6],
+      [5, 11],
+      [6, 12],
+      [11, 12],
+      [0, 1],
+      [0, 2],
+      [1, 3],
+      [2, 4],
+    ],
+    "245,245,245",
+  ],
+  [
+    [
+      [5, 7],
+      [7, 9],
+      [11, 13],
+      [13, 15],
+    ],
+    "64,200,255",
+  ],
+  [
+    [
+      [6, 8],
+      [8, 10],
+      [12, 14],
+      [14, 16],
+    ],
+    "255,176,64",
+  ],
 ];
 const MOST_LABELS = 5; // in one frame: more hide the picture
 const MOST_LETTERS = 300; // of a label, which are shortened one by one until they fit
@@ -28,7 +66,9 @@ const MOST_LETTERS = 300; // of a label, which are shortened one by one until th
  */
 
 /** @param {boolean} holds @param {string} text */
-function check(holds, text) { if (!holds) throw new Error(text); }
+function check(holds, text) {
+  if (!holds) throw new Error(text);
+}
 
 /** @param {any} value @param {string} name @returns {any[]} */
 function list(value, name) {
@@ -44,7 +84,10 @@ function numbers(value, name) {
 
 /** @param {any} value @param {number} frames @returns {string} */
 function marks(value, frames) {
-  check(typeof value === "string" && value.length === frames && /^[01]*$/.test(value), `expected ${frames} letters 0 and 1`);
+  check(
+    typeof value === "string" && value.length === frames && /^[01]*$/.test(value),
+    `expected ${frames} letters 0 and 1`,
+  );
   return value;
 }
 
@@ -69,33 +112,59 @@ function points(steps, name, kind, unit) {
 function decode(stored) {
   check(stored?.format === FORMAT, `format ${stored?.format}, expected ${FORMAT}`);
   const { frames } = stored;
-  check(Number.isInteger(frames) && frames > 0 && frames <= MOST_FRAMES, `expected 1 to ${MOST_FRAMES} frames but got ${frames}`);
-  const size = numbers(stored.size, "size"), map = stored.map ?? null, scale = stored.scale ?? [1, 1];
+  check(
+    Number.isInteger(frames) && frames > 0 && frames <= MOST_FRAMES,
+    `expected 1 to ${MOST_FRAMES} frames but got ${frames}`,
+  );
+  const size = numbers(stored.size, "size"),
+    map = stored.map ?? null,
+    scale = stored.scale ?? [1, 1];
   check(size.length === 2 && size.every((side) => side > 0), "size: expected width and height");
   check(numbers(scale, "scale").length === 2, "scale: expected two numbers");
   if (map) {
-    const fits = numbers(map, "map").length === 2 && map.every((/** @type {number} */ side) => side > 0 && side <= MOST_SIDE);
+    const fits =
+      numbers(map, "map").length === 2 && map.every((/** @type {number} */ side) => side > 0 && side <= MOST_SIDE);
     check(fits, `map: expected a size but got ${map.join(" x ")}`);
   }
-  const objects = list(map ? stored.objects ?? [] : [], "objects").map((item) => {
-    check(item.id > 0 && item.id < 256 && list(item.outlines, "outlines").length === frames,
-      `objects: expected an id and outlines of ${frames} frames`);
-    const outlines = item.outlines.map((/** @type {any} */ rings) => list(rings, "outlines").map((ring) => points(ring, "outlines", Int32Array, 1)));
+  const objects = list(map ? (stored.objects ?? []) : [], "objects").map((item) => {
+    check(
+      item.id > 0 && item.id < 256 && list(item.outlines, "outlines").length === frames,
+      `objects: expected an id and outlines of ${frames} frames`,
+    );
+    const outlines = item.outlines.map((/** @type {any} */ rings) =>
+      list(rings, "outlines").map((ring) => points(ring, "outlines", Int32Array, 1)),
+    );
     const left = (item.left ?? null) === null ? null : marks(item.left, frames);
-    return { id: item.id, label: String(item.label), present: marks(item.present, frames), occluded: marks(item.occluded, frames), left, outlines };
+    return {
+      id: item.id,
+      label: String(item.label),
+      present: marks(item.present, frames),
+      occluded: marks(item.occluded, frames),
+      left,
+      outlines,
+    };
   });
   const tracks = list(stored.tracks ?? [], "tracks").map((item) => {
     const { xy, visible } = item;
-    check(list(xy, "tracks").length === list(visible, "tracks").length && xy.length === list(item.query_frames, "tracks").length,
-      "tracks: expected query_frames, visible and xy of as many points");
-    return { object: Number(item.object), points: xy.map((/** @type {any} */ steps, /** @type {number} */ index) => {
-      const result = points(steps, "tracks", Float64Array, UNIT);
-      check(result.length === 2 * frames, `tracks: expected positions in ${frames} frames`);
-      return { visible: marks(visible[index], frames), xy: result };
-    }) };
+    check(
+      list(xy, "tracks").length === list(visible, "tracks").length &&
+        xy.length === list(item.query_frames, "tracks").length,
+      "tracks: expected query_frames, visible and xy of as many points",
+    );
+    return {
+      object: Number(item.object),
+      points: xy.map((/** @type {any} */ steps, /** @type {number} */ index) => {
+        const result = points(steps, "tracks", Float64Array, UNIT);
+        check(result.length === 2 * frames, `tracks: expected positions in ${frames} frames`);
+        return { visible: marks(visible[index], frames), xy: result };
+      }),
+    };
   });
   const people = list(stored.people ?? [], "people").map((person) => {
-    check(list(person.frames, "people").length === frames, `people: expected ${frames} frames but got ${person.frames.length}`);
+    check(
+      list(person.frames, "people").length === frames,
+      `people: expected ${frames} frames but got ${person.frames.length}`,
+    );
     return person.frames.map(pose);
   });
   return { frames, size, scale, objects, tracks, people };
@@ -104,7 +173,10 @@ function decode(stored) {
 /** @param {any} row @returns {OverlayPose} */
 function pose(row) {
   if (row === null) return null;
-  check(numbers(row, "people").length === 3 * JOINTS + 4, `people: expected ${3 * JOINTS + 4} numbers a frame but got ${row.length}`);
+  check(
+    numbers(row, "people").length === 3 * JOINTS + 4,
+    `people: expected ${3 * JOINTS + 4} numbers a frame but got ${row.length}`,
+  );
   return {
     joints: Float64Array.from(row.slice(0, 2 * JOINTS), (value) => value * UNIT),
     scores: Float64Array.from(row.slice(2 * JOINTS, 3 * JOINTS), (value) => Math.min(1, Math.max(0, value / SHARE))),
@@ -136,7 +208,10 @@ export const decodeOverlay = (stored) => {
 function line({ context, unit }, trace, colour, width, halo) {
   context.beginPath();
   trace();
-  for (const [style, extra] of /** @type {[string, number][]} */ ([[`rgba(${halo},.8)`, 2], [`rgb(${colour})`, 0]])) {
+  for (const [style, extra] of /** @type {[string, number][]} */ ([
+    [`rgba(${halo},.8)`, 2],
+    [`rgb(${colour})`, 0],
+  ])) {
     context.strokeStyle = style;
     context.lineWidth = (width + extra) * unit;
     context.stroke();
@@ -148,15 +223,18 @@ const colourOf = (id) => OBJECTS[(id - 1 + OBJECTS.length) % OBJECTS.length];
 
 /** @param {Sheet} sheet @param {Overlay} overlay @param {Labels} labels */
 function masks(sheet, overlay, labels) {
-  const { context } = sheet, [across, down] = [overlay.scale[0] * sheet.x, overlay.scale[1] * sheet.y];
+  const { context } = sheet,
+    [across, down] = [overlay.scale[0] * sheet.x, overlay.scale[1] * sheet.y];
   for (const item of overlay.objects) {
     const rings = item.outlines[sheet.frame];
     if (!rings.length) continue;
-    let top = Infinity, left = 0;
+    let top = Infinity,
+      left = 0;
     const trace = () => {
       for (const ring of rings) {
         for (let i = 0; i < ring.length; i += 2) {
-          const x = (ring[i] + 0.5) * across, y = (ring[i + 1] + 0.5) * down;
+          const x = (ring[i] + 0.5) * across,
+            y = (ring[i + 1] + 0.5) * down;
           if (i) context.lineTo(x, y);
           else context.moveTo(x, y);
           if (y < top) [top, left] = [y, x];
@@ -173,24 +251,34 @@ function masks(sheet, overlay, labels) {
 
 /** @param {Sheet} sheet @param {Overlay} overlay */
 function tracks(sheet, overlay) {
-  const { context, frame, unit } = sheet, first = Math.max(0, frame - TRAIL_FRAMES);
-  for (const { object, points: of } of overlay.tracks) for (const { visible, xy } of of) {
-    if (visible[frame] !== "1") continue;
-    const x = (/** @type {number} */ at) => (xy[2 * at] + 0.5) * sheet.x, y = (/** @type {number} */ at) => (xy[2 * at + 1] + 0.5) * sheet.y;
-    line(sheet, () => {
-      for (let at = first; at < frame; at++) if (visible[at] === "1" && visible[at + 1] === "1") {
-        context.moveTo(x(at), y(at));
-        context.lineTo(x(at + 1), y(at + 1));
-      }
-    }, colourOf(object), 1.5, DARK);
-    context.beginPath();
-    context.arc(x(frame), y(frame), 2.5 * unit, 0, 2 * Math.PI);
-    context.fillStyle = `rgb(${colourOf(object)})`;
-    context.fill();
-    context.strokeStyle = `rgb(${PAPER})`;
-    context.lineWidth = unit;
-    context.stroke();
-  }
+  const { context, frame, unit } = sheet,
+    first = Math.max(0, frame - TRAIL_FRAMES);
+  for (const { object, points: of } of overlay.tracks)
+    for (const { visible, xy } of of) {
+      if (visible[frame] !== "1") continue;
+      const x = (/** @type {number} */ at) => (xy[2 * at] + 0.5) * sheet.x,
+        y = (/** @type {number} */ at) => (xy[2 * at + 1] + 0.5) * sheet.y;
+      line(
+        sheet,
+        () => {
+          for (let at = first; at < frame; at++)
+            if (visible[at] === "1" && visible[at + 1] === "1") {
+              context.moveTo(x(at), y(at));
+              context.lineTo(x(at + 1), y(at + 1));
+            }
+        },
+        colourOf(object),
+        1.5,
+        DARK,
+      );
+      context.beginPath();
+      context.arc(x(frame), y(frame), 2.5 * unit, 0, 2 * Math.PI);
+      context.fillStyle = `rgb(${colourOf(object)})`;
+      context.fill();
+      context.strokeStyle = `rgb(${PAPER})`;
+      context.lineWidth = unit;
+      context.stroke();
+    }
 }
 
 /** @param {Sheet} sheet @param {Overlay} overlay */
@@ -202,14 +290,23 @@ function skeletons(sheet, overlay) {
     const x = (/** @type {number} */ joint) => (seen.joints[2 * joint] + 0.5) * sheet.x;
     const y = (/** @type {number} */ joint) => (seen.joints[2 * joint + 1] + 0.5) * sheet.y;
     const visible = [...seen.scores.keys()].filter((joint) => seen.scores[joint] >= LEAST_SCORE);
-    const heights = visible.map(y), tall = Math.max(...heights) - Math.min(...heights);
+    const heights = visible.map(y),
+      tall = Math.max(...heights) - Math.min(...heights);
     const width = Math.min(4, Math.max(1.5, tall / unit / 60));
-    for (const [bones, colour] of LIMBS) line(sheet, () => {
-      for (const [a, b] of bones) if (visible.includes(a) && visible.includes(b)) {
-        context.moveTo(x(a), y(a));
-        context.lineTo(x(b), y(b));
-      }
-    }, colour, width, DARK);
+    for (const [bones, colour] of LIMBS)
+      line(
+        sheet,
+        () => {
+          for (const [a, b] of bones)
+            if (visible.includes(a) && visible.includes(b)) {
+              context.moveTo(x(a), y(a));
+              context.lineTo(x(b), y(b));
+            }
+        },
+        colour,
+        width,
+        DARK,
+      );
     for (const joint of visible) {
       context.beginPath();
       context.arc(x(joint), y(joint), width * unit, 0, 2 * Math.PI);
@@ -229,19 +326,24 @@ function skeletons(sheet, overlay) {
  * @param {Labels} labels
  */
 function saliency({ context, frame, unit }, detail, labels) {
-  const look = detail.saliency.find((candidate) => candidate.frame === frame), rows = look?.gain.length ?? 0;
+  const look = detail.saliency.find((candidate) => candidate.frame === frame),
+    rows = look?.gain.length ?? 0;
   if (!look || !rows) return;
-  const most = Math.max(...look.gain.flat()), [high, wide] = [context.canvas.height / rows, context.canvas.width / look.gain[0].length];
+  const most = Math.max(...look.gain.flat()),
+    [high, wide] = [context.canvas.height / rows, context.canvas.width / look.gain[0].length];
   if (most <= 0) return;
-  look.gain.forEach((gains, row) => gains.forEach((gain, column) => {
-    context.fillStyle = `rgba(${FAULT},${gain > 0 ? 0.6 * gain / most : 0})`;
-    context.fillRect(column * wide + unit, row * high + unit, wide - 2 * unit, high - 2 * unit);
-  }));
+  look.gain.forEach((gains, row) =>
+    gains.forEach((gain, column) => {
+      context.fillStyle = `rgba(${FAULT},${gain > 0 ? (0.6 * gain) / most : 0})`;
+      context.fillRect(column * wide + unit, row * high + unit, wide - 2 * unit, high - 2 * unit);
+    }),
+  );
   labels.event(`CAS saliency: ${look.reason}`, 0, context.canvas.height, FAULT);
 }
 
 /** @param {ClipEvent} event */
-export const eventName = (event) => `${data.metric(event.metric)?.label ?? event.metric} ${event.target ? `${event.target}: ` : ""}${event.reason}`;
+export const eventName = (event) =>
+  `${data.metric(event.metric)?.label ?? event.metric} ${event.target ? `${event.target}: ` : ""}${event.reason}`;
 
 /** @param {ClipEvent} event @param {number} frame */
 export const eventAt = (event, frame) => event.frames.some(([first, last]) => first <= frame && frame <= last);
@@ -253,11 +355,17 @@ export const eventAt = (event, frame) => event.frames.some(([first, last]) => fi
  * @param {Labels} labels
  */
 function boxes(sheet, events, highlight, labels) {
-  const { context, unit } = sheet, { width, height } = context.canvas;
-  const ranked = [...events].sort((a, b) => Number(a === highlight) - Number(b === highlight) || (a.cost ?? 0) - (b.cost ?? 0));
+  const { context, unit } = sheet,
+    { width, height } = context.canvas;
+  const ranked = [...events].sort(
+    (a, b) => Number(a === highlight) - Number(b === highlight) || (a.cost ?? 0) - (b.cost ?? 0),
+  );
   for (const event of ranked) {
-    const excused = event.excuse !== null, colour = excused ? EXCUSED : FAULT, lit = event === highlight;
-    const thick = lit ? 5 : event.box ? 2.5 : 4, inset = thick * unit / 2;
+    const excused = event.excuse !== null,
+      colour = excused ? EXCUSED : FAULT,
+      lit = event === highlight;
+    const thick = lit ? 5 : event.box ? 2.5 : 4,
+      inset = (thick * unit) / 2;
     const [x0, y0, x1, y1] = event.box
       ? event.box.map((value, side) => Math.min(FAR, Math.max(-FAR, value * (side % 2 ? sheet.y : sheet.x))))
       : [inset, inset, width - inset, height - inset];
@@ -289,7 +397,9 @@ class Labels {
    * @param {number} y
    * @param {string} colour Written after those of events.
    */
-  object(text, x, y, colour) { this.objects.push([text, x, y, colour]); }
+  object(text, x, y, colour) {
+    this.objects.push([text, x, y, colour]);
+  }
 
   /**
    * Write above a point, or at the next free row under it.
@@ -298,7 +408,9 @@ class Labels {
    * @param {number} y
    * @param {string} ground
    */
-  event(text, x, y, ground) { this.write(text, x, y, ground, 12, true); }
+  event(text, x, y, ground) {
+    this.write(text, x, y, ground, 12, true);
+  }
 
   /**
    * @param {string} text
@@ -309,13 +421,16 @@ class Labels {
    * @param {boolean} must
    */
   write(text, x, y, ground, size, must) {
-    const { context, unit } = this.sheet, { width, height } = context.canvas, high = (size + 6) * unit;
+    const { context, unit } = this.sheet,
+      { width, height } = context.canvas,
+      high = (size + 6) * unit;
     context.font = `600 ${size * unit}px system-ui, "DejaVu Sans", sans-serif`;
     context.textBaseline = "middle";
     const room = width - 8 * unit;
     let shown = text.slice(0, MOST_LETTERS).replace(/\s+/g, " ");
     while (shown.length > 1 && context.measureText(shown).width > room) shown = `${shown.slice(0, -2)}…`;
-    const wide = context.measureText(shown).width + 8 * unit, left = Math.max(0, Math.min(x, width - wide));
+    const wide = context.measureText(shown).width + 8 * unit,
+      left = Math.max(0, Math.min(x, width - wide));
     let top = Math.max(0, Math.min(y - high, height - high));
     const free = () => this.taken.every(([l, t, r, b]) => left >= r || left + wide <= l || top >= b || top + high <= t);
     for (let tries = 0; !free() && tries < 40; tries++) top = top + 2 * high <= height ? top + high : 0;
@@ -328,7 +443,9 @@ class Labels {
     context.fillText(shown, left + 4 * unit, top + high / 2 + unit / 2);
   }
 
-  rest() { for (const [text, x, y, colour] of this.objects) this.write(text, x, y, colour, 11, false); }
+  rest() {
+    for (const [text, x, y, colour] of this.objects) this.write(text, x, y, colour, 11, false);
+  }
 }
 
 /**
@@ -340,7 +457,9 @@ class Labels {
  * @param {{ layers: string[], highlight: ClipEvent | null }} options
  */
 export const drawOverlay = (context, overlay, detail, frame, { layers, highlight }) => {
-  const { canvas } = context, unit = canvas.width / Math.max(1, canvas.clientWidth), pixels = detail?.pixels ?? detail?.size ?? overlay?.size;
+  const { canvas } = context,
+    unit = canvas.width / Math.max(1, canvas.clientWidth),
+    pixels = detail?.pixels ?? detail?.size ?? overlay?.size;
   if (!pixels) return;
   const sheet = { context, unit, frame, x: canvas.width / pixels[0], y: canvas.height / pixels[1] };
   const labels = new Labels(sheet);
@@ -352,6 +471,12 @@ export const drawOverlay = (context, overlay, detail, frame, { layers, highlight
     if (layers.includes("skeletons")) skeletons(drawn, overlay);
   }
   if (detail && layers.includes("saliency")) saliency(sheet, detail, labels);
-  if (detail && layers.includes("boxes")) boxes(sheet, detail.events.filter((event) => eventAt(event, frame) || event === highlight), highlight, labels);
+  if (detail && layers.includes("boxes"))
+    boxes(
+      sheet,
+      detail.events.filter((event) => eventAt(event, frame) || event === highlight),
+      highlight,
+      labels,
+    );
   labels.rest();
 };

@@ -29,15 +29,30 @@ paint();
 /** @param {() => void} redraw @returns {HTMLElement} */
 function themeSwitch(redraw) {
   const options = THEMES.map((name) => h("option", { value: name, text: name, selected: name === theme }));
-  const change = () => { paint(); redraw(); };
+  const change = () => {
+    paint();
+    redraw();
+  };
   dark.addEventListener("change", change);
-  return h("label.theme.small", "Theme ", h("select", {
-    onchange: (/** @type {any} */ event) => {
-      theme = event.target.value;
-      try { sessionStorage.setItem("theme", theme); } catch { /* kept in memory */ }
-      change();
-    },
-  }, options));
+  return h(
+    "label.theme.small",
+    "Theme ",
+    h(
+      "select",
+      {
+        onchange: (/** @type {any} */ event) => {
+          theme = event.target.value;
+          try {
+            sessionStorage.setItem("theme", theme);
+          } catch {
+            /* kept in memory */
+          }
+          change();
+        },
+      },
+      options,
+    ),
+  );
 }
 
 /** @returns {HTMLElement[]} What a reader must know before comparing numbers. */
@@ -46,17 +61,28 @@ function notes() {
   const lines = [];
   if (provenance.shown < provenance.total) {
     const why = provenance.left_out.map(({ reason, clips }) => `${clips.toLocaleString("en")}: ${reason}`).join("; ");
-    lines.push(`${provenance.shown.toLocaleString("en")} of ${count(provenance.total, "clip")} are listed${why ? ` (left out: ${why})` : ""}. Means and tests are over what their view says.`);
+    lines.push(
+      `${provenance.shown.toLocaleString("en")} of ${count(provenance.total, "clip")} are listed${why ? ` (left out: ${why})` : ""}. Means and tests are over what their view says.`,
+    );
   }
   const groups = [...new Set(runs.map((run) => run.group))].map((group) =>
-    runs.filter((run) => run.group === group).map((run) => run.name).join(", "));
-  if (groups.length > 1) lines.push(`Runs of different configuration: scores are comparable only within one of ${groups.map((names) => `[${names}]`).join(" ")}.`);
+    runs
+      .filter((run) => run.group === group)
+      .map((run) => run.name)
+      .join(", "),
+  );
+  if (groups.length > 1)
+    lines.push(
+      `Runs of different configuration: scores are comparable only within one of ${groups.map((names) => `[${names}]`).join(" ")}.`,
+    );
   return lines.map((line) => h("p.note.about-runs", { text: line }));
 }
 
 /** @param {string} heading @param {any[]} body @returns {void} */
 function message(heading, ...body) {
-  document.querySelector("main")?.replaceChildren(h("div.message", { role: "alert" }, h("h2", { tabindex: -1, text: heading }), ...body));
+  document
+    .querySelector("main")
+    ?.replaceChildren(h("div.message", { role: "alert" }, h("h2", { tabindex: -1, text: heading }), ...body));
 }
 
 /**
@@ -68,14 +94,20 @@ function deadEnd(state, available) {
   const clips = h("a", { href: link({ ...noFilter(), view: "", clip: "", frame: 0 }), text: "To the start" });
   if (state.view && !available.some((view) => view.key === state.view)) {
     const empty = views.find((view) => view.key === state.view);
-    return [empty ? `This report has nothing for “${empty.title || empty.key}”` : `There is no view “${state.view}”`, [h("p", clips)]];
+    return [
+      empty ? `This report has nothing for “${empty.title || empty.key}”` : `There is no view “${state.view}”`,
+      [h("p", clips)],
+    ];
   }
   if (state.view === "clip" && data.find(state.clip) < 0) {
-    const explanation = data.index.provenance.shown < data.index.provenance.total
-      ? "It may be among the clips that this report leaves out." : "The link may belong to another report.";
-    return [state.clip ? "This clip is not in the report" : "The link names no clip", [
-      h("p", h("code", { text: state.clip })), h("p", { text: explanation }), h("p", clips),
-    ]];
+    const explanation =
+      data.index.provenance.shown < data.index.provenance.total
+        ? "It may be among the clips that this report leaves out."
+        : "The link may belong to another report.";
+    return [
+      state.clip ? "This clip is not in the report" : "The link names no clip",
+      [h("p", h("code", { text: state.clip })), h("p", { text: explanation }), h("p", clips)],
+    ];
   }
   return null;
 }
@@ -83,10 +115,18 @@ function deadEnd(state, available) {
 window.vmReport.start = () => {
   const main = /** @type {HTMLElement} */ (document.querySelector("main"));
   if (!data.index) {
-    message("The data of this report cannot be read", h("p",
-      h("code", { text: "data/index.js" }), " is missing beside ", h("code", { text: "index.html" }),
-      ", or damaged. Keep the folder of the report together; unpack an archive whole before you open it; or write the report again with ",
-      h("code", { text: "vmmetrics report" }), "."));
+    message(
+      "The data of this report cannot be read",
+      h(
+        "p",
+        h("code", { text: "data/index.js" }),
+        " is missing beside ",
+        h("code", { text: "index.html" }),
+        ", or damaged. Keep the folder of the report together; unpack an archive whole before you open it; or write the report again with ",
+        h("code", { text: "vmmetrics report" }),
+        ".",
+      ),
+    );
     document.documentElement.dataset.ready = "1";
     return;
   }
@@ -94,11 +134,15 @@ window.vmReport.start = () => {
   const title = /** @type {HTMLElement} */ (document.querySelector("h1"));
   title.textContent = data.index.title;
   const available = views.filter((view) => view.available()).sort((a, b) => a.tab - b.tab);
-  const tabs = new Map(available.filter((view) => view.title).map((view) => {
-    const tab = h("a", { href: link({ view: view.key }), text: view.title });
-    links.append(tab);
-    return [view.key, tab];
-  }));
+  const tabs = new Map(
+    available
+      .filter((view) => view.title)
+      .map((view) => {
+        const tab = h("a", { href: link({ view: view.key }), text: view.title });
+        links.append(tab);
+        return [view.key, tab];
+      }),
+  );
 
   /** @param {View} view @returns {{ update(state: State): void, close(): void }} */
   const open = (view) => {
@@ -136,12 +180,17 @@ window.vmReport.start = () => {
       heading.focus({ preventScroll: true });
     }
   };
-  document.querySelector("header")?.append(themeSwitch(() => {
-    shown?.open.close(); // charts take their colours when they are drawn
-    shown = null;
-    show(state);
-  }));
-  document.querySelector(".skip")?.addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
+  document.querySelector("header")?.append(
+    themeSwitch(() => {
+      shown?.open.close(); // charts take their colours when they are drawn
+      shown = null;
+      show(state);
+    }),
+  );
+  document.querySelector(".skip")?.addEventListener("click", (event) => {
+    event.preventDefault();
+    main.focus();
+  });
   main.before(...notes());
   history.scrollRestoration = "manual";
   onState(show);

@@ -15,7 +15,8 @@ const BY_NAME = new Intl.Collator("en", { numeric: true });
  * @returns {string} Its model, without the name of the run that tells it from one of another run.
  */
 const folderOf = (row) => {
-  const model = data.model(row), { name } = data.run(row);
+  const model = data.model(row),
+    { name } = data.run(row);
   return model.startsWith(`${name}/`) ? model.slice(name.length + 1) : model;
 };
 
@@ -25,7 +26,9 @@ export const sides = () => {
   /** @type {Map<string, Side>} */
   const sides = new Map();
   for (let row = 0; row < data.n; row++) {
-    const run = clips.run[row], model = data.model(row), key = `${run}/${model}`;
+    const run = clips.run[row],
+      model = data.model(row),
+      key = `${run}/${model}`;
     let side = sides.get(key);
     if (!side) sides.set(key, (side = { key, run, model, folder: folderOf(row), rows: [], label: "" }));
     side.rows.push(row);
@@ -45,8 +48,12 @@ const promptOf = (row) => data.prompt(row).split(/\s+/).join(" ").trim();
  * @returns {string} Name of a clip without the folder of its model and without its suffix.
  */
 const nameInModel = (row) => {
-  const name = data.name(row), folder = folderOf(row);
-  return (folder && name.startsWith(`${folder}/`) ? name.slice(folder.length + 1) : name).replace(/(?<=[^/])\.[^./]+$/, "");
+  const name = data.name(row),
+    folder = folderOf(row);
+  return (folder && name.startsWith(`${folder}/`) ? name.slice(folder.length + 1) : name).replace(
+    /(?<=[^/])\.[^./]+$/,
+    "",
+  );
 };
 
 /**
@@ -78,7 +85,8 @@ export const matchPairs = (a, b) => {
   const pairs = [];
   for (const key of new Set([...ofA.keys(), ...ofB.keys()])) {
     const [left, right] = [ofA.get(key) ?? [], ofB.get(key) ?? []];
-    for (let k = 0; k < Math.max(left.length, right.length); k++) pairs.push({ key, a: left[k] ?? -1, b: right[k] ?? -1 });
+    for (let k = 0; k < Math.max(left.length, right.length); k++)
+      pairs.push({ key, a: left[k] ?? -1, b: right[k] ?? -1 });
   }
   return { pairs, by: prompted ? "prompt" : "name" };
 };
@@ -118,7 +126,9 @@ export const orderPairs = (metric, pairs, gains) => {
  * @returns {{ mean: number | null, scored: number }}
  */
 const meanDifference = (metric, pairs) => {
-  const differences = pairs.map((pair) => pairDifference(metric, pair)).filter((difference) => !Number.isNaN(difference));
+  const differences = pairs
+    .map((pair) => pairDifference(metric, pair))
+    .filter((difference) => !Number.isNaN(difference));
   const scored = differences.length;
   return { mean: scored ? differences.reduce((sum, value) => sum + value, 0) / scored : null, scored };
 };
@@ -153,7 +163,12 @@ const testOfModels = (a, b, metric) => {
  */
 const testOfRuns = (a, b, metric) => {
   for (const change of data.index.changes) {
-    const sign = change.before === a.run && change.after === b.run ? 1 : change.before === b.run && change.after === a.run ? -1 : 0;
+    const sign =
+      change.before === a.run && change.after === b.run
+        ? 1
+        : change.before === b.run && change.after === a.run
+          ? -1
+          : 0;
     if (!sign) continue;
     if (change.refused) return { test: null, refused: change.refused };
     const rows = change.rows.filter((row) => row.metric === metric);
@@ -174,5 +189,9 @@ const testOfRuns = (a, b, metric) => {
  */
 export const compareSides = (a, b, metric, pairs) => {
   const runs = a.run === b.run ? { test: null, refused: null } : testOfRuns(a, b, metric);
-  return { test: runs.test ?? (runs.refused ? null : testOfModels(a, b, metric)), refused: runs.refused, ...meanDifference(metric, pairs) };
+  return {
+    test: runs.test ?? (runs.refused ? null : testOfModels(a, b, metric)),
+    refused: runs.refused,
+    ...meanDifference(metric, pairs),
+  };
 };

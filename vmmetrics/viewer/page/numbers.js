@@ -12,28 +12,51 @@ const PLOT = { width: 108, height: 14, edge: 6 };
  * @param {string} key
  * @returns {MetricInfo}
  */
-export const columnInfo = (key) => data.metric(key) ?? (key === OR_ZERO ? orZero : {
-  key, label: key === "average" ? "Average" : key, title: key === "average" ? "mean of the five" : key, range: key === "average" ? [0, 1] : null,
-  lower_is_better: false, low_is_fault: false, colour: key === "average" ? "index" : "own", kind: "own", unit: "",
-});
+export const columnInfo = (key) =>
+  data.metric(key) ??
+  (key === OR_ZERO
+    ? orZero
+    : {
+        key,
+        label: key === "average" ? "Average" : key,
+        title: key === "average" ? "mean of the five" : key,
+        range: key === "average" ? [0, 1] : null,
+        lower_is_better: false,
+        low_is_fault: false,
+        colour: key === "average" ? "index" : "own",
+        kind: "own",
+        unit: "",
+      });
 /** @type {MetricInfo} */
 const orZero = {
-  key: OR_ZERO, label: "INDEX, collapsed as 0", title: "motion index with stills, slide shows and noise as 0", range: [0, 1],
-  lower_is_better: false, low_is_fault: true, colour: "index", kind: "own", unit: "",
+  key: OR_ZERO,
+  label: "INDEX, collapsed as 0",
+  title: "motion index with stills, slide shows and noise as 0",
+  range: [0, 1],
+  lower_is_better: false,
+  low_is_fault: true,
+  colour: "index",
+  kind: "own",
+  unit: "",
 };
 
 /** @returns {string[]} Keys of columns; where clips collapsed, the index with theirs as 0 is the first. */
-export const columnKeys = () => [...(data.collapsed.size ? [OR_ZERO] : []), ...data.index.metrics.map(({ key }) => key)];
+export const columnKeys = () => [
+  ...(data.collapsed.size ? [OR_ZERO] : []),
+  ...data.index.metrics.map(({ key }) => key),
+];
 
 /**
  * @param {string} key
  * @param {string[]} keys Of the columns beside it.
  * @returns {string} Label of a column; of the index of the clips judged where it stands twice.
  */
-export const columnLabel = (key, keys) => columnInfo(key).label + (key === "motion_index" && keys.includes(OR_ZERO) ? ", judged" : "");
+export const columnLabel = (key, keys) =>
+  columnInfo(key).label + (key === "motion_index" && keys.includes(OR_ZERO) ? ", judged" : "");
 
 /** @param {string} key @returns {string} CSS colour of a column. */
-export const columnColour = (key) => (data.metric(key) ? colour(key) : key === OR_ZERO ? "var(--m-index)" : "var(--muted)");
+export const columnColour = (key) =>
+  data.metric(key) ? colour(key) : key === OR_ZERO ? "var(--m-index)" : "var(--muted)";
 
 const LARGE = 100; // score of a clip from which on means have fewer decimals
 /** @type {Map<string, number>} */
@@ -75,11 +98,16 @@ export const withInterval = (mean, low, high, digits = 3) =>
 export const ordered = (items, value, desc) => {
   const keyed = items.map((item) => ({ item, key: value(item) }));
   const absent = (/** @type {any} */ key) => key === null || key === undefined || Number.isNaN(key);
-  return keyed.sort((one, other) => {
-    if (absent(one.key) || absent(other.key)) return Number(absent(one.key)) - Number(absent(other.key));
-    const order = typeof one.key === "string" ? one.key.localeCompare(String(other.key), "en", { numeric: true }) : Number(one.key) - Number(other.key);
-    return desc ? -order : order;
-  }).map(({ item }) => item);
+  return keyed
+    .sort((one, other) => {
+      if (absent(one.key) || absent(other.key)) return Number(absent(one.key)) - Number(absent(other.key));
+      const order =
+        typeof one.key === "string"
+          ? one.key.localeCompare(String(other.key), "en", { numeric: true })
+          : Number(one.key) - Number(other.key);
+      return desc ? -order : order;
+    })
+    .map(({ item }) => item);
 };
 
 /**
@@ -88,11 +116,18 @@ export const ordered = (items, value, desc) => {
  * @param {{ text: any, more?: any, title?: string, best?: "high" | "low", classes?: string }} part
  */
 export const sortHeader = (key, part) => {
-  const { sort, desc } = state, active = sort === key, first = part.best === "high";
+  const { sort, desc } = state,
+    active = sort === key,
+    first = part.best === "high";
   const arrow = h("span.arrow", { "aria-hidden": "true", text: !active ? "" : desc ? "▼" : "▲" });
   const click = () => go({ sort: key, desc: active ? !desc : first }, { replace: true });
   const button = h("button.sort", { onclick: click, title: part.title, "data-key": `sort ${key}` }, part.text, arrow);
-  return h(`th${part.classes ?? ""}`, { scope: "col", "aria-sort": active ? (desc ? "descending" : "ascending") : "none" }, button, part.more);
+  return h(
+    `th${part.classes ?? ""}`,
+    { scope: "col", "aria-sort": active ? (desc ? "descending" : "ascending") : "none" },
+    button,
+    part.more,
+  );
 };
 
 /**
@@ -102,14 +137,19 @@ export const sortHeader = (key, part) => {
  * @returns {[number, number]}
  */
 export const domain = (values, limits = null) => {
-  const numbers = /** @type {number[]} */ (values.filter((value) => value !== null && value !== undefined && Number.isFinite(value)));
+  const numbers = /** @type {number[]} */ (
+    values.filter((value) => value !== null && value !== undefined && Number.isFinite(value))
+  );
   if (!numbers.length) return limits ?? [0, 1];
   let [low, high] = [Infinity, -Infinity]; // spread over arguments, 100,000 clips are too many
   for (const number of numbers) [low, high] = [Math.min(low, number), Math.max(high, number)];
   if (low === 0 && high === 0) return limits ?? [0, 1];
   const step = 10 ** Math.floor(Math.log10(Math.max(high - low, Math.abs(high) / 100, 1e-6)));
   const ends = [Math.floor(low / step) * step, Math.ceil(high / step) * step];
-  if (ends[0] === ends[1]) { ends[0] -= step; ends[1] += step; }
+  if (ends[0] === ends[1]) {
+    ends[0] -= step;
+    ends[1] += step;
+  }
   const within = [Math.max(ends[0], limits?.[0] ?? -Infinity), Math.min(ends[1], limits?.[1] ?? Infinity)];
   return /** @type {[number, number]} */ (within[1] > within[0] ? within : ends);
 };
@@ -129,10 +169,12 @@ export const endsOf = ([low, high]) => {
  * @returns {number[]} Round numbers within a domain.
  */
 export const ticks = ([low, high], count = 5) => {
-  const rough = (high - low) / count, power = 10 ** Math.floor(Math.log10(rough || 1));
+  const rough = (high - low) / count,
+    power = 10 ** Math.floor(Math.log10(rough || 1));
   const step = /** @type {number} */ ([1, 2, 5, 10].find((factor) => factor * power >= rough * 0.999)) * power;
   const ticks = [];
-  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) ticks.push(+(k * step).toPrecision(12));
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++)
+    ticks.push(+(k * step).toPrecision(12));
   return ticks;
 };
 
@@ -144,11 +186,20 @@ export const ticks = ([low, high], count = 5) => {
  */
 export const intervalPlot = (cell, domain, metric, width = PLOT.width) => {
   const { height, edge } = PLOT;
-  const at = (/** @type {number} */ value) => edge + ((value - domain[0]) / (domain[1] - domain[0])) * (width - 2 * edge);
-  const plot = svg("svg.interval", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true", "--colour": columnColour(metric) });
+  const at = (/** @type {number} */ value) =>
+    edge + ((value - domain[0]) / (domain[1] - domain[0])) * (width - 2 * edge);
+  const plot = svg("svg.interval", {
+    width,
+    height,
+    viewBox: `0 0 ${width} ${height}`,
+    "aria-hidden": "true",
+    "--colour": columnColour(metric),
+  });
   plot.append(svg("line.scale", { x1: edge, x2: width - edge, y1: height / 2, y2: height / 2 }));
   if (cell.low !== null && cell.low !== undefined)
-    plot.append(svg("line.span", { x1: at(cell.low), x2: at(/** @type {number} */ (cell.high)), y1: height / 2, y2: height / 2 }));
+    plot.append(
+      svg("line.span", { x1: at(cell.low), x2: at(/** @type {number} */ (cell.high)), y1: height / 2, y2: height / 2 }),
+    );
   if (cell.mean !== null) plot.append(svg("circle", { cx: at(cell.mean), cy: height / 2, r: 4 }));
   return plot;
 };
@@ -166,8 +217,10 @@ export const filtered = () => {
  * @returns {{ mean: number | null, prompts: number }}
  */
 export const meanOf = (metric, rows) => {
-  const scores = data.scores(metric), prompts = new Set();
-  let total = 0, clips = 0;
+  const scores = data.scores(metric),
+    prompts = new Set();
+  let total = 0,
+    clips = 0;
   for (const row of rows) {
     if (Number.isNaN(scores[row])) continue;
     prompts.add(data.index.clips.prompt[row] < 0 ? `clip ${row}` : data.index.clips.prompt[row]);
@@ -183,8 +236,22 @@ export const meanOf = (metric, rows) => {
  * @param {string} label
  */
 export const metricSelect = (keys, chosen, label) => {
-  const options = keys.map((key) => h("option", { value: key, selected: key === chosen }, columnLabel(key, keys), columnInfo(key).title === key ? "" : `, ${columnInfo(key).title}`));
-  const select = h("select", { "data-key": `select ${label}`, onchange: (/** @type {any} */ event) => go({ metric: event.target.value }, { replace: true }) }, options);
+  const options = keys.map((key) =>
+    h(
+      "option",
+      { value: key, selected: key === chosen },
+      columnLabel(key, keys),
+      columnInfo(key).title === key ? "" : `, ${columnInfo(key).title}`,
+    ),
+  );
+  const select = h(
+    "select",
+    {
+      "data-key": `select ${label}`,
+      onchange: (/** @type {any} */ event) => go({ metric: event.target.value }, { replace: true }),
+    },
+    options,
+  );
   return h("label.choice", `${label} `, select);
 };
 
@@ -211,4 +278,5 @@ export const refill = (root, ...children) => {
  * @param {any} table
  * @returns {any} A table that scrolls sideways by itself, with the keyboard too.
  */
-export const wide = (name, table) => h("div.wide", { tabindex: 0, role: "region", "aria-label": name, "data-key": `wide ${name}` }, table);
+export const wide = (name, table) =>
+  h("div.wide", { tabindex: 0, role: "region", "aria-label": name, "data-key": `wide ${name}` }, table);

@@ -11,14 +11,24 @@ import { transport } from "./transport.js";
 
 const PAUSE = 200; // ms without a new frame after which the URL takes it up
 const LEAP = 10; // frames, with shift
-const KEY_STEPS = /** @type {Record<string, number>} */ ({ ",": -1, "<": -1, ArrowLeft: -1, ".": 1, ">": 1, ArrowRight: 1 });
+const KEY_STEPS = /** @type {Record<string, number>} */ ({
+  ",": -1,
+  "<": -1,
+  ArrowLeft: -1,
+  ".": 1,
+  ">": 1,
+  ArrowRight: 1,
+});
 const SAME_SHAPE = 0.01; // of the ratio of width and height
 
 /** @typedef {{ key: string, run: number, model: string, folder: string, rows: number[], label: string }} Side */
 /** @typedef {{ key: string, a: number, b: number }} Pair */
 
 /** @param {Side} side @param {string} letter @returns {any} "A alpha" */
-const nameOf = (side, letter) => [h("b.letter", { text: letter, title: side.label }), h("span.side-name", { text: ` ${side.label}` })];
+const nameOf = (side, letter) => [
+  h("b.letter", { text: letter, title: side.label }),
+  h("span.side-name", { text: ` ${side.label}` }),
+];
 
 export class PairView {
   /**
@@ -38,8 +48,13 @@ export class PairView {
     this.timelines = [];
     this.closed = false;
     this.timer = 0;
-    const titles = this.players.map((player, k) => h("figcaption",
-      h("span.who", { title: this.sides[k].label }, nameOf(this.sides[k], "AB"[k])), h("span.at.small.muted")));
+    const titles = this.players.map((player, k) =>
+      h(
+        "figcaption",
+        h("span.who", { title: this.sides[k].label }, nameOf(this.sides[k], "AB"[k])),
+        h("span.at.small.muted"),
+      ),
+    );
     this.figures = this.players.map((player, k) => h("figure.duet-side", titles[k], player.root));
     this.box = h("div.duet-box", this.figures);
     this.line = wipeLine(this.box, 50, (percent) => go({ wipe: String(percent) }, { replace: true }));
@@ -47,15 +62,32 @@ export class PairView {
     this.lanes = h("div.duet-lanes");
     this.status = h("span.small", { role: "status" });
     this.modes = ["Side by side", "Wipe"].map((text, k) =>
-      h("button", { type: "button", text, "data-key": text, onclick: () => go({ wipe: k ? "50" : "" }, { replace: true }) }));
+      h("button", {
+        type: "button",
+        text,
+        "data-key": text,
+        onclick: () => go({ wipe: k ? "50" : "" }, { replace: true }),
+      }),
+    );
     this.shape = h("p.small.muted");
-    this.root = h("section.pair", { "aria-label": "Pair" }, this.head(pair, position), this.box, transport(this.duet), this.shape, this.lanes, this.scores());
-    for (const [k, player] of this.players.entries()) player.onFrame((frame) => {
-      titles[k].lastChild.textContent = `frame ${frame} of ${player.frames - 1}, ${fixed(player.timeOf(frame), 2)} s`;
-      this.note();
-    });
+    this.root = h(
+      "section.pair",
+      { "aria-label": "Pair" },
+      this.head(pair, position),
+      this.box,
+      transport(this.duet),
+      this.shape,
+      this.lanes,
+      this.scores(),
+    );
+    for (const [k, player] of this.players.entries())
+      player.onFrame((frame) => {
+        titles[k].lastChild.textContent = `frame ${frame} of ${player.frames - 1}, ${fixed(player.timeOf(frame), 2)} s`;
+        this.note();
+      });
     this.duet.root.addEventListener("playerchange", () => {
-      if (!this.closed && this.duet.layers.join() !== state.layers.join()) go({ layers: this.duet.layers }, { replace: true });
+      if (!this.closed && this.duet.layers.join() !== state.layers.join())
+        go({ layers: this.duet.layers }, { replace: true });
     });
     /** True where the URL names the frame; else the pair opens at the most costly event of the score compared. */
     this.linked = state.exact || state.frame > 0;
@@ -71,13 +103,35 @@ export class PairView {
     const { previous, next, all } = this.links;
     const to = (/** @type {string} */ text, /** @type {string | null} */ href, /** @type {string} */ key) =>
       href ? h("a", { href, text, "data-key": text, title: key && `${text} (${key})` }) : h("span.muted", { text });
-    const swap = h("button", { type: "button", text: "Swap sides", "data-key": "swap", onclick: () =>
-      go({ a: this.sides[1].key, b: this.sides[0].key, clip: data.id(this.rows[1]), frame: this.players[1].frame }) });
-    const copy = h("button", { type: "button", text: "Copy link to this frame", "data-key": "copy", onclick: () => this.copy() });
+    const swap = h("button", {
+      type: "button",
+      text: "Swap sides",
+      "data-key": "swap",
+      onclick: () =>
+        go({ a: this.sides[1].key, b: this.sides[0].key, clip: data.id(this.rows[1]), frame: this.players[1].frame }),
+    });
+    const copy = h("button", {
+      type: "button",
+      text: "Copy link to this frame",
+      "data-key": "copy",
+      onclick: () => this.copy(),
+    });
     return [
-      h("p.pair-nav", to("All pairs", all, ""), h("span", { text: `pair ${position}` }), to("Previous pair", previous, "k"), to("Next pair", next, "j")),
+      h(
+        "p.pair-nav",
+        to("All pairs", all, ""),
+        h("span", { text: `pair ${position}` }),
+        to("Previous pair", previous, "k"),
+        to("Next pair", next, "j"),
+      ),
       h("h3.pair-prompt", { text: pair.key }),
-      h("div.pair-tools", h("span.choice", { role: "group", "aria-label": "Layout" }, this.modes), swap, copy, this.status),
+      h(
+        "div.pair-tools",
+        h("span.choice", { role: "group", "aria-label": "Layout" }, this.modes),
+        swap,
+        copy,
+        this.status,
+      ),
     ];
   }
 
@@ -85,15 +139,40 @@ export class PairView {
     const [a, b] = this.rows;
     const cell = (/** @type {string} */ metric, /** @type {number} */ row) => {
       const { reason } = data.missing(metric, row);
-      return h("td.n", { title: data.place(metric, row) || null }, data.shown(metric, row), reason && h("div.reason.small.muted", { text: reason }));
+      return h(
+        "td.n",
+        { title: data.place(metric, row) || null },
+        data.shown(metric, row),
+        reason && h("div.reason.small.muted", { text: reason }),
+      );
     };
-    const rows = data.index.metrics.map((metric) => h("tr",
-      h("th", { scope: "row", title: metric.title, "--colour": colour(metric.key) }, metric.label, metric.unit && h("span.muted", { text: ` ${metric.unit}` })),
-      cell(metric.key, a), cell(metric.key, b), h("td.n", { text: signed(pairDifference(metric.key, { a, b }), 3) })));
+    const rows = data.index.metrics.map((metric) =>
+      h(
+        "tr",
+        h(
+          "th",
+          { scope: "row", title: metric.title, "--colour": colour(metric.key) },
+          metric.label,
+          metric.unit && h("span.muted", { text: ` ${metric.unit}` }),
+        ),
+        cell(metric.key, a),
+        cell(metric.key, b),
+        h("td.n", { text: signed(pairDifference(metric.key, { a, b }), 3) }),
+      ),
+    );
     const names = this.sides.map((side, k) => h("th.n", { scope: "col" }, nameOf(side, "AB"[k])));
-    return h("div.wide.pair-wide", { tabindex: 0, role: "region", "aria-label": "Scores of both clips" }, h("table.pair-scores",
-      h("thead", h("tr", h("th", { scope: "col", text: "Score" }), names, h("th.n", { scope: "col", text: "B less A" }))),
-      h("tbody", rows)));
+    return h(
+      "div.wide.pair-wide",
+      { tabindex: 0, role: "region", "aria-label": "Scores of both clips" },
+      h(
+        "table.pair-scores",
+        h(
+          "thead",
+          h("tr", h("th", { scope: "col", text: "Score" }), names, h("th.n", { scope: "col", text: "B less A" })),
+        ),
+        h("tbody", rows),
+      ),
+    );
   }
 
   async loadEvents() {
@@ -110,7 +189,11 @@ export class PairView {
         },
         set: (target, name, value) => Reflect.set(target, name, value, target),
       });
-      const section = h("section.duet-lane", { "aria-label": `Events of ${this.sides[k].label}` }, h("h3", nameOf(this.sides[k], "AB"[k])));
+      const section = h(
+        "section.duet-lane",
+        { "aria-label": `Events of ${this.sides[k].label}` },
+        h("h3", nameOf(this.sides[k], "AB"[k])),
+      );
       const whole = details[k].events.filter((event) => !event.frames.length);
       const lane = new Timeline(both, { ...details[k], series: {} }, (event) => {
         this.duet.pause();
@@ -118,12 +201,20 @@ export class PairView {
       });
       this.timelines.push(lane);
       section.append(lane.root);
-      if (whole.length) section.append(h("ul.small", whole.map((event) => h("li", { text: eventText(event) }))));
+      if (whole.length)
+        section.append(
+          h(
+            "ul.small",
+            whole.map((event) => h("li", { text: eventText(event) })),
+          ),
+        );
       this.lanes.append(section);
     }
-    const faults = details.flatMap(({ events }, k) => events
-      .filter((event) => event.metric === state.metric && event.cost && event.frames.length)
-      .map((event) => ({ k, cost: event.cost ?? 0, frame: event.frames[0][0] })));
+    const faults = details.flatMap(({ events }, k) =>
+      events
+        .filter((event) => event.metric === state.metric && event.cost && event.frames.length)
+        .map((event) => ({ k, cost: event.cost ?? 0, frame: event.frames[0][0] })),
+    );
     if (!this.linked && faults.length && !this.duet.playing) {
       const { k, frame } = faults.reduce((worst, fault) => (fault.cost > worst.cost ? fault : worst));
       await this.seekFrom(k, frame);
@@ -152,7 +243,8 @@ export class PairView {
     try {
       await navigator.clipboard.writeText(location.href);
       this.status.textContent = "Link copied";
-    } catch { // the browser does not let a page from the disk write to the clipboard
+    } catch {
+      // the browser does not let a page from the disk write to the clipboard
       const field = h("input", { readonly: true, value: location.href, "aria-label": "Link to this frame" });
       this.status.replaceChildren(field);
       field.select();
@@ -161,12 +253,14 @@ export class PairView {
 
   /** Keys as in the view of a clip. @param {KeyboardEvent} event */
   key(event) {
-    const target = /** @type {Element} */ (event.target), { duet, links } = this;
+    const target = /** @type {Element} */ (event.target),
+      { duet, links } = this;
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (target.closest("input:not([type=range]), textarea, select")) return;
     if (event.key === " " && target.closest("button, a, summary")) return;
     if (event.key.startsWith("Arrow") && target.closest("input, .wide, [role=slider]")) return;
-    const step = KEY_STEPS[event.key], layer = layers[Number(event.key) - 1];
+    const step = KEY_STEPS[event.key],
+      layer = layers[Number(event.key) - 1];
     if (event.key === " ") duet.playing ? duet.pause() : duet.play();
     else if (step) duet.step(step * (event.shiftKey ? LEAP : 1));
     else if (event.key === "j" || event.key === "k") {
@@ -186,7 +280,8 @@ export class PairView {
     if (wiping) this.line.set(Number(state.wipe) || 0);
     this.fitShapes(wiping).catch(() => {});
     if (state.layers.join() !== this.duet.layers.join()) this.duet.layers = state.layers;
-    if (!this.duet.playing && state.frame !== this.players[0].frame && state.frame < this.players[0].frames) this.duet.seekA(state.frame);
+    if (!this.duet.playing && state.frame !== this.players[0].frame && state.frame < this.players[0].frames)
+      this.duet.seekA(state.frame);
   }
 
   /** Give both clips the shape of A while they lie over one another. @param {boolean} wiping */
@@ -194,11 +289,12 @@ export class PairView {
     this.shape.textContent = "";
     if (!wiping) return;
     const details = await Promise.all(this.rows.map((row) => data.detail(row)));
-    const sizes = details.flatMap(({ size, pixels }) => (size ?? pixels ? [size ?? pixels ?? [1, 1]] : []));
+    const sizes = details.flatMap(({ size, pixels }) => ((size ?? pixels) ? [size ?? pixels ?? [1, 1]] : []));
     if (sizes.length < 2) return;
     const [shape, other] = sizes.map(([width, height]) => width / height);
     this.box.style.setProperty("--shape", String(shape));
-    if (Math.abs(other / shape - 1) > SAME_SHAPE) this.shape.textContent = `B (${sizes[1].join(" × ")}) is stretched to the shape of A (${sizes[0].join(" × ")}).`;
+    if (Math.abs(other / shape - 1) > SAME_SHAPE)
+      this.shape.textContent = `B (${sizes[1].join(" × ")}) is stretched to the shape of A (${sizes[0].join(" × ")}).`;
   }
 
   destroy() {

@@ -12,7 +12,8 @@ const SETTLE = 300; // ms after "seeked" in which a browser that presents the so
 const MOST_LATE = 3; // callbacks in a row that are left out
 const REFRESH = 17; // ms between two refreshes of the screen: a video moves on so much before its next frame is due
 const FIRST = 3000; // ms after the first data in which it has presented the first frame
-const SLOWEST = 0.1, FASTEST = 2;
+const SLOWEST = 0.1,
+  FASTEST = 2;
 const TRANSCODE = "vmmetrics report --media transcode";
 
 /** @implements {Player} */
@@ -53,7 +54,12 @@ export class FramePlayer {
     /** True where requestVideoFrameCallback says which frame is shown, once it has, and if that is past the last one. */
     this.exact = this.presented = this.past = this.polling = false;
 
-    this.video = h("video", { playsinline: true, preload: "auto", "aria-hidden": "true", disablepictureinpicture: true });
+    this.video = h("video", {
+      playsinline: true,
+      preload: "auto",
+      "aria-hidden": "true",
+      disablepictureinpicture: true,
+    });
     this.video.muted = true;
     this.canvas = h("canvas", { role: "img" });
     this.stage = h("div.player-stage", this.video, this.canvas);
@@ -61,48 +67,67 @@ export class FramePlayer {
     this.root = h("div.player", this.stage, this.notes);
     if (options.controls) this.root.append(transport(this));
     this.draw = perFrame(() => this.paint());
-    this.resized = new ResizeObserver(() => { this.size(); this.paint(); });
+    this.resized = new ResizeObserver(() => {
+      this.size();
+      this.paint();
+    });
     this.resized.observe(this.stage);
     this.load();
   }
 
-  get frames() { return this.times.frames; }
+  get frames() {
+    return this.times.frames;
+  }
 
   /** @param {number} frame */
-  timeOf(frame) { return this.times.of(frame); }
+  timeOf(frame) {
+    return this.times.of(frame);
+  }
 
   /** @param {number} seconds */
-  frameAt(seconds) { return this.times.at(seconds); }
+  frameAt(seconds) {
+    return this.times.at(seconds);
+  }
 
   // Loading.
 
   load() {
     const { video, row } = this;
     this.shape(1, 1);
-    data.detail(row).then((detail) => {
-      if (this.destroyed) return;
-      this.detail = detail;
-      if (detail.timestamps) this.times = new FrameTimes(this.frames, data.fps(row), detail.timestamps);
-      const size = detail.size ?? detail.pixels;
-      if (size && !video.videoWidth) this.shape(...size);
-      this.draw();
-    }, (error) => this.say(error.message));
-    data.overlay(row).then((stored) => {
-      if (this.destroyed || !stored) return;
-      const { overlay, error } = decodeOverlay(stored);
-      if (error) this.say(`The stored overlay is damaged: ${error}. Score the clip again with --keep-overlays.`);
-      this.overlay = overlay;
-      this.stage.classList.toggle("drawn", Boolean(overlay));
-      this.draw();
-    }, (error) => this.say(error.message));
-    const media = data.media(row), poster = data.poster(row);
+    data.detail(row).then(
+      (detail) => {
+        if (this.destroyed) return;
+        this.detail = detail;
+        if (detail.timestamps) this.times = new FrameTimes(this.frames, data.fps(row), detail.timestamps);
+        const size = detail.size ?? detail.pixels;
+        if (size && !video.videoWidth) this.shape(...size);
+        this.draw();
+      },
+      (error) => this.say(error.message),
+    );
+    data.overlay(row).then(
+      (stored) => {
+        if (this.destroyed || !stored) return;
+        const { overlay, error } = decodeOverlay(stored);
+        if (error) this.say(`The stored overlay is damaged: ${error}. Score the clip again with --keep-overlays.`);
+        this.overlay = overlay;
+        this.stage.classList.toggle("drawn", Boolean(overlay));
+        this.draw();
+      },
+      (error) => this.say(error.message),
+    );
+    const media = data.media(row),
+      poster = data.poster(row);
     if (poster) video.poster = poster;
     if (!media.url) return this.fail(`This clip cannot be played: ${media.reason}.`);
     video.addEventListener("error", () => {
-      const codec = this.detail?.codec ? ` (${this.detail.codec})` : "", message = video.error?.message;
+      const codec = this.detail?.codec ? ` (${this.detail.codec})` : "",
+        message = video.error?.message;
       const place = media.url.startsWith("data:") ? "in this page" : media.url;
-      this.fail(`The video is not there any more, or this browser does not play its format${codec}: ${place}` +
-        `${message ? `; the browser says: ${message}` : ""}. To make a report with videos that play everywhere: ${TRANSCODE}`);
+      this.fail(
+        `The video is not there any more, or this browser does not play its format${codec}: ${place}` +
+          `${message ? `; the browser says: ${message}` : ""}. To make a report with videos that play everywhere: ${TRANSCODE}`,
+      );
     });
     video.addEventListener("loadedmetadata", () => {
       this.shape(video.videoWidth, video.videoHeight);
@@ -110,7 +135,9 @@ export class FramePlayer {
         this.times = new FrameTimes(Math.round(video.duration / this.times.length(0)), data.fps(row));
       }
       if (video.duration > 0 && !(video.seekable.length && video.seekable.end(video.seekable.length - 1) > 0))
-        this.say("This server does not answer range requests, so the video cannot be sought; open index.html from the disk, or use vmmetrics report --serve.");
+        this.say(
+          "This server does not answer range requests, so the video cannot be sought; open index.html from the disk, or use vmmetrics report --serve.",
+        );
     });
     video.addEventListener("loadeddata", () => {
       if (!this.exact) this.calibrate(0);
@@ -120,11 +147,15 @@ export class FramePlayer {
       clearTimeout(this.timer);
       if (!this.exact) this.present(this.shownAt(video.currentTime));
       else if (this.heard === this.seeking) this.arrive(this.heard);
-      else this.timer = setTimeout(() => {
-        if (this.seeking >= 0 && !video.seeking) this.arrive(this.heard >= 0 ? this.heard : this.shownAt(video.currentTime));
-      }, SETTLE);
+      else
+        this.timer = setTimeout(() => {
+          if (this.seeking >= 0 && !video.seeking)
+            this.arrive(this.heard >= 0 ? this.heard : this.shownAt(video.currentTime));
+        }, SETTLE);
     });
-    video.addEventListener("ended", () => { if (this.playing) this.wrap(); });
+    video.addEventListener("ended", () => {
+      if (this.playing) this.wrap();
+    });
     video.src = media.url;
     this.exact = "requestVideoFrameCallback" in video;
     if (this.exact) this.listen();
@@ -135,12 +166,16 @@ export class FramePlayer {
     this.video.requestVideoFrameCallback((/** @type {number} */ _, /** @type {VideoFrameCallbackMetadata} */ data) => {
       if (this.destroyed) return;
       if (!this.ready) this.calibrate(data.mediaTime);
-      const seconds = data.mediaTime - this.offset, frame = this.frameAt(seconds), length = this.times.length(frame);
+      const seconds = data.mediaTime - this.offset,
+        frame = this.frameAt(seconds),
+        length = this.times.length(frame);
       this.presented = true;
       this.past = seconds - this.timeOf(this.frames - 1) > 0.75 * this.times.length(this.frames - 1);
       if (data.presentationTime >= this.asked) this.heard = frame;
       // So late that the video holds another picture by now: the next callback is about that one.
-      const late = this.playing && performance.now() - data.expectedDisplayTime > Math.max(2, 1000 * length / this._rate - REFRESH);
+      const late =
+        this.playing &&
+        performance.now() - data.expectedDisplayTime > Math.max(2, (1000 * length) / this._rate - REFRESH);
       this.late = late ? this.late + 1 : 0;
       if (!late || this.late > MOST_LATE) this.present(frame);
       this.listen();
@@ -207,14 +242,18 @@ export class FramePlayer {
     }
     if (this.seeking < 0 && this.presented && !this.playing && target === this.frame) return Promise.resolve();
     this.next = target;
-    return new Promise((resolve) => { this.waiting.push(resolve); this.pump(); });
+    return new Promise((resolve) => {
+      this.waiting.push(resolve);
+      this.pump();
+    });
   }
 
   pump() {
     if (!this.ready || this.failed || this.seeking >= 0 || this.next < 0) return;
     [this.seeking, this.next, this.heard, this.asked] = [this.next, -1, -1, performance.now()];
     this.video.pause(); // goes on when the frame is there
-    this.video.currentTime = this.offset + this.timeOf(this.seeking) + Math.min(INTO_FRAME, this.times.length(this.seeking) / 2);
+    this.video.currentTime =
+      this.offset + this.timeOf(this.seeking) + Math.min(INTO_FRAME, this.times.length(this.seeking) / 2);
   }
 
   /** The browser shows a frame. @param {number} frame */
@@ -251,7 +290,7 @@ export class FramePlayer {
     const last = this._loop?.[1] ?? this.frames - 1;
     clearTimeout(this.wrapper);
     if (frame > last || this.past) return this.wrap();
-    if (frame === last) this.wrapper = setTimeout(() => this.wrap(), 1000 * this.times.length(frame) / this._rate);
+    if (frame === last) this.wrapper = setTimeout(() => this.wrap(), (1000 * this.times.length(frame)) / this._rate);
   }
 
   wrap() {
@@ -289,13 +328,16 @@ export class FramePlayer {
   /** Without a video: a clock. */
   tick() {
     clearTimeout(this.wrapper);
-    this.wrapper = setTimeout(() => {
-      const [first, last] = this._loop ?? [0, this.frames - 1];
-      if (this.frame < last) this.show(this.frame + 1);
-      else if (this._loop) this.show(first);
-      else return this.pause();
-      this.tick();
-    }, 1000 * this.times.length(this.frame) / this._rate);
+    this.wrapper = setTimeout(
+      () => {
+        const [first, last] = this._loop ?? [0, this.frames - 1];
+        if (this.frame < last) this.show(this.frame + 1);
+        else if (this._loop) this.show(first);
+        else return this.pause();
+        this.tick();
+      },
+      (1000 * this.times.length(this.frame)) / this._rate,
+    );
   }
 
   /** Without requestVideoFrameCallback: the playing time, read at every refresh of the screen. */
@@ -320,37 +362,51 @@ export class FramePlayer {
     this.changed();
   }
 
-  get rate() { return this._rate; }
+  get rate() {
+    return this._rate;
+  }
   set rate(rate) {
     this._rate = Math.min(FASTEST, Math.max(SLOWEST, rate));
     this.video.defaultPlaybackRate = this.video.playbackRate = this._rate;
     this.changed();
   }
 
-  get muted() { return this.video.muted; }
-  set muted(muted) { this.video.muted = muted; }
+  get muted() {
+    return this.video.muted;
+  }
+  set muted(muted) {
+    this.video.muted = muted;
+  }
 
-  get loop() { return this._loop; }
+  get loop() {
+    return this._loop;
+  }
   set loop(loop) {
     this._loop = loop && /** @type {[number, number]} */ (loop.map((frame) => this.times.clamp(frame)));
     this.changed();
   }
 
-  get layers() { return this._layers; }
+  get layers() {
+    return this._layers;
+  }
   set layers(layers) {
     this._layers = layers;
     this.draw();
     this.changed();
   }
 
-  get highlight() { return this._highlight; }
+  get highlight() {
+    return this._highlight;
+  }
   set highlight(event) {
     this._highlight = event;
     this.draw();
   }
 
   /** Tell controls that playing, rate, loop or layers have changed. */
-  changed() { this.root.dispatchEvent(new CustomEvent("playerchange")); }
+  changed() {
+    this.root.dispatchEvent(new CustomEvent("playerchange"));
+  }
 
   /** @param {(frame: number) => void} listener */
   onFrame(listener) {
@@ -369,7 +425,8 @@ export class FramePlayer {
   /** Draw the picture that the video shows and, over it in the same step, the layers of its frame. */
   paint() {
     if (this.destroyed) return;
-    const { canvas, video } = this, context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+    const { canvas, video } = this,
+      context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, canvas.width, canvas.height);
     if (this.ready && this.exact && !this.failed && video.readyState >= 2) {
@@ -377,7 +434,10 @@ export class FramePlayer {
       context.drawImage(video, 0, 0, canvas.width, canvas.height);
     }
     canvas.setAttribute("aria-label", `Frame ${this.frame} of ${data.name(this.row)}`);
-    const lit = [this._highlight, this.chosen].find((event) => event && ((event === this._highlight && !this.playing) || eventAt(event, this.frame))) ?? null;
+    const lit =
+      [this._highlight, this.chosen].find(
+        (event) => event && ((event === this._highlight && !this.playing) || eventAt(event, this.frame)),
+      ) ?? null;
     drawOverlay(context, this.overlay, this.detail, this.frame, { layers: this._layers, highlight: lit });
   }
 

@@ -6,8 +6,11 @@ import { domain, scoreUnit, ticks } from "./numbers.js";
 import { go, state } from "./state.js";
 
 const EDGE = { left: 48, right: 12, top: 12, bottom: 40 }; // px around the plot
-const HIGHEST = 400, REACH = 10, CLICK = 5; // px: height, from the pointer to a dot, of a click that is no drag
-const MOST_DOTS = 4000, MANY = 500; // dots drawn at most; from which on they are small
+const HIGHEST = 400,
+  REACH = 10,
+  CLICK = 5; // px: height, from the pointer to a dot, of a click that is no drag
+const MOST_DOTS = 4000,
+  MANY = 500; // dots drawn at most; from which on they are small
 
 /** @typedef {{ x: number, y: number }} Point */
 
@@ -38,22 +41,34 @@ export class Scatter {
 
   /** @returns {MetricInfo[]} Horizontal and vertical score. */
   axesOf() {
-    const { metrics } = data.index, { metric, other } = state;
+    const { metrics } = data.index,
+      { metric, other } = state;
     const x = data.metric(metric) ?? metrics[0];
     return [x, data.metric(other) ?? metrics.find((info) => info.key !== x.key) ?? x];
   }
 
   /** @param {number} place 0 horizontal, 1 vertical. @param {string} label @param {string} chosen */
   choice(place, label, chosen) {
-    const change = (/** @type {any} */ event) => go({ [place ? "other" : "metric"]: event.target.value }, { replace: true });
-    return h("label.choice", `${label} `, h("select", { onchange: change },
-      data.index.metrics.map(({ key, label: name, title }) => h("option", { value: key, selected: key === chosen }, `${name}, ${title}`))));
+    const change = (/** @type {any} */ event) =>
+      go({ [place ? "other" : "metric"]: event.target.value }, { replace: true });
+    return h(
+      "label.choice",
+      `${label} `,
+      h(
+        "select",
+        { onchange: change },
+        data.index.metrics.map(({ key, label: name, title }) =>
+          h("option", { value: key, selected: key === chosen }, `${name}, ${title}`),
+        ),
+      ),
+    );
   }
 
   /** @param {Uint8Array | null} visible By row; null where the filter shows all. */
   update(visible) {
     this.visible = visible;
-    const infos = this.axesOf(), key = infos.map((info) => info.key).join("\n");
+    const infos = this.axesOf(),
+      key = infos.map((info) => info.key).join("\n");
     if (key !== this.key) {
       this.key = key;
       const focused = [...this.choices.querySelectorAll("select")].indexOf(document.activeElement);
@@ -63,7 +78,10 @@ export class Scatter {
       const [across, up] = this.values;
       this.rows = Array.from({ length: data.n }, (_, row) => row).filter((row) => !Number.isNaN(across[row] + up[row]));
       this.domains = infos.map((info, place) => info.range ?? domain(this.rows.map((row) => this.values[place][row])));
-      this.canvas.setAttribute("aria-label", `${infos[1].title} against ${infos[0].title} of ${count(this.rows.length, "clip")} with both scores`);
+      this.canvas.setAttribute(
+        "aria-label",
+        `${infos[1].title} against ${infos[0].title} of ${count(this.rows.length, "clip")} with both scores`,
+      );
       this.frame();
     }
     this.activate(-1);
@@ -77,14 +95,19 @@ export class Scatter {
 
   /** @param {number} place @param {number} value @returns {number} */
   px(place, value) {
-    const [low, high] = this.domains[place], share = (value - low) / (high - low);
-    return place ? this.height - EDGE.bottom - share * (this.height - EDGE.top - EDGE.bottom) : EDGE.left + share * (this.width - EDGE.left - EDGE.right);
+    const [low, high] = this.domains[place],
+      share = (value - low) / (high - low);
+    return place
+      ? this.height - EDGE.bottom - share * (this.height - EDGE.top - EDGE.bottom)
+      : EDGE.left + share * (this.width - EDGE.left - EDGE.right);
   }
 
   /** @param {number} place @param {number} px @returns {number} Score, within the axis. */
   score(place, px) {
     const [low, high] = this.domains[place];
-    const share = place ? (this.height - EDGE.bottom - px) / (this.height - EDGE.top - EDGE.bottom) : (px - EDGE.left) / (this.width - EDGE.left - EDGE.right);
+    const share = place
+      ? (this.height - EDGE.bottom - px) / (this.height - EDGE.top - EDGE.bottom)
+      : (px - EDGE.left) / (this.width - EDGE.left - EDGE.right);
     return low + Math.min(1, Math.max(0, share)) * (high - low);
   }
 
@@ -103,22 +126,38 @@ export class Scatter {
   /** Draw axes, ticks and titles. */
   frame() {
     if (!this.width || !this.domains.length) return;
-    const { width, height } = this, [across, up] = this.axesOf(), floor = height - EDGE.bottom, middle = (floor + EDGE.top) / 2;
+    const { width, height } = this,
+      [across, up] = this.axesOf(),
+      floor = height - EDGE.bottom,
+      middle = (floor + EDGE.top) / 2;
     this.axes.setAttribute("viewBox", `0 0 ${width} ${height}`);
     Object.assign(this.axes.style, { width: `${width}px`, height: `${height}px` });
     this.axes.replaceChildren(
       svg("path", { d: `M${EDGE.left},${EDGE.top}V${floor}H${width - EDGE.right}` }),
       ...ticks(this.domains[0]).map((tick) => svg("text.below", { x: this.px(0, tick), y: floor + 16 }, String(tick))),
-      ...ticks(this.domains[1]).map((tick) => svg("text.beside", { x: EDGE.left - 6, y: this.px(1, tick) + 4 }, String(tick))),
-      svg("text.below.axis-title", { x: (EDGE.left + width - EDGE.right) / 2, y: height - 4 }, `${across.label}, ${scoreUnit(across.key)}`),
-      svg("text.below.axis-title", { x: -middle, y: 12, transform: "rotate(-90)" }, `${up.label}, ${scoreUnit(up.key)}`));
+      ...ticks(this.domains[1]).map((tick) =>
+        svg("text.beside", { x: EDGE.left - 6, y: this.px(1, tick) + 4 }, String(tick)),
+      ),
+      svg(
+        "text.below.axis-title",
+        { x: (EDGE.left + width - EDGE.right) / 2, y: height - 4 },
+        `${across.label}, ${scoreUnit(across.key)}`,
+      ),
+      svg(
+        "text.below.axis-title",
+        { x: -middle, y: 12, transform: "rotate(-90)" },
+        `${up.label}, ${scoreUnit(up.key)}`,
+      ),
+    );
   }
 
   /** @param {Point} point @returns {number} Row of the nearest dot within reach, or -1. */
   nearest(point) {
-    let best = -1, distance = REACH ** 2;
+    let best = -1,
+      distance = REACH ** 2;
     for (const row of this.rows) {
-      const { x, y } = this.at(row), away = (x - point.x) ** 2 + (y - point.y) ** 2;
+      const { x, y } = this.at(row),
+        away = (x - point.x) ** 2 + (y - point.y) ** 2;
       if (away < distance) [best, distance] = [row, away];
     }
     return best;
@@ -153,14 +192,20 @@ export class Scatter {
     });
     canvas.addEventListener("pointerup", (/** @type {PointerEvent} */ event) => {
       if (!press) return;
-      const start = press, moved = Math.hypot(event.offsetX - start.x, event.offsetY - start.y) > CLICK;
+      const start = press,
+        moved = Math.hypot(event.offsetX - start.x, event.offsetY - start.y) > CLICK;
       press = this.drag = null;
       if (moved) return this.select(start, point(event));
       const row = this.nearest(point(event));
       if (row >= 0) go({ view: "clip", clip: data.id(row), frame: 0 });
     });
-    canvas.addEventListener("pointercancel", () => { press = this.drag = null; this.draw(); });
-    canvas.addEventListener("pointerleave", () => { if (!press) this.activate(-1); });
+    canvas.addEventListener("pointercancel", () => {
+      press = this.drag = null;
+      this.draw();
+    });
+    canvas.addEventListener("pointerleave", () => {
+      if (!press) this.activate(-1);
+    });
   }
 
   /** Filter by the rectangle between two corners. @param {Point} one @param {Point} other */
@@ -180,27 +225,40 @@ export class Scatter {
     if (!infos.some((info) => state.ranges[info.key])) return null;
     const ends = infos.map((info, place) => {
       const [low, high] = state.ranges[info.key] ?? this.domains[place];
-      return [Math.max(low, this.domains[place][0]), Math.min(high, this.domains[place][1])].map((value) => this.px(place, value));
+      return [Math.max(low, this.domains[place][0]), Math.min(high, this.domains[place][1])].map((value) =>
+        this.px(place, value),
+      );
     });
-    return [{ x: ends[0][0], y: ends[1][0] }, { x: ends[0][1], y: ends[1][1] }];
+    return [
+      { x: ends[0][0], y: ends[1][0] },
+      { x: ends[0][1], y: ends[1][1] },
+    ];
   }
 
   draw() {
     const context = this.canvas.getContext("2d");
     if (!context || !this.width || !this.values.length) return;
-    const style = getComputedStyle(this.root), ratio = devicePixelRatio || 1;
+    const style = getComputedStyle(this.root),
+      ratio = devicePixelRatio || 1;
     const colour = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, this.width, this.height);
     const box = this.selection();
     if (box) {
-      const [one, other] = box, sides = [Math.min(one.x, other.x), Math.min(one.y, other.y), Math.abs(other.x - one.x), Math.abs(other.y - one.y)];
+      const [one, other] = box,
+        sides = [
+          Math.min(one.x, other.x),
+          Math.min(one.y, other.y),
+          Math.abs(other.x - one.x),
+          Math.abs(other.y - one.y),
+        ];
       context.fillStyle = colour("--panel");
       context.strokeStyle = colour("--ink");
       context.fillRect(sides[0], sides[1], sides[2], sides[3]);
       context.strokeRect(sides[0], sides[1], sides[2], sides[3]);
     }
-    const every = Math.ceil(this.rows.length / MOST_DOTS), radius = this.rows.length > MANY ? 1.5 : 3;
+    const every = Math.ceil(this.rows.length / MOST_DOTS),
+      radius = this.rows.length > MANY ? 1.5 : 3;
     context.fillStyle = colour("--link");
     for (const shown of [0, 1]) {
       context.globalAlpha = shown ? 0.6 : 0.15;

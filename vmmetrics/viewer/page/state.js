@@ -109,7 +109,8 @@ function enter(next) {
  * @param {{ replace?: boolean }} [options] replace: no new entry in the browser's history (typing, playing).
  */
 export function go(changes, { replace = false } = {}) {
-  const next = changed(changes), url = `#${serialise(next)}`;
+  const next = changed(changes),
+    url = `#${serialise(next)}`;
   if (url !== (location.hash || "#")) {
     if (replace) history.replaceState(null, "", url);
     else history.pushState(null, "", url);
@@ -127,7 +128,8 @@ export function onState(listener) {
   return () => listeners.delete(listener);
 }
 
-const moved = () => { // popstate and hashchange both come for one step
+const moved = () => {
+  // popstate and hashchange both come for one step
   if (location.hash === read) return;
   read = location.hash;
   enter(parse(location.hash));

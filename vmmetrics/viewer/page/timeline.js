@@ -5,8 +5,10 @@ import { fixed, h, score } from "./core.js";
 import { colour, data } from "./data.js";
 import { eventAt, eventName } from "./layers.js";
 
-const GUTTER = 64, END = 16; // px left and right of the axis, as in timeline.css
-const ROW = 22, LEAST_BAR = 6; // px
+const GUTTER = 64,
+  END = 16; // px left and right of the axis, as in timeline.css
+const ROW = 22,
+  LEAST_BAR = 6; // px
 const LEAST_TEXT = 64; // px of a bar that a shortened text is written in
 const MOST_ROWS = 8; // with texts beside the bars; more are drawn without
 const PLOT_HEIGHT = 76;
@@ -18,12 +20,15 @@ const css = (property) => getComputedStyle(document.documentElement).getProperty
 const measure = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
 
 /** @param {ClipEvent} event @returns {string} "frame 3", "frames 3 to 7, 9 to 12", "whole clip" */
-export const eventFrames = (event) => event.frames.length === 0 ? "whole clip"
-  : (event.frames.length > 1 || event.frames[0][0] !== event.frames[0][1] ? "frames " : "frame ") +
-    event.frames.map(([first, last]) => (first === last ? first : `${first} to ${last}`)).join(", ");
+export const eventFrames = (event) =>
+  event.frames.length === 0
+    ? "whole clip"
+    : (event.frames.length > 1 || event.frames[0][0] !== event.frames[0][1] ? "frames " : "frame ") +
+      event.frames.map(([first, last]) => (first === last ? first : `${first} to ${last}`)).join(", ");
 
 /** @param {ClipEvent} event @returns {string} "3.1 points", "excused: …", "" where the cost is not known. */
-export const eventCost = (event) => event.excuse !== null ? `excused: ${event.excuse}` : event.cost === null ? "" : `${fixed(event.cost, 1)} points`;
+export const eventCost = (event) =>
+  event.excuse !== null ? `excused: ${event.excuse}` : event.cost === null ? "" : `${fixed(event.cost, 1)} points`;
 
 /** @param {ClipEvent} event @returns {string} Everything about an event; begins with the text of its bar. */
 export const eventText = (event) => {
@@ -38,7 +43,8 @@ export const eventText = (event) => {
  * @returns {number} 1, 2 or 5 times a power of ten: at most so many steps.
  */
 function stepOf(frames, most) {
-  for (let power = 1; ; power *= 10) for (const digit of [1, 2, 5]) if (digit * power * most >= frames) return digit * power;
+  for (let power = 1; ; power *= 10)
+    for (const digit of [1, 2, 5]) if (digit * power * most >= frames) return digit * power;
 }
 
 /**
@@ -47,7 +53,9 @@ function stepOf(frames, most) {
  * @returns {[number, number]}
  */
 function ends(values) {
-  const numbers = values.filter((value) => value !== null), low = Math.min(...numbers), high = Math.max(...numbers);
+  const numbers = values.filter((value) => value !== null),
+    low = Math.min(...numbers),
+    high = Math.max(...numbers);
   if (low < 0) return [Math.min(low, -LEAST_DIFFERENCE), Math.max(high, LEAST_DIFFERENCE)];
   if (high >= 0.25 && high <= 1) return [0, 1];
   return [0, high > 0 ? high : 1];
@@ -73,13 +81,21 @@ export class Timeline {
     this.plots = [];
     this.width = 0;
     const order = data.index.metrics.map((metric) => metric.key);
-    const metrics = [...new Set([...order, ...detail.events.map((event) => event.metric), ...Object.keys(detail.series)])];
+    const metrics = [
+      ...new Set([...order, ...detail.events.map((event) => event.metric), ...Object.keys(detail.series)]),
+    ];
     this.rulers = [this.ruler(true)];
     this.lanes = metrics.map((metric) => this.lane(metric)).filter((lane) => lane !== null);
     this.curves = metrics.flatMap((metric) => this.seriesOf(metric));
     this.cursor = h("div.timeline-cursor", { "aria-hidden": "true" });
-    this.root = h("section.timeline", { "aria-label": "Events and series", "--n": this.n }, this.rulers[0],
-      this.lanes.map((lane) => lane.root), this.curves.map((curve) => curve.root), this.cursor);
+    this.root = h(
+      "section.timeline",
+      { "aria-label": "Events and series", "--n": this.n },
+      this.rulers[0],
+      this.lanes.map((lane) => lane.root),
+      this.curves.map((curve) => curve.root),
+      this.cursor,
+    );
     if (this.curves.length) {
       this.rulers.push(this.ruler(false));
       this.root.append(this.rulers[1]);
@@ -95,16 +111,31 @@ export class Timeline {
 
   /** @param {boolean} control The slider that keys and screen readers use. */
   ruler(control) {
-    const keys = { role: "slider", tabindex: 0, "aria-label": "Frame", "aria-valuemin": 0, "aria-valuemax": this.n - 1,
-      onkeydown: (/** @type {KeyboardEvent} */ event) => this.key(event) };
+    const keys = {
+      role: "slider",
+      tabindex: 0,
+      "aria-label": "Frame",
+      "aria-valuemin": 0,
+      "aria-valuemax": this.n - 1,
+      onkeydown: (/** @type {KeyboardEvent} */ event) => this.key(event),
+    };
     return h("div.timeline-ruler", control ? keys : { "aria-hidden": "true" });
   }
 
   /** @param {KeyboardEvent} event */
   key(event) {
-    const { frame } = this.player, by = event.shiftKey ? 10 : 1;
-    const target = { ArrowLeft: frame - by, ArrowDown: frame - by, ArrowRight: frame + by, ArrowUp: frame + by,
-      PageDown: frame - 10, PageUp: frame + 10, Home: 0, End: this.n - 1 }[event.key];
+    const { frame } = this.player,
+      by = event.shiftKey ? 10 : 1;
+    const target = {
+      ArrowLeft: frame - by,
+      ArrowDown: frame - by,
+      ArrowRight: frame + by,
+      ArrowUp: frame + by,
+      PageDown: frame - 10,
+      PageUp: frame + 10,
+      Home: 0,
+      End: this.n - 1,
+    }[event.key];
     if (target === undefined) return;
     event.preventDefault();
     event.stopPropagation();
@@ -113,13 +144,24 @@ export class Timeline {
   }
 
   /** @param {number} frame @returns {string} Place of its start on the axis. */
-  place(frame) { return `${100 * frame / this.n}%`; }
+  place(frame) {
+    return `${(100 * frame) / this.n}%`;
+  }
 
   ticks() {
     const step = stepOf(this.n, Math.max(2, Math.floor(this.width / 64)));
     for (const ruler of this.rulers) {
-      const strip = h("div.timeline-ticks", Array.from({ length: Math.ceil(this.n / step) }, (_, i) => i * step).map((frame) =>
-        h("span", { "--at": this.place(frame + 0.5) }, h("b", { text: frame }), ` ${this.player.timeOf(frame).toFixed(2)} s`)));
+      const strip = h(
+        "div.timeline-ticks",
+        Array.from({ length: Math.ceil(this.n / step) }, (_, i) => i * step).map((frame) =>
+          h(
+            "span",
+            { "--at": this.place(frame + 0.5) },
+            h("b", { text: frame }),
+            ` ${this.player.timeOf(frame).toFixed(2)} s`,
+          ),
+        ),
+      );
       ruler.replaceChildren(h("span.timeline-name", "frame"), strip);
     }
   }
@@ -131,7 +173,7 @@ export class Timeline {
     const left = this.root.getBoundingClientRect().left + GUTTER;
     if (start.clientX < left || start.clientX > left + this.width) return;
     const seek = (/** @type {PointerEvent} */ event) => {
-      this.player.seek(Math.min(this.n - 1, Math.max(0, Math.floor((event.clientX - left) / this.width * this.n))));
+      this.player.seek(Math.min(this.n - 1, Math.max(0, Math.floor(((event.clientX - left) / this.width) * this.n))));
     };
     this.player.pause();
     seek(start);
@@ -168,35 +210,67 @@ export class Timeline {
       this.bars.set(event, bar);
       strip.append(bar);
     }
-    const root = h("div.timeline-lane", { role: "group", "aria-label": `${label} events`, "--colour": colour(metric) },
-      h("span.timeline-name.metric", { text: label, title: data.metric(metric)?.title ?? metric }), strip);
+    const root = h(
+      "div.timeline-lane",
+      { role: "group", "aria-label": `${label} events`, "--colour": colour(metric) },
+      h("span.timeline-name.metric", { text: label, title: data.metric(metric)?.title ?? metric }),
+      strip,
+    );
     return { root, strip, events };
   }
 
   /** @param {ClipEvent} event */
   bar(event) {
-    const first = event.frames[0][0], length = event.frames[event.frames.length - 1][1] + 1 - first;
-    const light = () => { this.player.highlight = event; };
-    const dim = () => { if (this.player.highlight === event) this.player.highlight = null; };
-    return h(`button.timeline-bar${event.excuse === null ? "" : ".excused"}`, {
-      type: "button", title: eventText(event), "--first": first, "--length": length,
-      onclick: () => this.onEvent(event), onpointerenter: light, onfocus: light, onpointerleave: dim, onblur: dim,
-    }, event.frames.map(([from, to]) => h("i", { "--from": `${100 * (from - first) / length}%`, "--to": `${100 * (to + 1 - first) / length}%` })),
-      h("span", { text: [event.target ? `${event.target}: ` : "", event.reason, eventCost(event) && ` · ${eventCost(event)}`].join("") }));
+    const first = event.frames[0][0],
+      length = event.frames[event.frames.length - 1][1] + 1 - first;
+    const light = () => {
+      this.player.highlight = event;
+    };
+    const dim = () => {
+      if (this.player.highlight === event) this.player.highlight = null;
+    };
+    return h(
+      `button.timeline-bar${event.excuse === null ? "" : ".excused"}`,
+      {
+        type: "button",
+        title: eventText(event),
+        "--first": first,
+        "--length": length,
+        onclick: () => this.onEvent(event),
+        onpointerenter: light,
+        onfocus: light,
+        onpointerleave: dim,
+        onblur: dim,
+      },
+      event.frames.map(([from, to]) =>
+        h("i", { "--from": `${(100 * (from - first)) / length}%`, "--to": `${(100 * (to + 1 - first)) / length}%` }),
+      ),
+      h("span", {
+        text: [
+          event.target ? `${event.target}: ` : "",
+          event.reason,
+          eventCost(event) && ` · ${eventCost(event)}`,
+        ].join(""),
+      }),
+    );
   }
 
   /** Put bars on rows so that none covers another, with their texts where these fit. */
   pack() {
     measure.font = `12px ${getComputedStyle(document.body).fontFamily}`;
     for (const { strip, events } of this.lanes) {
-      const packed = this.rows(events, true), texts = packed.count <= MOST_ROWS, { rows, sides, count } = texts ? packed : this.rows(events, false);
+      const packed = this.rows(events, true),
+        texts = packed.count <= MOST_ROWS,
+        { rows, sides, count } = texts ? packed : this.rows(events, false);
       events.forEach((event, index) => {
         const bar = /** @type {HTMLElement} */ (this.bars.get(event));
         bar.style.top = `${rows[index] * ROW}px`;
         bar.dataset.text = texts ? sides[index] : "none";
-        const [from, to] = longest(event), [first] = event.frames[0], length = event.frames[event.frames.length - 1][1] + 1 - first;
-        bar.style.setProperty("--text-from", `${100 * (from - first) / length}%`);
-        bar.style.setProperty("--text-length", `${100 * (to + 1 - from) / length}%`);
+        const [from, to] = longest(event),
+          [first] = event.frames[0],
+          length = event.frames[event.frames.length - 1][1] + 1 - first;
+        bar.style.setProperty("--text-from", `${(100 * (from - first)) / length}%`);
+        bar.style.setProperty("--text-length", `${(100 * (to + 1 - from)) / length}%`);
       });
       strip.style.height = `${count * ROW}px`;
     }
@@ -211,9 +285,12 @@ export class Timeline {
     const px = this.width / this.n;
     /** @type {[number, number][][]} */
     const taken = [];
-    const rows = [], sides = [];
+    const rows = [],
+      sides = [];
     for (const event of events) {
-      let start = event.frames[0][0] * px, end = Math.max(start + LEAST_BAR, (event.frames[event.frames.length - 1][1] + 1) * px), side = "none";
+      let start = event.frames[0][0] * px,
+        end = Math.max(start + LEAST_BAR, (event.frames[event.frames.length - 1][1] + 1) * px),
+        side = "none";
       const text = measure.measureText(/** @type {HTMLElement} */ (this.bars.get(event)).textContent ?? "").width + 12;
       const [from, to] = longest(event);
       if (texts && text <= (to + 1 - from) * px) side = "in";
@@ -233,35 +310,67 @@ export class Timeline {
 
   /** @param {string} metric */
   seriesOf(metric) {
-    const series = Object.entries(this.detail.series[metric] ?? {})
-      .filter(([, values]) => values.length === this.n && values.some((value) => value !== null));
+    const series = Object.entries(this.detail.series[metric] ?? {}).filter(
+      ([, values]) => values.length === this.n && values.some((value) => value !== null),
+    );
     const threshold = series.find(([name]) => name === "threshold")?.[1] ?? null;
-    return series.filter(([name]) => name !== "threshold").map(([name, values]) => {
-      const label = data.metric(metric)?.label ?? metric, value = h("b.n"), box = h("div.timeline-plot");
-      const root = h("figure.timeline-series", { "--colour": colour(metric) }, h("figcaption",
-        h("span.metric", `${label} ${name}`, threshold && h("span.muted", { text: ", dashed: threshold" })), value), box);
-      return { root, box, value, metric, values, threshold };
-    });
+    return series
+      .filter(([name]) => name !== "threshold")
+      .map(([name, values]) => {
+        const label = data.metric(metric)?.label ?? metric,
+          value = h("b.n"),
+          box = h("div.timeline-plot");
+        const root = h(
+          "figure.timeline-series",
+          { "--colour": colour(metric) },
+          h(
+            "figcaption",
+            h("span.metric", `${label} ${name}`, threshold && h("span.muted", { text: ", dashed: threshold" })),
+            value,
+          ),
+          box,
+        );
+        return { root, box, value, metric, values, threshold };
+      });
   }
 
   draw() {
     for (const { box, value, metric, values, threshold } of this.curves) {
-      const range = ends([...values, ...(threshold ?? [])]), events = this.detail.events.filter((event) => event.metric === metric);
+      const range = ends([...values, ...(threshold ?? [])]),
+        events = this.detail.events.filter((event) => event.metric === metric);
       const colour = `--m-${data.metric(metric)?.colour ?? "own"}`;
       const dots = { show: this.n <= 100, size: 4, width: 0, fill: () => css(colour) };
-      const plot = new uPlot({
-        width: this.width + GUTTER + END, height: PLOT_HEIGHT, padding: [8, END, 8, 0], cursor: { show: false }, legend: { show: false },
-        scales: { x: { time: false, range: [-0.5, this.n - 0.5] }, y: { range } },
-        axes: [{ show: false }, {
-          size: GUTTER, gap: 6, font: "12px system-ui, sans-serif", stroke: () => css("--muted"), ticks: { show: false },
-          splits: () => [range[0], (range[0] + range[1]) / 2, range[1]],
-          values: (_, splits) => splits.map((split) => String(+split.toPrecision(3)).replace("-", "−")),
-          grid: { stroke: () => css("--rule"), width: 1 },
-        }],
-        series: [{}, { stroke: () => css(colour), width: 2, points: dots },
-          ...(threshold ? [{ stroke: () => css("--muted"), width: 1.5, dash: [5, 4], points: { show: false } }] : [])],
-        hooks: { drawClear: [(u) => this.tint(u, events)], draw: [(u) => this.faults(u, events, values)] },
-      }, [Array.from({ length: this.n }, (_, frame) => frame), values, ...(threshold ? [threshold] : [])], box);
+      const plot = new uPlot(
+        {
+          width: this.width + GUTTER + END,
+          height: PLOT_HEIGHT,
+          padding: [8, END, 8, 0],
+          cursor: { show: false },
+          legend: { show: false },
+          scales: { x: { time: false, range: [-0.5, this.n - 0.5] }, y: { range } },
+          axes: [
+            { show: false },
+            {
+              size: GUTTER,
+              gap: 6,
+              font: "12px system-ui, sans-serif",
+              stroke: () => css("--muted"),
+              ticks: { show: false },
+              splits: () => [range[0], (range[0] + range[1]) / 2, range[1]],
+              values: (_, splits) => splits.map((split) => String(+split.toPrecision(3)).replace("-", "−")),
+              grid: { stroke: () => css("--rule"), width: 1 },
+            },
+          ],
+          series: [
+            {},
+            { stroke: () => css(colour), width: 2, points: dots },
+            ...(threshold ? [{ stroke: () => css("--muted"), width: 1.5, dash: [5, 4], points: { show: false } }] : []),
+          ],
+          hooks: { drawClear: [(u) => this.tint(u, events)], draw: [(u) => this.faults(u, events, values)] },
+        },
+        [Array.from({ length: this.n }, (_, frame) => frame), values, ...(threshold ? [threshold] : [])],
+        box,
+      );
       this.plots.push({ plot, value, values });
     }
     this.move(this.player.frame);
@@ -275,8 +384,9 @@ export class Timeline {
     for (const excused of [true, false]) {
       ctx.fillStyle = css(excused ? "--excused" : "--fault");
       const frames = new Set();
-      for (const event of events) if ((event.excuse !== null) === excused)
-        for (const [first, last] of event.frames) for (let frame = first; frame <= last; frame++) frames.add(frame);
+      for (const event of events)
+        if ((event.excuse !== null) === excused)
+          for (const [first, last] of event.frames) for (let frame = first; frame <= last; frame++) frames.add(frame);
       for (const frame of frames) {
         const [left, right] = [frame - 0.5, frame + 0.5].map((at) => plot.valToPos(at, "x", true));
         ctx.fillRect(left, bbox.top, right - left, bbox.height);
@@ -305,7 +415,9 @@ export class Timeline {
   }
 
   /** Mark an event as chosen. @param {ClipEvent | null} event */
-  choose(event) { for (const [other, bar] of this.bars) bar.toggleAttribute("data-chosen", other === event); }
+  choose(event) {
+    for (const [other, bar] of this.bars) bar.toggleAttribute("data-chosen", other === event);
+  }
 
   fit() {
     const width = this.root.clientWidth - GUTTER - END;

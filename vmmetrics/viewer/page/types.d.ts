@@ -29,7 +29,10 @@ interface ReportIndex {
     failed: number[];
     scores: Record<string, (number | null)[]>;
     /** By metric: row (as text) to position in `reasons`. "failed" and "not applicable" are told apart by `kind`. */
-    missing: Record<string, Record<string, { reason: number; kind: "missing" | "not applicable" | "failed" | "not scored" }>>;
+    missing: Record<
+      string,
+      Record<string, { reason: number; kind: "missing" | "not applicable" | "failed" | "not scored" }>
+    >;
     /** By metric: row (as text) to the number of real sources with a higher score, of how many, and the half-width of its 90 % interval. */
     places: Record<string, Record<string, [number, number, number]>>;
     /** Rows of stills, slide shows and noise, whose index counts as 0 in `motion_index_or_0`; ascending. */
@@ -267,7 +270,14 @@ interface StoredOverlay {
   size: [number, number];
   map?: [number, number];
   scale?: [number, number];
-  objects?: { id: number; label: string; present: string; occluded: string; left: string | null; outlines: number[][][] }[];
+  objects?: {
+    id: number;
+    label: string;
+    present: string;
+    occluded: string;
+    left: string | null;
+    outlines: number[][][];
+  }[];
   tracks?: { object: number; query_frames: number[]; visible: string[]; xy: number[][] }[];
   people?: { frames: (number[] | null)[] }[];
   camera?: { kinds: string[]; homographies: number[][]; inliers: number[] };

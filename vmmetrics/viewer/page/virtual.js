@@ -27,8 +27,12 @@ export class VirtualGrid {
     this.active = 0;
     /** @type {Map<number, { row: HTMLElement, items: HTMLElement[] }>} */
     this.rows = new Map();
-    this.soon = perFrame(() => { if (options.root.isConnected) this.render(); });
-    this.later = perFrame(() => { if (options.root.isConnected) this.render(true); });
+    this.soon = perFrame(() => {
+      if (options.root.isConnected) this.render();
+    });
+    this.later = perFrame(() => {
+      if (options.root.isConnected) this.render(true);
+    });
     this.timer = 0;
     const { root, body, scroller } = options;
     (scroller ?? window).addEventListener("scroll", this.soon, { passive: true });
@@ -66,14 +70,16 @@ export class VirtualGrid {
    */
   render(ahead = false) {
     const { body, headers, make, drop } = this.options;
-    const { top, bottom } = this.visible(), screen = bottom - top;
+    const { top, bottom } = this.visible(),
+      screen = bottom - top;
     /** @param {number} margin @returns {Set<number>} */
     const within = (margin) => {
       const first = Math.max(0, Math.floor((top - margin) / this.height));
       const end = Math.min(Math.ceil(this.count / this.columns), Math.ceil((bottom + margin) / this.height));
       return new Set(Array.from({ length: Math.max(0, end - first) }, (_, index) => first + index));
     };
-    const near = within(screen / 2), wanted = ahead ? near : within(0);
+    const near = within(screen / 2),
+      wanted = ahead ? near : within(0);
     const jumped = ![...wanted].some((index) => this.rows.has(index));
     if (this.count) wanted.add(Math.floor(this.active / this.columns)); // holds the focus, or takes it
     for (const index of near) if (this.rows.has(index)) wanted.add(index);
@@ -123,7 +129,8 @@ export class VirtualGrid {
 
   /** @param {number} position Scrolled to where it is not in sight. */
   reveal(position) {
-    const { top, bottom } = this.visible(), start = Math.floor(position / this.columns) * this.height;
+    const { top, bottom } = this.visible(),
+      start = Math.floor(position / this.columns) * this.height;
     const by = start < top ? start - top - 4 : start + this.height > bottom ? start + this.height - bottom + 4 : 0;
     if (by) (this.options.scroller ?? window).scrollBy(0, by);
   }
@@ -138,7 +145,9 @@ export class VirtualGrid {
   }
 
   /** @param {Element} target @returns {HTMLElement | null} */
-  itemOf(target) { return target.closest("[data-position]"); }
+  itemOf(target) {
+    return target.closest("[data-position]");
+  }
 
   /** @param {Element} target */
   focused(target) {
@@ -148,7 +157,8 @@ export class VirtualGrid {
 
   /** @param {MouseEvent} event */
   clicked(event) {
-    const target = /** @type {Element} */ (event.target), item = this.itemOf(target);
+    const target = /** @type {Element} */ (event.target),
+      item = this.itemOf(target);
     if (!item || target.closest("button") || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     this.activate(Number(item.dataset.position));
@@ -163,12 +173,22 @@ export class VirtualGrid {
     const page = Math.max(1, Math.floor((bottom - top) / this.height)) * this.columns;
     /** @type {Record<string, number>} */
     const steps = {
-      ArrowLeft: -1, ArrowRight: 1, k: -1, j: 1, ArrowUp: -this.columns, ArrowDown: this.columns,
-      PageUp: -page, PageDown: page, Home: -this.count, End: this.count,
+      ArrowLeft: -1,
+      ArrowRight: 1,
+      k: -1,
+      j: 1,
+      ArrowUp: -this.columns,
+      ArrowDown: this.columns,
+      PageUp: -page,
+      PageDown: page,
+      Home: -this.count,
+      End: this.count,
     };
     if (Object.hasOwn(steps, event.key)) {
       const to = this.active + steps[event.key];
-      const leaves = /^Arrow(Up|Down)$/.test(event.key) && (to < 0 || Math.floor(to / this.columns) > Math.floor((this.count - 1) / this.columns));
+      const leaves =
+        /^Arrow(Up|Down)$/.test(event.key) &&
+        (to < 0 || Math.floor(to / this.columns) > Math.floor((this.count - 1) / this.columns));
       if (!leaves) this.focus(to);
     } else if (event.key === "Enter" && event.target === item) this.options.open(this.active);
     else if (event.key === " " && event.target === item) this.options.play(this.active, item);
