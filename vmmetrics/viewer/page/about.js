@@ -1,50 +1,53 @@
 // How the report came about, what its numbers are, and keys.
 
-import { count, h, views } from "./core.js";
+import { count, h, list, views } from "./core.js";
 import { colour, data } from "./data.js";
-import { columnInfo, scoreUnit, wide } from "./numbers.js";
-import { layers } from "./state.js";
+import { PLAYER_KEYS } from "./keys.js";
+import { columnInfo, scoreUnit } from "./numbers.js";
+import { head, rowHead, swatch, table } from "./tables.js";
 
 const OF_INDEX = "one number from the five scores of a clip, for ranking; missing without CAS or MSS";
 const KEYS = [
   ["Everywhere", "Tab, Enter", "go to a link, button or field, and use it"],
   ["Clips", "arrows, j, k, Home, End", "from clip to clip"],
   ["Clips", "Enter, space", "open the clip, play it"],
-  ["Clip, compare", "space", "play or pause"],
-  ["Clip, compare", ", and . or ← and →", "one frame back or on; ten with shift"],
-  ["Clip, compare", "k and j", "previous and next clip"],
-  ["Clip, compare", "l", "loop the chosen event, or the clip"],
-  ["Clip, compare", `1 to ${layers.length}`, `layers: ${layers.join(", ")}`],
+  ...PLAYER_KEYS.map((keys) => ["Clip, compare", ...keys]),
   ["Distributions", "← and →", "on a chart: previous and next clip by score"],
   ["Distributions", "↑ and ↓", "on a chart: the model above and below"],
   ["Distributions", "Enter, Escape", "open the clip, leave it"],
 ];
-const MIT = `Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated documentation files (the "Software"), to deal in the Software without restriction, including without limitation the rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit persons to whom the Software is furnished to do so, subject to the following conditions: The above copyright notice and this permission notice shall be included in all copies or substantial portions of the Software. THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.`;
+const MEANING = [
+  "Means are over clips. Intervals in brackets are 95 % bootstrap intervals over prompts: a prompt is drawn with all " +
+    "its clips.",
+  "Differences are over prompts: the clips of one prompt are averaged first. p is that of a two-sided sign-flip test " +
+    "on the prompts that both sides have, Holm-corrected over the comparisons of its table.",
+  "The cost of an event is in points, hundredths of its score; an excused event costs none.",
+  "A missing score is a dash with its reason, and stands last in either order. Stills, slide shows and noise have no " +
+    "score; where a mean of INDEX counts them as 0, it says so, and the mean of the others stands beside it.",
+];
+const COVERED =
+  "Tables of models, changes and tags cover all clips of the runs; gallery and distributions those that are listed.";
+const LICENCES =
+  "This page is part of vmmetrics, Apache License 2.0. It includes uPlot, © 2022 Leon Sorokin, MIT License.";
+const MIT = `
+Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
+documentation files (the "Software"), to deal in the Software without restriction, including without limitation the
+rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to
+permit persons to whom the Software is furnished to do so, subject to the following conditions: The above copyright
+notice and this permission notice shall be included in all copies or substantial portions of the Software. THE
+SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE
+WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS
+OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
+OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+`;
 
 /** @param {string} title @param {string[]} heads @param {any[][]} rows The first cell of a row heads it. */
-const table = (title, heads, rows) =>
-  wide(
+const facts = (title, heads, rows) =>
+  table(
     title,
-    h(
-      "table.numbers.facts",
-      h(
-        "thead",
-        h(
-          "tr",
-          heads.map((head, place) => h(place ? "th" : "th.first", { scope: "col" }, head)),
-        ),
-      ),
-      h(
-        "tbody",
-        rows.map(([first, ...cells]) =>
-          h(
-            "tr",
-            h("th.first", { scope: "row" }, first),
-            cells.map((cell) => h("td", cell)),
-          ),
-        ),
-      ),
-    ),
+    ".facts",
+    heads.map((text, place) => head(text, place ? "" : ".first")),
+    rows.map(([first, ...cells]) => [rowHead(first), ...cells.map((cell) => h("td", cell))]),
   );
 
 /** @param {string | null} time ISO 8601. @returns {string} */
@@ -62,22 +65,13 @@ const versions = (run) =>
 function runs() {
   const { runs } = data.index,
     several = new Set(runs.map((run) => run.group)).size > 1;
+  const group = several ? ["Group"] : [];
   return [
     h("h2", "Runs"),
     several ? h("p.prose", "Only runs of the same group are comparable with one another.") : null,
-    table(
+    facts(
       "Runs",
-      [
-        "Run",
-        "Clips",
-        "Failed",
-        "Preset",
-        "Protocol",
-        ...(several ? ["Group"] : []),
-        "Score versions",
-        "vmmetrics",
-        "Scored",
-      ],
+      ["Run", "Clips", "Failed", "Preset", "Protocol", ...group, "Score versions", "vmmetrics", "Scored"],
       runs.map((run) => [
         run.name,
         run.clips.toLocaleString("en"),
@@ -90,12 +84,9 @@ function runs() {
         time(run),
       ]),
     ),
-    h(
-      "ul.prose",
-      runs.map((run) => [
-        h("li", `${run.name}: ${run.label}`),
-        run.notes.map((note) => h("li", `${run.name}: ${note}`)),
-      ]),
+    list(
+      runs.flatMap((run) => [run.label, ...run.notes].map((note) => `${run.name}: ${note}`)),
+      ".prose",
     ),
   ];
 }
@@ -113,57 +104,30 @@ function scores() {
         : metric.kind === "index"
           ? OF_INDEX
           : metric.meaning || "a metric of the user's own";
-    return [
-      [h("span.swatch", { "--colour": colour(metric.key), "aria-hidden": "true" }), metric.label],
-      metric.title,
-      meaning,
-      scoreUnit(metric.key),
-      better,
-    ];
+    return [[swatch(colour(metric.key)), metric.label], metric.title, meaning, scoreUnit(metric.key), better];
   });
   return [
     h("h2", "Scores"),
-    table("Scores", ["Score", "Name", "Meaning", "Range or unit", "Direction"], rows),
-    h(
-      "ul.prose",
-      h(
-        "li",
-        "Means are over clips. Intervals in brackets are 95 % bootstrap intervals over prompts: a prompt is drawn with all its clips.",
-      ),
-      h(
-        "li",
-        "Differences are over prompts: the clips of one prompt are averaged first. p is that of a two-sided sign-flip test on the prompts that both sides have, Holm-corrected over the comparisons of its table.",
-      ),
-      h("li", "The cost of an event is in points, hundredths of its score; an excused event costs none."),
-      h(
-        "li",
-        "A missing score is a dash with its reason, and stands last in either order. Stills, slide shows and noise have no score; where a mean of INDEX counts them as 0, it says so, and the mean of the others stands beside it.",
-      ),
-    ),
+    facts("Scores", ["Score", "Name", "Meaning", "Range or unit", "Direction"], rows),
+    list(MEANING, ".prose"),
   ];
 }
 
 function provenance() {
-  const { provenance: facts } = data.index,
-    hidden = facts.total - facts.shown;
+  const { provenance: about } = data.index,
+    hidden = about.total - about.shown;
   return [
     h("h2", "This report"),
-    h(
-      "ul.prose",
-      facts.vmmetrics ? h("li", `Written by vmmetrics ${facts.vmmetrics}.`) : null,
-      h("li", `${facts.shown.toLocaleString("en")} of ${count(facts.total, "clip")} of the runs are listed.`),
-      hidden > 0
-        ? h(
-            "li",
-            "Tables of models, changes and tags cover all clips of the runs; gallery and distributions those that are listed.",
-          )
-        : null,
-      facts.left_out.map(({ reason, clips }) => h("li", `${count(clips, "clip")} left out: ${reason}`)),
-      facts.notes.map((note) => h("li", note)),
-      h(
-        "li",
+    list(
+      [
+        about.vmmetrics && `Written by vmmetrics ${about.vmmetrics}.`,
+        `${about.shown.toLocaleString("en")} of ${count(about.total, "clip")} of the runs are listed.`,
+        hidden > 0 && COVERED,
+        ...about.left_out.map(({ reason, clips }) => `${count(clips, "clip")} left out: ${reason}`),
+        ...about.notes,
         "The page makes no network request. What the address holds after # reproduces view, filter, clip and frame.",
-      ),
+      ],
+      ".prose",
     ),
   ];
 }
@@ -181,12 +145,9 @@ views.push({
         runs(),
         scores(),
         h("h2", "Keys"),
-        table("Keys", ["View", "Key", "What it does"], KEYS),
+        facts("Keys", ["View", "Key", "What it does"], KEYS),
         h("h2", "Licences"),
-        h(
-          "p.prose",
-          "This page is part of vmmetrics, Apache License 2.0. It includes uPlot, © 2022 Leon Sorokin, MIT License.",
-        ),
+        h("p.prose", LICENCES),
         h("details.prose", h("summary", "MIT License"), h("p.small", MIT)),
       ),
     );

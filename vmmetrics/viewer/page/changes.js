@@ -1,14 +1,23 @@
 // A candidate run against a baseline: what got worse first, clip pair by clip pair.
 
-import { count, fixed, h, pValue, signed, views } from "./core.js";
+import { button, count, fixed, h, list, pValue, select, signed, views } from "./core.js";
 import { OR_ZERO, colour, data } from "./data.js";
-import { columnColour, columnInfo, digitsOf, metricSelect, ordered, refill, wide } from "./numbers.js";
+import { columnColour, columnInfo, digitsOf, interval, metricSelect } from "./numbers.js";
 import { go, link, state } from "./state.js";
+import { head, ordered, refilled, rowHead, swatch, table } from "./tables.js";
 
 const LEVEL = 0.05,
   PAGE = 100;
 
-/** @typedef {{ before: number, after: number, fall: number | null, lost: string[], gained: string[], events: { metric: string, reason: string }[] }} Pair fall: of the chosen score, above 0 where it got worse. */
+/**
+ * @typedef {object} Pair
+ * @property {number} before
+ * @property {number} after
+ * @property {number | null} fall Of the chosen score, above 0 where it got worse.
+ * @property {string[]} lost
+ * @property {string[]} gained
+ * @property {{ metric: string, reason: string }[]} events
+ */
 
 /** @returns {{ change: number, page: number }} From `state.pair`: "<change>.<page>". */
 function position() {
@@ -70,30 +79,20 @@ function means(name, rows) {
       significant = p !== null && p < LEVEL,
       result = resultOf(row),
       digits = digitsOf(row.metric);
-    return h(
-      "tr",
-      h(
-        "th.first",
-        { scope: "row" },
-        h("span.swatch", { "--colour": columnColour(row.metric), "aria-hidden": "true" }),
-        label(row.metric),
-        row.metric === "motion_index" && rows.some(({ metric }) => metric === OR_ZERO) ? ", judged in both" : null,
-        models ? h("div.small.muted", row.model ?? "all clips") : null,
+    const judged = row.metric === "motion_index" && rows.some(({ metric }) => metric === OR_ZERO);
+    const ends = interval(row.low, row.high, digits, signed);
+    return [
+      rowHead(
+        swatch(columnColour(row.metric)),
+        label(row.metric) + (judged ? ", judged in both" : ""),
+        models && h("div.small.muted", row.model ?? "all clips"),
       ),
       h("td.n", fixed(row.before, digits)),
       h("td.n", fixed(row.after, digits)),
-      h(
-        "td.n",
-        h(significant ? "b" : "span", signed(row.difference, digits)),
-        row.low === null ? null : h("span.small.muted", ` [${signed(row.low, digits)}, ${signed(row.high, digits)}]`),
-      ),
+      h("td.n", h(significant ? "b" : "span", signed(row.difference, digits)), h("span.small.muted", ends)),
       h("td", significant ? h("b", result) : `${result}${p === null ? "" : ", not significant"}`),
-      h("td.n", pValue(p)),
-      h("td.n", String(row.clips)),
-      h("td.n", String(row.prompts)),
-      h("td.n", String(row.lost)),
-      h("td.n", String(row.gained)),
-    );
+      [pValue(p), row.clips, row.prompts, row.lost, row.gained].map((value) => h("td.n", value)),
+    ];
   };
   const heads = [
     "Before",
@@ -106,21 +105,8 @@ function means(name, rows) {
     "Scores lost",
     "Scores gained",
   ];
-  return wide(
-    name,
-    h(
-      "table.numbers.means",
-      h(
-        "thead",
-        h(
-          "tr",
-          h("th.first", { scope: "col" }, "Score"),
-          heads.map((head) => h(head === "Result" ? "th" : "th.n", { scope: "col" }, head)),
-        ),
-      ),
-      h("tbody", ordered(rows, loss, true).map(cells)),
-    ),
-  );
+  const shown = heads.map((text) => head(text, text === "Result" ? "" : ".n"));
+  return table(name, ".means", [head("Score", ".first"), ...shown], ordered(rows, loss, true).map(cells));
 }
 
 /** @param {RunChange} change */
@@ -160,8 +146,8 @@ function item(pair, metric, change) {
     frame: 0,
     pair: "",
   });
-  const why = (/** @type {string} */ key, /** @type {number} */ row) =>
-    `${label(key)}: ${data.missing(key, row).reason}`;
+  const lost = pair.lost.map((key) => `${label(key)}: ${data.missing(key, after).reason}`);
+  const gained = pair.gained.map((key) => `${label(key)} (was: ${data.missing(key, before).reason})`);
   const difference = scores[after] - scores[before];
   return h(
     "li.pair-item",
@@ -173,7 +159,8 @@ function item(pair, metric, change) {
       data.prompt(after) ? h("div.small.muted", data.prompt(after)) : null,
       h(
         "div",
-        `${label(metric === OR_ZERO ? "motion_index" : metric)} ${data.shown(metric, before)} → ${data.shown(metric, after)}`,
+        `${label(metric === OR_ZERO ? "motion_index" : metric)} `,
+        `${data.shown(metric, before)} → ${data.shown(metric, after)}`,
         Number.isNaN(difference) ? null : h("b", `, ${signed(difference, digitsOf(metric))}`),
       ),
       pair.events.length
@@ -182,21 +169,12 @@ function item(pair, metric, change) {
             "New events: ",
             pair.events.map((event, place) => [
               place ? "; " : "",
-              h(
-                "span",
-                h("span.swatch", { "--colour": colour(event.metric), "aria-hidden": "true" }),
-                `${label(event.metric)} ${event.reason}`,
-              ),
+              h("span", swatch(colour(event.metric)), `${label(event.metric)} ${event.reason}`),
             ]),
           )
         : null,
-      pair.lost.length ? h("div.small", `Scores lost: ${pair.lost.map((key) => why(key, after)).join("; ")}`) : null,
-      pair.gained.length
-        ? h(
-            "div.small",
-            `Scores gained: ${pair.gained.map((key) => `${label(key)} (was: ${data.missing(key, before).reason})`).join("; ")}`,
-          )
-        : null,
+      lost.length > 0 && h("div.small", `Scores lost: ${lost.join("; ")}`),
+      gained.length > 0 && h("div.small", `Scores gained: ${gained.join("; ")}`),
     ),
   );
 }
@@ -210,21 +188,15 @@ function pairs(change, number, page) {
     pages = Math.ceil(all.length / PAGE),
     at = Math.min(page, pages - 1);
   const turn = (/** @type {string} */ text, /** @type {number} */ to) =>
-    h(
-      "button",
-      { disabled: to < 0 || to >= pages, "data-key": text, onclick: () => go({ pair: `${number}.${to}` }) },
-      text,
-    );
+    button(text, () => go({ pair: `${number}.${to}` }), { disabled: to < 0 || to >= pages, "data-key": text });
+  const fault = columnInfo(metric).low_is_fault;
   const worse = all.filter((pair) => pair.fall !== null && pair.fall > 0).length;
   return [
     h("h3", "Clips, what got worse first"),
     h(
       "div.controls",
       metricSelect(metrics, metric, "Score"),
-      h(
-        "span.muted",
-        `${columnInfo(metric).low_is_fault ? "worse" : "less"} in ${worse.toLocaleString("en")} of ${count(all.length, "pair")}`,
-      ),
+      h("span.muted", `${fault ? "worse" : "less"} in ${worse.toLocaleString("en")} of ${count(all.length, "pair")}`),
     ),
     h(
       "ol.pair-list",
@@ -237,75 +209,44 @@ function pairs(change, number, page) {
   ];
 }
 
-/** @param {string} title @param {string[]} names */
-const names = (title, names) =>
-  names.length
-    ? h(
-        "details",
-        { "data-key": title },
-        h("summary", `${title}: ${count(names.length, "clip")}`),
-        h(
-          "ul",
-          names.map((name) => h("li", name)),
-        ),
-      )
-    : null;
+/** @param {string} title @param {string[]} clips */
+const names = (title, clips) =>
+  clips.length > 0 &&
+  h("details", { "data-key": title }, h("summary", `${title}: ${count(clips.length, "clip")}`), list(clips));
+
+const EXPLANATION =
+  "Means over prompts of clips with a score in both; the difference with its 95 % bootstrap interval over prompts; " +
+  "p of a sign-flip test, Holm-corrected. What got worse stands first.";
+
+/** @param {RunChange} change @returns {string} */
+const title = ({ before, after }) => `${data.index.runs[before].name} → ${data.index.runs[after].name}`;
 
 views.push({
   key: "changes",
   tab: 60,
   title: "Between runs",
   available: () => data.index.changes.length > 0,
-  open: (root) => {
-    const update = () => {
-      const { changes, runs } = data.index,
-        { change: number, page } = position(),
-        change = changes[number];
-      const title = (/** @type {RunChange} */ { before, after }) => `${runs[before].name} → ${runs[after].name}`;
-      const choose = (/** @type {any} */ event) => go({ pair: `${event.target.value}.0` });
-      const paired = Object.entries(change.paired_by)
-        .map(([by, clips]) => `${count(clips, "clip")} by ${by}`)
-        .join(", ");
-      refill(
-        root,
-        h("h2", title(change)),
-        changes.length > 1
-          ? h(
-              "div.controls",
-              h(
-                "label.choice",
-                "Runs ",
-                h(
-                  "select",
-                  { onchange: choose, "data-key": "runs" },
-                  changes.map((other, place) =>
-                    h("option", { value: place, selected: place === number }, title(other)),
-                  ),
-                ),
-              ),
-            )
-          : null,
-        change.refused !== null
-          ? h("p.note", `These two runs cannot be compared: ${change.refused}.`)
-          : [
-              h(
-                "p.prose.muted",
-                `Baseline ${runs[change.before].name}, candidate ${runs[change.after].name}${paired ? `; paired: ${paired}` : ""}. Means over prompts of clips with a score in both; the difference with its 95 % bootstrap interval over prompts; p of a sign-flip test, Holm-corrected. What got worse stands first.`,
-              ),
-              allMeans(change),
-              pairs(change, number, page),
-              names(`Only in ${runs[change.before].name}`, change.gone),
-              names(`Only in ${runs[change.after].name}`, change.new),
-            ],
-        change.notes.length
-          ? h(
-              "ul.prose.muted",
-              change.notes.map((note) => h("li", note)),
-            )
-          : null,
-      );
-    };
-    update();
-    return { update, close: () => {} };
-  },
+  open: refilled(() => {
+    const { changes, runs } = data.index,
+      { change: number, page } = position(),
+      change = changes[number];
+    const [before, after] = [runs[change.before].name, runs[change.after].name];
+    const paired = Object.entries(change.paired_by).map(([by, clips]) => `${count(clips, "clip")} by ${by}`);
+    const sides = `Baseline ${before}, candidate ${after}${paired.length ? `; paired: ${paired.join(", ")}` : ""}. `;
+    const options = changes.map((other, place) => /** @type {[number, string]} */ ([place, title(other)]));
+    const choice = select(options, number, (chosen) => go({ pair: `${chosen}.0` }), { "data-key": "runs" });
+    const compared = () => [
+      h("p.prose.muted", sides, EXPLANATION),
+      allMeans(change),
+      pairs(change, number, page),
+      names(`Only in ${before}`, change.gone),
+      names(`Only in ${after}`, change.new),
+    ];
+    return [
+      h("h2", title(change)),
+      changes.length > 1 && h("div.controls", h("label.choice", "Runs ", choice)),
+      change.refused === null ? compared() : h("p.note", `These two runs cannot be compared: ${change.refused}.`),
+      change.notes.length > 0 && list(change.notes, ".prose.muted"),
+    ];
+  }),
 });

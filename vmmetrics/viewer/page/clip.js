@@ -1,28 +1,18 @@
 // One clip: player with layers, events and series on its axis, scores, events by cost, facts, and the same prompt by others.
 
-import { count, fixed, h, score, views } from "./core.js";
+import { copyLink, count, fixed, h, score, views } from "./core.js";
 import { colour, data } from "./data.js";
 import { rows } from "./filter.js";
+import { PLAYER_KEYS, onKeys, playerKeys, toggleLayer } from "./keys.js";
 import { eventAt } from "./layers.js";
 import { FramePlayer } from "./player.js";
-import { go, layers, link, state } from "./state.js";
+import { go, link, state } from "./state.js";
 import { Timeline, eventFrames, eventText } from "./timeline.js";
 
-const STEP = 10; // frames, with shift
 const LEAST_LOOP = 0.5; // s: shorter events are looped with frames around them
 const WRITE_AFTER = 150; // ms without another frame, until the URL has it
 const MOST_OTHERS = 12;
 const LEVELS = ["Bad", "Poor", "Fair", "Good", "Perfect"];
-const KEYS = [
-  ["space", "play or pause"],
-  [", and . or ← and →", "one frame back or on"],
-  ["shift with these", `${STEP} frames`],
-  ["k and j", "previous and next clip of the filter"],
-  ["l", "loop the chosen event, or the clip"],
-  [`1 to ${layers.length}`, `layers: ${layers.join(", ")}`],
-  ["?", "this list"],
-];
-
 /** @param {ClipEvent} event @returns {number} Order of events: cost, else how far over its threshold. */
 const gravity = (event) => event.cost ?? Math.abs((event.magnitude ?? 0) / (event.threshold || Infinity)) / 1000;
 
@@ -37,19 +27,6 @@ const byCost = (events) =>
 
 /** @param {number} row @returns {string} A side of a comparison. */
 const side = (row) => `${data.index.clips.run[row]}/${data.model(row)}`;
-
-/** @param {string} text */
-async function copy(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {
-    const field = h("textarea", { text });
-    document.body.append(field);
-    field.select();
-    document.execCommand("copy");
-    field.remove();
-  }
-}
 
 class ClipPage {
   /** @param {HTMLElement} root @param {number} row */
@@ -72,6 +49,21 @@ class ClipPage {
     this.written = state.frame;
     this.player = new FramePlayer(row, { controls: true, layers: state.layers });
     this.keys = this.help();
+    this.deaf = onKeys(document, {
+      ...playerKeys(this.player, {
+        step: (frames) => {
+          this.player.pause();
+          this.player.seek(this.player.frame + frames);
+        },
+        turn: (by) => this.turn(by),
+        loop: () => {
+          if (this.player.loop) this.player.loop = null;
+          else if (this.chosen?.frames.length) this.loop(this.chosen);
+          else this.player.loop = [0, this.player.frames - 1];
+        },
+      }),
+      "?": () => (this.keys.open ? this.keys.close() : this.keys.showModal()),
+    });
     this.copied = h("span.small.muted", { role: "status" });
     this.choice = h("div.clip-choice");
     this.lanes = h("div");
@@ -197,11 +189,7 @@ class ClipPage {
   async copyLink() {
     this.player.pause();
     this.writeNow();
-    await copy(location.href);
-    this.copied.textContent = "Copied";
-    setTimeout(() => {
-      this.copied.textContent = "";
-    }, 2000);
+    await copyLink(this.copied);
   }
 
   /** @param {State} state */
@@ -415,25 +403,23 @@ class ClipPage {
       h("h3", { text: "The same prompt" }),
       h(
         "ul.clip-others",
-        same
-          .slice(0, MOST_OTHERS)
-          .map((other) =>
-            h(
-              "li",
-              h("a", {
-                href: link({ view: "clip", clip: data.id(other) }),
-                text: data.model(other) || names[other],
-                title: data.id(other),
+        same.slice(0, MOST_OTHERS).map((other) =>
+          h(
+            "li",
+            h("a", {
+              href: link({ view: "clip", clip: data.id(other) }),
+              text: data.model(other) || names[other],
+              title: data.id(other),
+            }),
+            h("span.small.muted", { text: shown ? `${shown.label} ${data.shown(shown.key, other)}` : "" }),
+            compare &&
+              h("a.small", {
+                href: link({ view: "compare", a: side(row), b: side(other), clip: this.id }),
+                text: "compare",
+                "aria-label": `Compare with ${data.id(other)}`,
               }),
-              h("span.small.muted", { text: shown ? `${shown.label} ${data.shown(shown.key, other)}` : "" }),
-              compare &&
-                h("a.small", {
-                  href: link({ view: "compare", a: side(row), b: side(other), clip: this.id }),
-                  text: "compare",
-                  "aria-label": `Compare with ${data.id(other)}`,
-                }),
-            ),
           ),
+        ),
       ),
       same.length > MOST_OTHERS && h("p.small.muted", { text: `and ${same.length - MOST_OTHERS} more` }),
     );
@@ -503,7 +489,7 @@ class ClipPage {
   showSaliency(frame) {
     const { player } = this;
     player.pause();
-    player.layers = layers.filter((layer) => layer === "saliency" || player.layers.includes(layer));
+    if (!player.layers.includes("saliency")) toggleLayer(player, "saliency");
     player.seek(frame);
   }
 
@@ -514,63 +500,27 @@ class ClipPage {
       h("h3", { text: "Keys" }),
       h(
         "dl.clip-dl",
-        KEYS.map(([key, text]) => [h("dt", h("kbd", { text: key })), h("dd", { text })]),
+        [...PLAYER_KEYS, ["?", "this list"]].map(([key, text]) => [
+          h("dt", h("kbd", { text: key })),
+          h("dd", { text }),
+        ]),
       ),
       h("button", { type: "button", text: "Close", onclick: () => dialog.close() }),
     );
     return dialog;
   }
 
-  /** @param {KeyboardEvent} event */
-  key(event) {
-    const target = /** @type {Element} */ (event.target),
-      { player } = this;
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    if (target.closest("input:not([type=range]), textarea, select, [contenteditable]")) return;
-    if (event.key === " " && target.closest("button, a, summary")) return;
-    if (event.key.startsWith("Arrow") && target.closest("input, .wide")) return;
-    if (this.keys.open && event.key !== "?") return;
-    const step = (/** @type {number} */ by) => {
-      player.pause();
-      player.seek(player.frame + by * (event.shiftKey ? STEP : 1));
-    };
-    const turn = (/** @type {number} */ by) => {
-      const list = rows(),
-        position = list.indexOf(this.row),
-        next = list[position < 0 ? 0 : position + by];
-      if (next !== undefined) go({ clip: data.id(next) });
-    };
-    /** @type {Record<string, () => void>} */
-    const acts = {
-      " ": () => {
-        player.playing ? player.pause() : player.play();
-      },
-      ",": () => step(-1),
-      "<": () => step(-1),
-      ArrowLeft: () => step(-1),
-      ".": () => step(1),
-      ">": () => step(1),
-      ArrowRight: () => step(1),
-      j: () => turn(1),
-      k: () => turn(-1),
-      l: () => {
-        if (player.loop) player.loop = null;
-        else if (this.chosen?.frames.length) this.loop(this.chosen);
-        else player.loop = [0, player.frames - 1];
-      },
-      "?": () => {
-        this.keys.open ? this.keys.close() : this.keys.showModal();
-      },
-    };
-    const layer = layers[Number(event.key) - 1];
-    if (layer) player.layers = layers.filter((name) => player.layers.includes(name) !== (name === layer));
-    else if (!acts[event.key]) return;
-    acts[event.key]?.();
-    event.preventDefault();
+  /** @param {number} by Opens the clip so many places on in the filter. */
+  turn(by) {
+    const list = rows(),
+      position = list.indexOf(this.row),
+      next = list[position < 0 ? 0 : position + by];
+    if (next !== undefined) go({ clip: data.id(next) });
   }
 
   close() {
     this.closed = true;
+    this.deaf();
     clearTimeout(this.timer);
     this.timeline?.destroy();
     this.player.destroy();
@@ -597,18 +547,13 @@ views.push({
           h("p.empty", { text: shown ? `There is no clip ${shown} in this report.` : "No clip is chosen." }),
         );
     };
-    const key = (/** @type {KeyboardEvent} */ event) => page?.key(event);
-    document.addEventListener("keydown", key);
     show();
     return {
       update: (state) => {
         if (state.clip !== shown) show();
         else page?.update(state);
       },
-      close: () => {
-        document.removeEventListener("keydown", key);
-        page?.close();
-      },
+      close: () => page?.close(),
     };
   },
 });

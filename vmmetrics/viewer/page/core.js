@@ -55,6 +55,35 @@ const maker =
 export const h = maker((name) => document.createElement(name));
 export const svg = maker((name) => document.createElementNS(SVG, name));
 
+/** @param {any[]} items What is null or false is left out. @param {string} [classes] @returns {any} */
+export const list = (items, classes = "") =>
+  h(
+    `ul${classes}`,
+    items.filter(Boolean).map((item) => h("li", item)),
+  );
+
+/**
+ * Make a button.
+ * @param {any} text
+ * @param {() => void} act
+ * @param {Record<string, any>} [more] Properties.
+ */
+export const button = (text, act, more = {}) => h("button", { type: "button", onclick: act, ...more }, text);
+
+/**
+ * Make a list to choose from.
+ * @param {[string | number, any][]} options Values and texts.
+ * @param {string | number} chosen
+ * @param {(value: string) => void} choose
+ * @param {Record<string, any>} [more] Properties.
+ */
+export const select = (options, chosen, choose, more = {}) =>
+  h(
+    "select",
+    { onchange: (/** @type {any} */ event) => choose(event.target.value), ...more },
+    options.map(([value, text]) => h("option", { value, selected: value === chosen }, text)),
+  );
+
 /**
  * @param {number | null | undefined} value
  * @param {number} [digits]
@@ -120,3 +149,19 @@ export const save = (name, text, type) => {
   link.remove();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 };
+
+/**
+ * Copy the address of the page, or where the browser does not let it be written show it to be copied.
+ * @param {HTMLElement} status Says so.
+ */
+export async function copyLink(status) {
+  try {
+    await navigator.clipboard.writeText(location.href);
+    status.textContent = "Link copied";
+  } catch {
+    const field = h("input", { readonly: true, value: location.href, "aria-label": "Link to this frame" });
+    status.replaceChildren(field);
+    field.select();
+    if (document.execCommand("copy")) status.textContent = "Link copied";
+  }
+}

@@ -3,6 +3,7 @@
 import { count, h, score, svg, views } from "./core.js";
 import { colour, data } from "./data.js";
 import { filterBar } from "./filters.js";
+import { onKeys } from "./keys.js";
 import { domain, filtered, scoreUnit, ticks } from "./numbers.js";
 import { Scatter } from "./scatter.js";
 import { go, state } from "./state.js";
@@ -289,34 +290,29 @@ class Chart {
       if (!press) this.activate(null);
     });
     canvas.addEventListener("blur", () => this.activate(null));
-    canvas.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
+    onKeys(canvas, {
+      ArrowRight: () => this.step(0, 1),
+      ArrowLeft: () => this.step(0, -1),
+      ArrowDown: () => this.step(1, 0),
+      ArrowUp: () => this.step(-1, 0),
+      PageDown: () => this.step(0, 10),
+      PageUp: () => this.step(0, -10),
+      Enter: () => this.openActive(),
+      Escape: () => this.activate(null),
+    });
   }
 
-  /** @param {KeyboardEvent} event */
-  key(event) {
-    const step = {
-      ArrowRight: [0, 1],
-      ArrowLeft: [0, -1],
-      ArrowDown: [1, 0],
-      ArrowUp: [-1, 0],
-      PageDown: [0, 10],
-      PageUp: [0, -10],
-    }[event.key];
-    if (event.key === "Enter") this.openActive();
-    else if (event.key === "Escape") this.activate(null);
-    else if (step) {
-      const filled = this.panel.strips
-        .map((strip, place) => (strip.rows.length ? place : -1))
-        .filter((place) => place >= 0);
-      let { strip, place } = this.active ?? { strip: filled[0], place: -1 };
-      const value = this.panel.strips[strip].values[Math.max(place, 0)];
-      if (step[0]) {
-        strip = filled[Math.min(filled.length - 1, Math.max(0, filled.indexOf(strip) + step[0]))];
-        place = firstFrom(this.panel.strips[strip].values, value);
-      } else place += step[1];
-      this.activate({ strip, place: Math.min(this.panel.strips[strip].rows.length - 1, Math.max(0, place)) });
-    } else return;
-    event.preventDefault();
+  /** @param {number} models @param {number} clips Moves the active dot by so many. */
+  step(models, clips) {
+    const { strips } = this.panel;
+    const filled = [...strips.keys()].filter((strip) => strips[strip].rows.length);
+    let { strip, place } = this.active ?? { strip: filled[0], place: -1 };
+    if (models) {
+      const value = strips[strip].values[Math.max(place, 0)];
+      strip = filled[Math.min(filled.length - 1, Math.max(0, filled.indexOf(strip) + models))];
+      place = firstFrom(strips[strip].values, value);
+    }
+    this.activate({ strip, place: Math.min(strips[strip].rows.length - 1, Math.max(0, place + clips)) });
   }
 
   /** @param {Uint8Array | null} visible By row; null where the filter shows all. */

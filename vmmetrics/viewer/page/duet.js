@@ -1,10 +1,10 @@
 // Two clips on one transport: side by side, or one over the other with a line between them.
 
 import { h } from "./core.js";
+import { onKeys, sliderKeys } from "./keys.js";
 
 const DRIFT = 0.75; // frames of the follower by which it may be off while playing
-const STEP = 2,
-  LEAP = 10; // percent that keys move the line by
+const STEP = 2; // percent that keys move the line by
 
 /**
  * Two players with one clock, that of the longer clip; the other shows its nearest frame, and holds its last one.
@@ -197,23 +197,13 @@ export const wipeLine = (box, start, moved) => {
     if (root.hasPointerCapture(event.pointerId)) toPointer(event);
   });
   root.addEventListener("pointerup", () => moved(percent));
-  root.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
-    const by = {
-      ArrowLeft: -STEP,
-      ArrowDown: -STEP,
-      ArrowRight: STEP,
-      ArrowUp: STEP,
-      PageDown: -LEAP,
-      PageUp: LEAP,
-      Home: -100,
-      End: 100,
-    }[event.key];
-    if (by === undefined) return;
-    event.preventDefault();
-    event.stopPropagation();
-    set(percent + by);
-    moved(percent);
-  });
+  onKeys(
+    root,
+    sliderKeys(STEP, (by) => {
+      set(percent + by);
+      moved(percent);
+    }),
+  );
   set(start);
   return { root, set };
 };

@@ -1,19 +1,10 @@
 // Means by the values of a tag: a table per tag, tinted by value within its column.
 
-import { count, fixed, h, views } from "./core.js";
+import { count, fixed, h, select, views } from "./core.js";
 import { OR_ZERO, data } from "./data.js";
-import {
-  columnColour,
-  columnInfo,
-  columnLabel,
-  digitsOf,
-  ordered,
-  refill,
-  scoreUnit,
-  sortHeader,
-  wide,
-} from "./numbers.js";
+import { columnColour, columnInfo, columnLabel, digitsOf, interval, scoreUnit } from "./numbers.js";
 import { go, link, state } from "./state.js";
+import { head, ordered, refilled, rowHead, sortHeader, table } from "./tables.js";
 
 const FEW = 5; // clips below which a mean is said to rest on few
 const STRONGEST = 30; // % of the metric's colour behind the largest mean of a column
@@ -50,7 +41,7 @@ function cell(group, metric, domain) {
   const tint = Math.round((STRONGEST * (cell.mean - domain[0])) / (domain[1] - domain[0] || 1));
   const sparse = cell.clips < group.clips || cell.clips < FEW;
   const info = columnInfo(metric),
-    text = (/** @type {number | null} */ value) => fixed(value, digitsOf(metric));
+    digits = digitsOf(metric);
   return h(
     "td.n.heat",
     { "--colour": columnColour(metric), "--tint": `${tint}%` },
@@ -60,15 +51,15 @@ function cell(group, metric, domain) {
         href: link({ ...clipsOf(group), sort: metric, desc: info.lower_is_better }),
         title: `Clips of ${group.value}, worst ${info.label} first`,
       },
-      h("span.mean", text(cell.mean)),
-      cell.low === null ? null : h("div.small", `[${text(cell.low)}, ${text(cell.high)}]`),
+      h("span.mean", fixed(cell.mean, digits)),
+      h("div.small", interval(cell.low, cell.high, digits).trim()),
     ),
     sparse ? h("div.small", count(cell.clips, "clip")) : null,
   );
 }
 
 /** @param {string} tag @param {TagGroup[]} groups */
-function table(tag, groups) {
+function means(tag, groups) {
   const collapsed = groups.some(({ means }) => (means[OR_ZERO]?.clips ?? 0) > (means.motion_index?.clips ?? 0));
   const keys = [...(collapsed ? [OR_ZERO] : []), ...data.index.metrics.map(({ key }) => key)];
   const metrics = keys.filter((key) => groups.some((group) => group.means[key]));
@@ -90,84 +81,41 @@ function table(tag, groups) {
       more: h("div.small.muted", scoreUnit(key)),
     });
   });
-  return [
-    h("h3", tag),
-    wide(
-      `Means by ${tag}`,
-      h(
-        "table.numbers.groups",
-        h(
-          "thead",
-          h(
-            "tr",
-            sortHeader("", { text: tag, classes: ".first", title: "In the order of the data", best: "low" }),
-            h("th.n", { scope: "col" }, "Clips"),
-            heads,
-          ),
-        ),
-        h(
-          "tbody",
-          order.map((group) =>
-            h(
-              "tr",
-              h(
-                "th.first",
-                { scope: "row" },
-                h("a", { href: link(clipsOf(group)), title: `Clips of ${group.value}` }, group.value),
-              ),
-              h("td.n", String(group.clips)),
-              metrics.map((key) => cell(group, key, /** @type {[number, number]} */ (domains.get(key)))),
-            ),
-          ),
-        ),
-      ),
-    ),
-  ];
+  const first = sortHeader("", { text: tag, classes: ".first", title: "In the order of the data", best: "low" });
+  const rows = order.map((group) => [
+    rowHead(h("a", { href: link(clipsOf(group)), title: `Clips of ${group.value}` }, group.value)),
+    h("td.n", group.clips),
+    metrics.map((key) => cell(group, key, /** @type {[number, number]} */ (domains.get(key)))),
+  ]);
+  return [h("h3", tag), table(`Means by ${tag}`, ".groups", [first, head("Clips", ".n"), heads], rows)];
 }
+
+const EXPLANATION =
+  "Mean and 95 % bootstrap interval over clips. The stronger a cell is tinted, the higher its mean within the column. " +
+  `The number of clips stands where it is below ${FEW} or some have no score. A value opens its clips, a mean opens ` +
+  "them worst first.";
 
 views.push({
   key: "groups",
   tab: 70,
   title: "By tag",
   available: () => data.index.groups.length > 0,
-  open: (root) => {
-    const update = () => {
-      const { groups } = data.index,
-        sides = [...new Set(groups.map(sideOf))];
-      const side = sides.includes(state.a) ? state.a : sides[0],
-        chosen = groups.filter((group) => sideOf(group) === side);
-      const tags = ordered([...new Set(chosen.map((group) => group.tag))], (tag) => Number(tag !== "pattern"), false);
-      const choose = (/** @type {any} */ event) => go({ a: event.target.value });
-      refill(
-        root,
-        h("h2", `Means by tag, ${sideTitle(side)}`),
-        sides.length > 1
-          ? h(
-              "div.controls",
-              h(
-                "label.choice",
-                "Clips of ",
-                h(
-                  "select",
-                  { onchange: choose, "data-key": "side" },
-                  sides.map((other) => h("option", { value: other, selected: other === side }, sideTitle(other))),
-                ),
-              ),
-            )
-          : null,
-        h(
-          "p.prose.muted",
-          `Mean and 95 % bootstrap interval over clips. The stronger a cell is tinted, the higher its mean within the column. The number of clips stands where it is below ${FEW} or some have no score. A value opens its clips, a mean opens them worst first.`,
-        ),
-        tags.map((tag) =>
-          table(
-            tag,
-            chosen.filter((group) => group.tag === tag),
-          ),
-        ),
-      );
-    };
-    update();
-    return { update, close: () => {} };
-  },
+  open: refilled(() => {
+    const { groups } = data.index,
+      sides = [...new Set(groups.map(sideOf))];
+    const side = sides.includes(state.a) ? state.a : sides[0],
+      chosen = groups.filter((group) => sideOf(group) === side);
+    const tags = ordered([...new Set(chosen.map((group) => group.tag))], (tag) => Number(tag !== "pattern"), false);
+    const options = sides.map((other) => /** @type {[string, string]} */ ([other, sideTitle(other)]));
+    const choice = select(options, side, (a) => go({ a }), { "data-key": "side" });
+    return [
+      h("h2", `Means by tag, ${sideTitle(side)}`),
+      sides.length > 1 && h("div.controls", h("label.choice", "Clips of ", choice)),
+      h("p.prose.muted", EXPLANATION),
+      tags.map((tag) => {
+        const ofTag = chosen.filter((group) => group.tag === tag);
+        return means(tag, ofTag);
+      }),
+    ];
+  }),
 });

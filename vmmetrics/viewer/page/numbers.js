@@ -1,9 +1,9 @@
-// Parts that the views of numbers share: columns, means, headers that sort, plots of intervals.
+// Parts that the views of numbers share: columns, means, scales, plots of intervals.
 
-import { fixed, h, svg } from "./core.js";
+import { fixed, h, select, svg } from "./core.js";
 import { OR_ZERO, colour, data } from "./data.js";
 import { rows } from "./filter.js";
-import { go, state } from "./state.js";
+import { go } from "./state.js";
 
 const PLOT = { width: 108, height: 14, edge: 6 };
 
@@ -84,51 +84,17 @@ export const scoreUnit = (key) => {
  * @param {number | null | undefined} high
  * @returns {string} "0.452 [0.401, 0.503]"
  */
-export const withInterval = (mean, low, high, digits = 3) =>
-  fixed(mean, digits) + (low === null || low === undefined ? "" : ` [${fixed(low, digits)}, ${fixed(high, digits)}]`);
+export const withInterval = (mean, low, high, digits = 3) => fixed(mean, digits) + interval(low, high, digits);
 
 /**
- * Order by a value, missing values last both ways, equal ones as they were.
- * @template T
- * @param {T[]} items
- * @param {(item: T) => number | string | null | undefined} value
- * @param {boolean} desc
- * @returns {T[]}
+ * @param {number | null | undefined} low
+ * @param {number | null | undefined} high
+ * @param {number} digits
+ * @param {(value: number | null | undefined, digits: number) => string} [text]
+ * @returns {string} " [0.401, 0.503]"; "" where there is none.
  */
-export const ordered = (items, value, desc) => {
-  const keyed = items.map((item) => ({ item, key: value(item) }));
-  const absent = (/** @type {any} */ key) => key === null || key === undefined || Number.isNaN(key);
-  return keyed
-    .sort((one, other) => {
-      if (absent(one.key) || absent(other.key)) return Number(absent(one.key)) - Number(absent(other.key));
-      const order =
-        typeof one.key === "string"
-          ? one.key.localeCompare(String(other.key), "en", { numeric: true })
-          : Number(one.key) - Number(other.key);
-      return desc ? -order : order;
-    })
-    .map(({ item }) => item);
-};
-
-/**
- * Make a header cell that sorts; the first click puts the best first, the next turns the order round.
- * @param {string} key Column in `state.sort`; "" for the given order.
- * @param {{ text: any, more?: any, title?: string, best?: "high" | "low", classes?: string }} part
- */
-export const sortHeader = (key, part) => {
-  const { sort, desc } = state,
-    active = sort === key,
-    first = part.best === "high";
-  const arrow = h("span.arrow", { "aria-hidden": "true", text: !active ? "" : desc ? "▼" : "▲" });
-  const click = () => go({ sort: key, desc: active ? !desc : first }, { replace: true });
-  const button = h("button.sort", { onclick: click, title: part.title, "data-key": `sort ${key}` }, part.text, arrow);
-  return h(
-    `th${part.classes ?? ""}`,
-    { scope: "col", "aria-sort": active ? (desc ? "descending" : "ascending") : "none" },
-    button,
-    part.more,
-  );
-};
+export const interval = (low, high, digits, text = fixed) =>
+  low === null || low === undefined ? "" : ` [${text(low, digits)}, ${text(high, digits)}]`;
 
 /**
  * Return the ends of a scale around values, at round numbers.
@@ -211,22 +177,15 @@ export const filtered = () => {
 };
 
 /**
- * Average a metric as leaderboards do, over clips, and count their prompts; a clip without a prompt counts singly.
+ * Average a metric as leaderboards do, over clips.
  * @param {string} metric
- * @param {Iterable<number>} rows
- * @returns {{ mean: number | null, prompts: number }}
+ * @param {number[]} clips Rows.
+ * @returns {number | null}
  */
-export const meanOf = (metric, rows) => {
+export const meanOf = (metric, clips) => {
   const scores = data.scores(metric),
-    prompts = new Set();
-  let total = 0,
-    clips = 0;
-  for (const row of rows) {
-    if (Number.isNaN(scores[row])) continue;
-    prompts.add(data.index.clips.prompt[row] < 0 ? `clip ${row}` : data.index.clips.prompt[row]);
-    [total, clips] = [total + scores[row], clips + 1];
-  }
-  return { mean: clips ? total / clips : null, prompts: prompts.size };
+    present = clips.filter((row) => !Number.isNaN(scores[row]));
+  return present.length ? present.reduce((total, row) => total + scores[row], 0) / present.length : null;
 };
 
 /**
@@ -236,47 +195,10 @@ export const meanOf = (metric, rows) => {
  * @param {string} label
  */
 export const metricSelect = (keys, chosen, label) => {
-  const options = keys.map((key) =>
-    h(
-      "option",
-      { value: key, selected: key === chosen },
-      columnLabel(key, keys),
-      columnInfo(key).title === key ? "" : `, ${columnInfo(key).title}`,
-    ),
-  );
-  const select = h(
-    "select",
-    {
-      "data-key": `select ${label}`,
-      onchange: (/** @type {any} */ event) => go({ metric: event.target.value }, { replace: true }),
-    },
-    options,
-  );
-  return h("label.choice", `${label} `, select);
+  const options = keys.map((key) => {
+    const { title } = columnInfo(key);
+    return /** @type {[string, string]} */ ([key, columnLabel(key, keys) + (title === key ? "" : `, ${title}`)]);
+  });
+  const choose = (/** @type {string} */ metric) => go({ metric }, { replace: true });
+  return h("label.choice", `${label} `, select(options, chosen, choose, { "data-key": `select ${label}` }));
 };
-
-/**
- * Put other children into an element; focus, opened details and scrolled tables stay as they are, by `data-key`.
- * @param {HTMLElement} root
- * @param {...any} children
- */
-export const refill = (root, ...children) => {
-  const keyed = (/** @type {string} */ selector) => /** @type {any[]} */ ([...root.querySelectorAll(selector)]);
-  const focus = root.contains(document.activeElement) ? /** @type {any} */ (document.activeElement)?.dataset.key : null;
-  const open = new Set(keyed("details[open][data-key]").map((node) => node.dataset.key));
-  const scrolled = new Map(keyed(".wide[data-key]").map((node) => [node.dataset.key, node.scrollLeft]));
-  root.replaceChildren(h("div.tables-of-numbers", children));
-  for (const node of keyed("[data-key]")) {
-    if (open.has(node.dataset.key)) node.open = true;
-    if (scrolled.has(node.dataset.key)) node.scrollLeft = scrolled.get(node.dataset.key);
-    if (focus === node.dataset.key) node.focus({ preventScroll: true });
-  }
-};
-
-/**
- * @param {string} name
- * @param {any} table
- * @returns {any} A table that scrolls sideways by itself, with the keyboard too.
- */
-export const wide = (name, table) =>
-  h("div.wide", { tabindex: 0, role: "region", "aria-label": name, "data-key": `wide ${name}` }, table);

@@ -1,24 +1,16 @@
 // One pair of clips: both players on one transport, their events, and the scores of both.
 
-import { fixed, h, signed } from "./core.js";
+import { copyLink, fixed, h, signed } from "./core.js";
 import { colour, data } from "./data.js";
 import { Duet, wipeLine } from "./duet.js";
+import { onKeys, playerKeys } from "./keys.js";
 import { pairDifference } from "./matching.js";
 import { FramePlayer } from "./player.js";
-import { go, layers, state } from "./state.js";
+import { go, state } from "./state.js";
 import { Timeline, eventText } from "./timeline.js";
 import { transport } from "./transport.js";
 
 const PAUSE = 200; // ms without a new frame after which the URL takes it up
-const LEAP = 10; // frames, with shift
-const KEY_STEPS = /** @type {Record<string, number>} */ ({
-  ",": -1,
-  "<": -1,
-  ArrowLeft: -1,
-  ".": 1,
-  ">": 1,
-  ArrowRight: 1,
-});
 const SAME_SHAPE = 0.01; // of the ratio of width and height
 
 /** @typedef {{ key: string, run: number, model: string, folder: string, rows: number[], label: string }} Side */
@@ -91,8 +83,19 @@ export class PairView {
     });
     /** True where the URL names the frame; else the pair opens at the most costly event of the score compared. */
     this.linked = state.exact || state.frame > 0;
-    this.onKey = (/** @type {KeyboardEvent} */ event) => this.key(event);
-    document.addEventListener("keydown", this.onKey);
+    this.deaf = onKeys(
+      document,
+      playerKeys(this.duet, {
+        step: (frames) => this.duet.step(frames),
+        turn: (by) => {
+          const href = by > 0 ? links.next : links.previous;
+          if (href) location.hash = href;
+        },
+        loop: () => {
+          this.duet.loop = this.duet.loop ? null : [0, this.duet.frames - 1];
+        },
+      }),
+    );
     this.update(state);
     this.loadEvents().catch(() => {}); // the players say what is missing
     this.duet.seekA(state.frame);
@@ -240,36 +243,7 @@ export class PairView {
     this.duet.pause();
     clearTimeout(this.timer);
     go({ frame: this.players[0].frame, exact: true }, { replace: true });
-    try {
-      await navigator.clipboard.writeText(location.href);
-      this.status.textContent = "Link copied";
-    } catch {
-      // the browser does not let a page from the disk write to the clipboard
-      const field = h("input", { readonly: true, value: location.href, "aria-label": "Link to this frame" });
-      this.status.replaceChildren(field);
-      field.select();
-    }
-  }
-
-  /** Keys as in the view of a clip. @param {KeyboardEvent} event */
-  key(event) {
-    const target = /** @type {Element} */ (event.target),
-      { duet, links } = this;
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    if (target.closest("input:not([type=range]), textarea, select")) return;
-    if (event.key === " " && target.closest("button, a, summary")) return;
-    if (event.key.startsWith("Arrow") && target.closest("input, .wide, [role=slider]")) return;
-    const step = KEY_STEPS[event.key],
-      layer = layers[Number(event.key) - 1];
-    if (event.key === " ") duet.playing ? duet.pause() : duet.play();
-    else if (step) duet.step(step * (event.shiftKey ? LEAP : 1));
-    else if (event.key === "j" || event.key === "k") {
-      const link = event.key === "j" ? links.next : links.previous;
-      if (link) location.hash = link;
-    } else if (event.key === "l") duet.loop = duet.loop ? null : [0, duet.frames - 1];
-    else if (layer) duet.layers = layers.filter((name) => duet.layers.includes(name) !== (name === layer));
-    else return;
-    event.preventDefault();
+    await copyLink(this.status);
   }
 
   /** @param {State} state */
@@ -300,7 +274,7 @@ export class PairView {
   destroy() {
     this.closed = true;
     clearTimeout(this.timer);
-    document.removeEventListener("keydown", this.onKey);
+    this.deaf();
     for (const timeline of this.timelines) timeline.destroy();
     this.duet.destroy();
     this.root.remove();

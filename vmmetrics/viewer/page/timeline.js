@@ -3,6 +3,7 @@
 
 import { fixed, h, score } from "./core.js";
 import { colour, data } from "./data.js";
+import { onKeys, sliderKeys } from "./keys.js";
 import { eventAt, eventName } from "./layers.js";
 
 const GUTTER = 64,
@@ -111,36 +112,15 @@ export class Timeline {
 
   /** @param {boolean} control The slider that keys and screen readers use. */
   ruler(control) {
-    const keys = {
-      role: "slider",
-      tabindex: 0,
-      "aria-label": "Frame",
-      "aria-valuemin": 0,
-      "aria-valuemax": this.n - 1,
-      onkeydown: (/** @type {KeyboardEvent} */ event) => this.key(event),
+    if (!control) return h("div.timeline-ruler", { "aria-hidden": "true" });
+    const about = { "aria-label": "Frame", "aria-valuemin": 0, "aria-valuemax": this.n - 1 };
+    const ruler = h("div.timeline-ruler", { role: "slider", tabindex: 0, ...about });
+    const move = (/** @type {number} */ by) => {
+      this.player.pause();
+      this.player.seek(this.player.frame + by);
     };
-    return h("div.timeline-ruler", control ? keys : { "aria-hidden": "true" });
-  }
-
-  /** @param {KeyboardEvent} event */
-  key(event) {
-    const { frame } = this.player,
-      by = event.shiftKey ? 10 : 1;
-    const target = {
-      ArrowLeft: frame - by,
-      ArrowDown: frame - by,
-      ArrowRight: frame + by,
-      ArrowUp: frame + by,
-      PageDown: frame - 10,
-      PageUp: frame + 10,
-      Home: 0,
-      End: this.n - 1,
-    }[event.key];
-    if (target === undefined) return;
-    event.preventDefault();
-    event.stopPropagation();
-    this.player.pause();
-    this.player.seek(target);
+    onKeys(ruler, sliderKeys(1, move));
+    return ruler;
   }
 
   /** @param {number} frame @returns {string} Place of its start on the axis. */

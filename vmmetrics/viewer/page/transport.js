@@ -1,6 +1,7 @@
 // Buttons of a player: play, step, seek, speed, loop, layers.
 
 import { h, svg } from "./core.js";
+import { toggleLayer } from "./keys.js";
 import { layers } from "./state.js";
 
 const RATES = [0.1, 0.25, 0.5, 1, 2];
@@ -66,9 +67,7 @@ export const transport = (player) => {
       text: layer,
       title: `Show ${layer} (${position + 1})`,
       "data-layer": layer,
-      onclick: () => {
-        player.layers = layers.filter((name) => player.layers.includes(name) !== (name === layer));
-      },
+      onclick: () => toggleLayer(player, layer),
     }),
   );
   const step = (/** @type {number} */ by) => {

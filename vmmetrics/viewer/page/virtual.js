@@ -1,6 +1,7 @@
 // A grid of which only the visible rows, and half a screen above and below, are in the page; and the keyboard in it.
 
 import { perFrame } from "./core.js";
+import { onKeys } from "./keys.js";
 
 const REST = 100; // ms after a jump until rows out of sight are made
 
@@ -36,7 +37,7 @@ export class VirtualGrid {
     this.timer = 0;
     const { root, body, scroller } = options;
     (scroller ?? window).addEventListener("scroll", this.soon, { passive: true });
-    root.addEventListener("keydown", (event) => this.key(event));
+    onKeys(body, this.keys());
     body.addEventListener("focusin", (event) => this.focused(/** @type {Element} */ (event.target)));
     body.addEventListener("click", (event) => this.clicked(event));
   }
@@ -165,35 +166,31 @@ export class VirtualGrid {
     this.options.open(this.active);
   }
 
-  /** @param {KeyboardEvent} event */
-  key(event) {
-    const item = this.itemOf(/** @type {Element} */ (event.target));
-    if (!item || event.ctrlKey || event.metaKey || event.altKey) return;
-    const { top, bottom } = this.visible();
-    const page = Math.max(1, Math.floor((bottom - top) / this.height)) * this.columns;
-    /** @type {Record<string, number>} */
-    const steps = {
-      ArrowLeft: -1,
-      ArrowRight: 1,
-      k: -1,
-      j: 1,
-      ArrowUp: -this.columns,
-      ArrowDown: this.columns,
-      PageUp: -page,
-      PageDown: page,
-      Home: -this.count,
-      End: this.count,
+  /** @returns {Record<string, (event: KeyboardEvent) => unknown>} */
+  keys() {
+    const by = (/** @type {() => number} */ items) => () => this.focus(this.active + items());
+    const screen = () => {
+      const { top, bottom } = this.visible();
+      return Math.max(1, Math.floor((bottom - top) / this.height)) * this.columns;
     };
-    if (Object.hasOwn(steps, event.key)) {
-      const to = this.active + steps[event.key];
-      const leaves =
-        /^Arrow(Up|Down)$/.test(event.key) &&
-        (to < 0 || Math.floor(to / this.columns) > Math.floor((this.count - 1) / this.columns));
-      if (!leaves) this.focus(to);
-    } else if (event.key === "Enter" && event.target === item) this.options.open(this.active);
-    else if (event.key === " " && event.target === item) this.options.play(this.active, item);
-    else return;
-    event.preventDefault();
+    const row = (/** @type {number} */ rows) => () => {
+      const to = Math.floor(this.active / this.columns) + rows;
+      if (to >= 0 && to * this.columns < this.count) this.focus(this.active + rows * this.columns);
+    };
+    const [back, on] = [by(() => -1), by(() => 1)];
+    /** Of the item itself, not of a link or button in it. @param {(item: HTMLElement) => void} act */
+    const own =
+      (act) =>
+      (/** @type {KeyboardEvent} */ { target }) => {
+        const item = this.itemOf(/** @type {Element} */ (target));
+        return item !== null && item === target && act(item);
+      };
+    return {
+      ...{ ArrowLeft: back, k: back, ArrowRight: on, j: on, ArrowUp: row(-1), ArrowDown: row(1) },
+      ...{ PageUp: by(() => -screen()), PageDown: by(screen), Home: by(() => -this.count), End: by(() => this.count) },
+      Enter: own(() => this.options.open(this.active)),
+      " ": own((item) => this.options.play(this.active, item)),
+    };
   }
 
   close() {
