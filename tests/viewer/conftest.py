@@ -27,7 +27,7 @@ def absent(reason: str) -> NoReturn:
 
 @pytest.fixture(scope="session")
 def npm() -> Path:
-    """Return the folder ``node_modules`` with typescript, axe-core and puppeteer-core."""
+    """Return the folder ``node_modules`` with the npm packages that ``.ci/run`` installs."""
     folder = os.environ.get("VMMETRICS_NPM")
     if folder is None or not Path(folder).is_dir():
         absent("no npm packages: set VMMETRICS_NPM to a folder node_modules with those that .ci/run installs")

@@ -1,33 +1,17 @@
-// One clip: player with layers, events and series on its axis, scores, events by cost, facts, and the same prompt by others.
+// One clip: player with layers, events and series on its axis, scores, events by cost, and what is known of it.
 
-import { copyLink, count, fixed, h, score, views } from "./core.js";
+import { button, copyLink, count, fixed, h, views } from "./core.js";
+import { definitions, factsOf, othersOf, scoresOf } from "./clipfacts.js";
 import { colour, data } from "./data.js";
+import { byCost, eventAt, eventFrames, eventText } from "./events.js";
 import { rows } from "./filter.js";
 import { PLAYER_KEYS, onKeys, playerKeys, toggleLayer } from "./keys.js";
-import { eventAt } from "./layers.js";
 import { FramePlayer } from "./player.js";
 import { go, link, state } from "./state.js";
-import { Timeline, eventFrames, eventText } from "./timeline.js";
+import { Timeline } from "./timeline.js";
 
 const LEAST_LOOP = 0.5; // s: shorter events are looped with frames around them
 const WRITE_AFTER = 150; // ms without another frame, until the URL has it
-const MOST_OTHERS = 12;
-const LEVELS = ["Bad", "Poor", "Fair", "Good", "Perfect"];
-/** @param {ClipEvent} event @returns {number} Order of events: cost, else how far over its threshold. */
-const gravity = (event) => event.cost ?? Math.abs((event.magnitude ?? 0) / (event.threshold || Infinity)) / 1000;
-
-/** @param {ClipEvent[]} events @returns {ClipEvent[]} The most costly first, excused ones last. */
-const byCost = (events) =>
-  [...events].sort(
-    (a, b) =>
-      Number(a.excuse !== null) - Number(b.excuse !== null) ||
-      gravity(b) - gravity(a) ||
-      (a.frames[0]?.[0] ?? 0) - (b.frames[0]?.[0] ?? 0),
-  );
-
-/** @param {number} row @returns {string} A side of a comparison. */
-const side = (row) => `${data.index.clips.run[row]}/${data.model(row)}`;
-
 class ClipPage {
   /** @param {HTMLElement} root @param {number} row */
   constructor(root, row) {
@@ -75,7 +59,7 @@ class ClipPage {
         "article.clip",
         this.heading(),
         h("div.clip-main", this.player.root, this.choice, this.lanes),
-        h("div.clip-facts", this.scores, this.events, this.others(), this.facts),
+        h("div.clip-facts", this.scores, this.events, othersOf(row), this.facts),
       ),
       this.keys,
     );
@@ -85,7 +69,7 @@ class ClipPage {
       const focused = /** @type {HTMLElement | null} */ (document.activeElement);
       if (detail > 0 && focused?.matches("button") && article.contains(focused)) focused.blur();
     });
-    this.fillScores();
+    this.scores.replaceChildren(...scoresOf(row, this.detail));
     this.choose(null);
     this.player.onFrame(() => this.write());
     this.player.root.addEventListener("playerchange", () => {
@@ -111,11 +95,12 @@ class ClipPage {
     const faults = byCost(detail.events).filter(
       (event) => event.frames.length && event.excuse === null && (!linked || eventAt(event, frame)),
     );
-    const worst = faults.find((event) => event.metric === sort) ?? faults[0]; // who sorts by a score asks about that one
+    // Who sorts by a score asks about that one.
+    const worst = faults.find((event) => event.metric === sort) ?? faults[0];
     if (detail.events.some((event) => event.metric === sort)) this.only = sort;
-    this.fillScores();
+    this.scores.replaceChildren(...scoresOf(this.row, detail));
     this.fillEvents();
-    this.fillFacts();
+    this.facts.replaceChildren(...factsOf(this.row, detail, (at) => this.showSaliency(at)));
     if (linked && worst) this.choose(worst);
     const opened = linked ? this.player.seek(frame) : worst ? this.go(worst) : this.player.seek(0);
     opened.then(() => {
@@ -235,63 +220,6 @@ class ClipPage {
     );
   }
 
-  fillScores() {
-    const { row, detail } = this,
-      { metrics } = data.index,
-      lost = detail?.lost ?? {},
-      costs = Object.keys(lost).length > 0;
-    const line = (/** @type {MetricInfo} */ { key, label, title, unit }) => {
-      const score = data.scores(key)[row],
-        missing = data.missing(key, row),
-        place = data.place(key, row),
-        cost = lost[key];
-      const shared = detail?.events.some(
-        (event) => event.metric === key && event.cost === null && event.frames.length > 0,
-      );
-      const rest =
-        cost && cost.unexplained >= 0.05
-          ? `${fixed(cost.unexplained, 1)} ${shared ? "by all events" : "in no event"}`
-          : null;
-      return h(
-        "tr",
-        h(
-          "th",
-          { scope: "row", "--colour": colour(key) },
-          h("span.clip-metric", { text: label }),
-          h("div.small.muted", { text: title }),
-          place && h("div.small.muted", { text: place }),
-        ),
-        Number.isNaN(score)
-          ? h(
-              "td.muted",
-              { colspan: costs ? 2 : 1 },
-              "– ",
-              h("span.small", { text: `${missing.kind === "failed" ? "failed: " : ""}${missing.reason}` }),
-            )
-          : [
-              h("td.n", { title: unit || null }, data.interval(key, row)),
-              costs && h("td.n", cost ? fixed(cost.points, 1) : "–", rest && h("div.small.muted", { text: rest })),
-            ],
-      );
-    };
-    this.scores.replaceChildren(
-      h("h3", { text: "Scores" }),
-      h(
-        "div.wide",
-        { tabindex: 0, role: "region", "aria-label": "Scores" },
-        h(
-          "table.clip-scores",
-          costs &&
-            h(
-              "thead",
-              h("tr", h("th", { text: "Metric" }), h("th.n", { text: "Score" }), h("th.n", { text: "Lost, points" })),
-            ),
-          h("tbody", metrics.map(line)),
-        ),
-      ),
-    );
-  }
-
   fillEvents() {
     const all = byCost(this.detail?.events ?? []),
       events = all.filter((event) => !this.only || event.metric === this.only);
@@ -383,108 +311,6 @@ class ClipPage {
     this.player.root.scrollIntoView({ block: "nearest" });
   }
 
-  /** The same prompt by other models and in other runs. */
-  others() {
-    const { row } = this,
-      { clips } = data.index,
-      prompt = clips.prompt[row],
-      names = clips.name;
-    const shown = data.metric(state.metric) ?? data.index.metrics[0];
-    const same =
-      prompt < 0
-        ? []
-        : Array.from(names.keys()).filter(
-            (other) => other !== row && clips.prompt[other] === prompt && side(other) !== side(row),
-          );
-    if (!same.length) return null;
-    const compare = views.some((view) => view.key === "compare");
-    return h(
-      "section",
-      h("h3", { text: "The same prompt" }),
-      h(
-        "ul.clip-others",
-        same.slice(0, MOST_OTHERS).map((other) =>
-          h(
-            "li",
-            h("a", {
-              href: link({ view: "clip", clip: data.id(other) }),
-              text: data.model(other) || names[other],
-              title: data.id(other),
-            }),
-            h("span.small.muted", { text: shown ? `${shown.label} ${data.shown(shown.key, other)}` : "" }),
-            compare &&
-              h("a.small", {
-                href: link({ view: "compare", a: side(row), b: side(other), clip: this.id }),
-                text: "compare",
-                "aria-label": `Compare with ${data.id(other)}`,
-              }),
-          ),
-        ),
-      ),
-      same.length > MOST_OTHERS && h("p.small.muted", { text: `and ${same.length - MOST_OTHERS} more` }),
-    );
-  }
-
-  fillFacts() {
-    const detail = this.detail,
-      { row } = this,
-      { index } = data,
-      run = data.run(row),
-      fps = data.fps(row);
-    if (!detail) return;
-    /** @type {[string, any][]} */
-    const facts = [
-      ["Prompt", data.prompt(row)],
-      ["Prompt from", detail.prompt_source],
-      ["Subject", detail.subject],
-      ["Model", data.model(row)],
-      ["Run", run.name],
-      ["", run.label],
-      ["Size", detail.size && `${detail.size.join(" × ")} pixels`],
-      [
-        "Frames",
-        data.frames(row) &&
-          `${data.frames(row)}${fps ? `, ${score(fps)} per second` : ""}${detail.timestamps ? ", uneven times" : ""}`,
-      ],
-      ["Codec", detail.codec],
-      ["Scored in", detail.seconds ? `${fixed(detail.seconds, 1)} s` : null],
-      ["SHA-256", detail.sha256 && h("code", { text: `${detail.sha256.slice(0, 12)}…`, title: detail.sha256 })],
-      ["Path", detail.path],
-      ...index.tags.map((tag) => /** @type {[string, any]} */ ([tag.name, data.tag(tag.name, row)])),
-      [
-        "CAS verdict",
-        detail.probabilities?.map((share, level) => `${LEVELS[level]} ${Math.round(100 * share)} %`).join(", "),
-      ],
-      [
-        "CAS saliency",
-        detail.saliency.length &&
-          detail.saliency.map(({ frame, reason }) =>
-            h("button.small", {
-              type: "button",
-              text: `frame ${frame}`,
-              title: reason,
-              onclick: () => this.showSaliency(frame),
-            }),
-          ),
-      ],
-      ...Object.entries(detail.ratings).map(
-        ([name, { mean, each }]) =>
-          /** @type {[string, any]} */ ([
-            `Rated: ${name}`,
-            `${score(mean)}${each.length > 1 ? ` (${each.map((value) => score(value)).join(", ")})` : ""}`,
-          ]),
-      ),
-      ...detail.notes.map((note) => /** @type {[string, any]} */ (["Note", note])),
-    ];
-    this.facts.replaceChildren(
-      h("h3", { text: "Facts" }),
-      h(
-        "dl.clip-dl",
-        facts.filter(([, value]) => value).map(([name, value]) => [h("dt", { text: name }), h("dd", value)]),
-      ),
-    );
-  }
-
   /** @param {number} frame */
   showSaliency(frame) {
     const { player } = this;
@@ -494,18 +320,13 @@ class ClipPage {
   }
 
   help() {
+    const shown = [...PLAYER_KEYS, ["?", "this list"]];
     const dialog = h(
       "dialog.clip-keys",
       { "aria-label": "Keys" },
       h("h3", { text: "Keys" }),
-      h(
-        "dl.clip-dl",
-        [...PLAYER_KEYS, ["?", "this list"]].map(([key, text]) => [
-          h("dt", h("kbd", { text: key })),
-          h("dd", { text }),
-        ]),
-      ),
-      h("button", { type: "button", text: "Close", onclick: () => dialog.close() }),
+      definitions(shown.map(([key, text]) => [h("kbd", { text: key }), text])),
+      button("Close", () => dialog.close()),
     );
     return dialog;
   }

@@ -1,25 +1,32 @@
-// Two models or runs on the same prompts: the paired test, all pairs by their difference, and one pair on one transport.
+// Two models or runs on the same prompts: the paired test, all pairs by their difference, and one pair.
 
-import { count, h, pValue, signed, svg, views } from "./core.js";
+import { button, count, h, pValue, select, signed, svg, views } from "./core.js";
 import { data } from "./data.js";
 import { rows } from "./filter.js";
 import { compareSides, matchPairs, orderPairs, pairDifference, sides } from "./matching.js";
-import { columnColour, columnInfo, columnKeys, columnLabel, digitsOf } from "./numbers.js";
+import { columnColour, columnInfo, columnKeys, columnLabel, digitsOf, interval } from "./numbers.js";
 import { PairView } from "./pair.js";
 import { go, link, state } from "./state.js";
+import { head, wide } from "./tables.js";
 
 const PER_PAGE = 50;
 const HISTOGRAM = { width: 480, height: 132, top: 8, foot: 36, edge: 28 };
 const HALF_BINS = 10; // on either side of the one around zero
 const BAR = 72; // px
 
-/** @typedef {{ key: string, run: number, model: string, folder: string, rows: number[], label: string }} Side */
-/** @typedef {{ key: string, a: number, b: number }} Pair */
-/** @typedef {{ a: Side, b: Side, metric: MetricInfo, pairs: Pair[], by: string, shown: Pair[], whole: Pair[], open: number }} Comparison `whole`: those
- * shown whose two clips are there, `open`: the position among them of the one that is open, or -1. */
-
-/** @param {number} row @returns {string} Identifier of a clip. */
-const idOf = (row) => data.id(row);
+/** @typedef {import("./matching.js").Side} Side */
+/** @typedef {import("./matching.js").Pair} Pair */
+/**
+ * @typedef {object} Comparison
+ * @property {Side} a
+ * @property {Side} b
+ * @property {MetricInfo} metric
+ * @property {Pair[]} pairs
+ * @property {string} by
+ * @property {Pair[]} shown
+ * @property {Pair[]} whole Those shown whose two clips are there.
+ * @property {number} open Position among these of the one that is open, or -1.
+ */
 
 /**
  * @param {State} state
@@ -60,24 +67,19 @@ class Compare {
     /** @type {any} The open pair. */
     this.pair = null;
     const choose = (/** @type {"a" | "b"} */ side) =>
-      h(
-        "select",
-        {
-          "aria-label": `Side ${side.toUpperCase()}`,
-          onchange: (/** @type {any} */ event) => this.choose(side, event.target.value),
-        },
-        this.sides.map(({ key, label }) => h("option", { value: key, text: label })),
+      select(
+        this.sides.map(({ key, label }) => [key, label]),
+        "",
+        (key) => this.choose(side, key),
+        { "aria-label": `Side ${side.toUpperCase()}` },
       );
     this.selects = { a: choose("a"), b: choose("b") };
-    this.metrics = h(
-      "select",
-      { "aria-label": "Score", onchange: () => go({ metric: this.metrics.value, pair: "" }) },
-      this.keys.map((key) => {
-        const label = columnLabel(key, this.keys),
-          { title } = columnInfo(key);
-        return h("option", { value: key, text: label === title || !title ? label : `${label}, ${title}` });
-      }),
-    );
+    const scores = this.keys.map((key) => {
+      const label = columnLabel(key, this.keys),
+        { title } = columnInfo(key);
+      return /** @type {[string, string]} */ ([key, label === title || !title ? label : `${label}, ${title}`]);
+    });
+    this.metrics = select(scores, "", (metric) => go({ metric, pair: "" }), { "aria-label": "Score" });
     this.head = h("div.compare-head");
     this.body = h("div.compare-body");
     root.append(
@@ -136,7 +138,7 @@ class Compare {
     this.head.replaceChildren(...this.verdict(now, !pair));
     if (pair) {
       const to = (/** @type {Pair | undefined} */ other) =>
-        other ? link({ ...this.chosen(now), clip: idOf(other.a), frame: 0 }) : null;
+        other ? link({ ...this.chosen(now), clip: data.id(other.a), frame: 0 }) : null;
       const links = {
         previous: to(whole[now.open - 1]),
         next: to(whole[now.open + 1]),
@@ -183,8 +185,11 @@ class Compare {
     const facts = test
       ? [
           h("b", { text: signed(test.difference, digits) }),
-          test.low === null ? "" : ` [${signed(test.low, digits)}, ${signed(test.high, digits)}]`,
-          `, paired test p = ${pValue(test.p)}${test.p_holm === null ? "" : ` (${pValue(test.p_holm)} after Holm's correction)`}, ${count(test.prompts, "prompt")}${test.p === null ? "" : (test.p_holm ?? test.p) < 0.05 ? ": significant" : ": not significant"}`,
+          interval(test.low, test.high, digits, signed),
+          `, paired test p = ${pValue(test.p)}`,
+          test.p_holm === null ? "" : ` (${pValue(test.p_holm)} after Holm's correction)`,
+          `, ${count(test.prompts, "prompt")}`,
+          test.p === null ? "" : (test.p_holm ?? test.p) < 0.05 ? ": significant" : ": not significant",
         ]
       : mean === null
         ? ["no pair has both scores"]
@@ -222,7 +227,9 @@ class Compare {
       bar = (width - 2 * edge) / bins.length;
     const at = (/** @type {number} */ value) => edge + (value / size + HALF_BINS + 0.5) * bar;
     const [lower, higher] = [differences.filter((d) => d < 0).length, differences.filter((d) => d > 0).length];
-    const summary = `${count(differences.length, "pair")}: B lower in ${lower}, higher in ${higher}, equal in ${differences.length - lower - higher}`;
+    const equal = differences.length - lower - higher;
+    const summary = `${count(differences.length, "pair")}: B lower in ${lower}, higher in ${higher}, equal in ${equal}`;
+    const from = (/** @type {number} */ bin) => (bin - HALF_BINS - 0.5) * size;
     const bars = bins.map(
       (number, k) =>
         number > 0 &&
@@ -234,10 +241,7 @@ class Compare {
             y: base - ((base - top) * number) / tallest,
             height: ((base - top) * number) / tallest,
           },
-          svg(
-            "title",
-            `${signed((k - HALF_BINS - 0.5) * size, 3)} to ${signed((k - HALF_BINS + 0.5) * size, 3)}: ${count(number, "pair")}`,
-          ),
+          svg("title", `${signed(from(k), 3)} to ${signed(from(k + 1), 3)}: ${count(number, "pair")}`),
         ),
     );
     const label = (/** @type {number} */ value) =>
@@ -287,21 +291,17 @@ class Compare {
     /** @type {Map<string, number>} */
     const clips = new Map();
     for (const { key } of shown) clips.set(key, (clips.get(key) ?? 0) + 1);
-    const order = h(
-      "select",
-      { "aria-label": "Order", "data-key": "order", onchange: () => go({ order: order.value, pair: "" }) },
-      h("option", { value: "", text: "Largest loss of B first" }),
-      h("option", { value: "gains", text: "Largest gain of B first" }),
+    const order = select(
+      [
+        ["", "Largest loss of B first"],
+        ["gains", "Largest gain of B first"],
+      ],
+      gains ? "gains" : "",
+      (chosen) => go({ order: chosen, pair: "" }),
+      { "aria-label": "Order", "data-key": "order" },
     );
-    order.value = gains ? "gains" : "";
     const turn = (/** @type {string} */ text, /** @type {number} */ to) =>
-      h("button", {
-        type: "button",
-        text,
-        "data-key": text,
-        disabled: to < 0 || to >= pages,
-        onclick: () => go({ pair: to ? String(to) : "" }),
-      });
+      button(text, () => go({ pair: to ? String(to) : "" }), { disabled: to < 0 || to >= pages, "data-key": text });
     const paging =
       pages > 1 &&
       h(
@@ -314,27 +314,13 @@ class Compare {
       );
     const alone = shown.length - whole.length,
       passing = shown.length < pairs.length ? " that pass the filter" : "";
-    const summary = `${count(whole.length, "pair")}${alone ? `, ${count(alone, "clip")} of one side alone` : ""}${passing}`;
-    const heads = [
-      ["th", "Prompt"],
-      ["th.n", "A"],
-      ["th.n", "B"],
-      ["th", "B less A"],
-    ].map(([tag, text]) => h(tag, { scope: "col", text }));
+    const sole = alone ? `, ${count(alone, "clip")} of one side alone` : "";
+    const summary = count(whole.length, "pair") + sole + passing;
+    const heads = [head("Prompt"), head("A", ".n"), head("B", ".n"), head("B less A")];
+    const lines = rows.map((pair) => this.row(now, pair, most, (clips.get(pair.key) ?? 0) > 1));
     return [
       h("div.pair-tools", order, h("span.muted", { text: summary }), paging),
-      h(
-        "div.wide",
-        { tabindex: 0, role: "region", "aria-label": "Pairs" },
-        h(
-          "table.compare-pairs",
-          h("thead", h("tr", heads)),
-          h(
-            "tbody",
-            rows.map((pair) => this.row(now, pair, most, (clips.get(pair.key) ?? 0) > 1)),
-          ),
-        ),
-      ),
+      wide("Pairs", h("table.compare-pairs", h("thead", h("tr", heads)), h("tbody", lines))),
     ];
   }
 
@@ -351,8 +337,8 @@ class Compare {
     const whole = a >= 0 && b >= 0,
       row = a >= 0 ? a : b;
     const href = whole
-      ? link({ ...this.chosen(now), clip: idOf(a), frame: 0 })
-      : link({ view: "clip", clip: idOf(row), frame: 0 });
+      ? link({ ...this.chosen(now), clip: data.id(a), frame: 0 })
+      : link({ view: "clip", clip: data.id(row), frame: 0 });
     const posters = [a, b].map((side) => {
       const src = side >= 0 && data.poster(side);
       return src ? h("img", { src, alt: "", loading: "lazy" }) : h("span.no-poster");

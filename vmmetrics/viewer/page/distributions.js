@@ -4,104 +4,26 @@ import { count, h, score, svg, views } from "./core.js";
 import { colour, data } from "./data.js";
 import { filterBar } from "./filters.js";
 import { onKeys } from "./keys.js";
-import { domain, filtered, scoreUnit, ticks } from "./numbers.js";
+import { filtered, scoreUnit, ticks } from "./numbers.js";
 import { Scatter } from "./scatter.js";
 import { go, state } from "./state.js";
+import { BINS, binOf, firstFrom, jitter, missingText, panels } from "./strips.js";
+
+/** @typedef {import("./strips.js").Panel} Panel */
+/** @typedef {import("./strips.js").Strip} Strip */
 
 const STRIP = 48,
   TOP = 20; // px: one model's strip, of which its name takes the top
 const MOST_DOTS = 2000; // of a strip; more are thinned over the outline of their density
-const MANY = 100,
-  CROWD = 300; // dots from which on they spread as their density, and are small
-const BINS = 64; // of the density
+const CROWD = 300; // dots from which on they are small
 const REACH = 10,
   CLICK = 5; // px: from the pointer to a dot, of a click that is no drag
-const FEWEST = 4; // clips of which quartiles are drawn
+const CHART_KEYS =
+  "Arrow keys go from clip to clip and model to model, Enter opens the clip. The fields below set a range.";
+const EXPLANATION =
+  "Every dot is a clip: click it to open the clip. Drag along an axis to filter by that score; clips that the filter " +
+  "leaves out are faint. Line: first to third quartile of all clips; upright: median.";
 const EDGE = 10; // px left and right of the axis
-
-/**
- * @typedef {{ name: string, rows: Int32Array, values: Float64Array, missing: number[], quartiles: number[] | null, density: Float64Array | null }} Strip
- * rows and values by rising score; density by bin of the domain, at most 1.
- * @typedef {{ info: MetricInfo, strips: Strip[], domain: [number, number] }} Panel
- */
-
-/** @param {number} row @returns {number} From -1 to 1, the same for a clip every time. */
-const jitter = (row) => ((Math.imul(row + 1, 2654435761) >>> 8) & 0xffff) / 0x8000 - 1;
-
-/** @param {Float64Array} sorted @param {number} share @returns {number} Quantile, interpolated. */
-function quantile(sorted, share) {
-  const at = share * (sorted.length - 1),
-    below = Math.floor(at);
-  return sorted[below] + (at - below) * ((sorted[below + 1] ?? sorted[below]) - sorted[below]);
-}
-
-/**
- * Return the density of values in bins of a domain, smoothed; the largest is 1.
- * @param {Float64Array} values
- * @param {[number, number]} domain
- */
-function densityOf(values, [low, high]) {
-  const counts = new Float64Array(BINS + 2); // an empty bin at both ends
-  for (const value of values) counts[1 + binOf(value, [low, high])]++;
-  const smooth = counts
-    .map((count, bin) => (counts[bin - 1] ?? 0) + 2 * count + (counts[bin + 1] ?? 0))
-    .subarray(1, BINS + 1);
-  const most = Math.max(...smooth);
-  return smooth.map((count) => count / most);
-}
-
-/** @param {number} value @param {[number, number]} domain */
-const binOf = (value, [low, high]) =>
-  Math.min(BINS - 1, Math.max(0, Math.floor(((value - low) / (high - low)) * BINS)));
-
-/** @returns {{ name: string, rows: number[] }[]} Clips of every model. */
-function models() {
-  const { models: names, clips } = data.index;
-  /** @type {number[][]} */
-  const rows = names.map(() => []);
-  for (let row = 0; row < data.n; row++) rows[clips.model[row]]?.push(row);
-  return names.map((name, model) => ({ name, rows: rows[model] })).filter((model) => model.rows.length);
-}
-
-/** @returns {Panel[]} */
-function panels() {
-  const groups = models();
-  return data.index.metrics.flatMap((info) => {
-    const scores = data.scores(info.key);
-    const strips = groups.map(({ name, rows }) => {
-      const present = rows
-        .filter((row) => !Number.isNaN(scores[row]))
-        .sort((one, other) => scores[one] - scores[other]);
-      const values = Float64Array.from(present, (row) => scores[row]);
-      const quartiles = present.length >= FEWEST ? [0.25, 0.5, 0.75].map((share) => quantile(values, share)) : null;
-      return {
-        name,
-        rows: Int32Array.from(present),
-        values,
-        missing: rows.filter((row) => Number.isNaN(scores[row])),
-        quartiles,
-        density: /** @type {Float64Array | null} */ (null),
-      };
-    });
-    const ends = strips
-      .filter((strip) => strip.values.length)
-      .flatMap((strip) => [strip.values[0], strip.values[strip.values.length - 1]]);
-    if (!ends.length) return [];
-    const axis = info.range ?? domain(ends);
-    for (const strip of strips) if (strip.rows.length > MANY) strip.density = densityOf(strip.values, axis);
-    return [{ info, strips, domain: axis }];
-  });
-}
-
-/** @param {Strip} strip @param {string} metric @returns {string} "4 missing", by kind. */
-function missingText(strip, metric) {
-  const kinds = new Map();
-  for (const row of strip.missing) {
-    const { kind } = data.missing(metric, row);
-    kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
-  }
-  return [...kinds].map(([kind, clips]) => `${clips.toLocaleString("en")} ${kind}`).join(", ");
-}
 
 /** One metric: strips of its models on a canvas, axis, brush, and two fields for the ends. */
 class Chart {
@@ -121,7 +43,7 @@ class Chart {
       tabindex: 0,
       role: "application",
       "aria-roledescription": "strip chart",
-      "aria-label": `${info.title} of every clip by model. Arrow keys go from clip to clip and model to model, Enter opens the clip. The fields below set a range.`,
+      "aria-label": `${info.title} of every clip by model. ${CHART_KEYS}`,
     });
     this.names = strips.map((strip, place) => {
       const missing = missingText(strip, info.key);
@@ -182,9 +104,10 @@ class Chart {
 
   /** @param {[number, number] | null} ends */
   setRange(ends) {
-    const { [this.panel.info.key]: _, ...others } = state.ranges;
-    const digits = (/** @type {number} */ value) => +value.toPrecision(4);
-    go({ ranges: ends ? { ...others, [this.panel.info.key]: [digits(ends[0]), digits(ends[1])] } : others });
+    const ranges = { ...state.ranges };
+    delete ranges[this.panel.info.key];
+    if (ends) ranges[this.panel.info.key] = [+ends[0].toPrecision(4), +ends[1].toPrecision(4)];
+    go({ ranges });
   }
 
   /** @param {number} value @returns {number} */
@@ -437,22 +360,6 @@ class Chart {
   }
 }
 
-/**
- * @param {Float64Array} sorted
- * @param {number} value
- * @returns {number} First place that is not below a value.
- */
-function firstFrom(sorted, value) {
-  let low = 0,
-    high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (sorted[middle] < value) low = middle + 1;
-    else high = middle;
-  }
-  return Math.min(low, Math.max(0, sorted.length - 1));
-}
-
 views.push({
   key: "distributions",
   tab: 30,
@@ -466,10 +373,7 @@ views.push({
     const content = h(
       "div",
       h("h2", "Scores of clips"),
-      h(
-        "p.prose.muted",
-        "Every dot is a clip: click it to open the clip. Drag along an axis to filter by that score; clips that the filter leaves out are faint. Line: first to third quartile of all clips; upright: median.",
-      ),
+      h("p.prose.muted", EXPLANATION),
       listed,
       charts.length
         ? [

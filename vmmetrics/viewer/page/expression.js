@@ -1,7 +1,10 @@
 // The expression filter: `tcs < 0.5 and model == "x"`. A parser of its own; nothing is run as code.
 
-const TOKEN =
-  /\s*(?:(-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(<=|>=|==|!=|[<>(),])|([\p{L}_][\p{L}\p{N}_-]*(?:\.(?:"(?:[^"\\]|\\.)*"|[\p{L}\p{N}_-]+))*))/uy;
+const NUMBER = /(-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)/;
+const QUOTED = /("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')/;
+const SIGN = /(<=|>=|==|!=|[<>(),])/;
+const WORD = /([\p{L}_][\p{L}\p{N}_-]*(?:\.(?:"(?:[^"\\]|\\.)*"|[\p{L}\p{N}_-]+))*)/u;
+const TOKEN = new RegExp(`\\s*(?:${[NUMBER, QUOTED, SIGN, WORD].map(({ source }) => source).join("|")})`, "uy");
 const KEYWORDS = ["and", "or", "not", "in", "contains", "missing", "has"];
 const DEEPEST = 60;
 /** @type {Record<string, string>} */
@@ -9,7 +12,9 @@ const HINTS = { "=": "write ==", "&": "write and", "|": "write or", "!": "write 
 
 /** @typedef {{ kind: "number" | "text" | "sign" | "word" | "end", text: string, at: number }} Token */
 /** @typedef {(row: number) => boolean} Test */
-/** @typedef {{ type: "number", of: (row: number) => number, value?: undefined, column: Column | null }} NumberOperand */
+/**
+ * @typedef {{ type: "number", of: (row: number) => number, value?: undefined, column: Column | null }} NumberOperand
+ */
 /** @typedef {{ type: "text", value: string | null, column: TextColumn | null }} TextOperand */
 
 class Wrong extends Error {

@@ -40,7 +40,7 @@ class Cache {
     this.passing = new Map();
     /** @type {Map<string, Int32Array>} */
     this.rows = new Map();
-    /** @type {Map<string, { test: ((row: number) => boolean) | null, error: { message: string, at: number } | null }>} */
+    /** @type {Map<string, ReturnType<typeof readExpression>>} */
     this.expressions = new Map();
     /** Last expression without a mistake. */
     this.where = "";
@@ -149,7 +149,8 @@ function makeColumn(name) {
 }
 
 /**
- * Return a field's values: "clip", "run", "model", "prompt", "error", "event", "frames", "fps", a metric, "missing.<metric>", "tag.<name>".
+ * Return a field's values: "clip", "run", "model", "prompt", "error", "event", "frames", "fps", a metric,
+ * "missing.<metric>", "tag.<name>".
  * @param {string} name
  * @returns {Column | null}
  */

@@ -1,6 +1,7 @@
 // The filter bar that gallery, distributions and leaderboard share, and the export of what passes.
 
-import { count, h, save, score } from "./core.js";
+import { count, h, score } from "./core.js";
+import { exportCsv } from "./csv.js";
 import { colour, data } from "./data.js";
 import {
   columnOf,
@@ -11,7 +12,6 @@ import {
   matchCount,
   noFilter,
   rangeText,
-  rows,
   whereError,
 } from "./filter.js";
 import { go, onState, state } from "./state.js";
@@ -377,7 +377,7 @@ function build() {
 /** @type {Part | null} */
 let bar = null;
 
-/** @returns {HTMLElement} The filter bar; one for all views, so that open groups stay open. It follows the state by itself. */
+/** @returns {HTMLElement} The filter bar, one for all views, so that open groups stay open; it follows the state. */
 export const filterBar = () => {
   if (!bar) {
     const made = (bar = build());
@@ -388,45 +388,3 @@ export const filterBar = () => {
   bar.refresh(state);
   return bar.root;
 };
-
-/**
- * @param {string | number} value
- * @returns {string} A cell as `csv_text` in Python writes it: no text is taken for a formula.
- */
-function cell(value) {
-  if (typeof value === "number") return Number.isNaN(value) ? "" : String(value);
-  const text = /^(?:[=+\-@\t\r]|'(?:['=+\-@\t\r]))/.test(value) ? `'${value}` : value;
-  return /[,"\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
-/** @param {Int32Array | number[]} [listed] @returns {string} Clips as CSV (RFC 4180, lines end in LF). */
-export const csv = (listed = rows()) => {
-  const { metrics, tags } = data.index;
-  const header = [
-    "clip",
-    "model",
-    "run",
-    ...metrics.map(({ key }) => key),
-    ...metrics.map(({ key }) => `missing.${key}`),
-    "events",
-    "prompt",
-    ...tags.map(({ name }) => `tag.${name}`),
-  ];
-  const lines = Array.from(listed, (row) => [
-    data.name(row),
-    data.model(row),
-    data.run(row).name,
-    ...metrics.map(({ key }) => data.scores(key)[row]),
-    ...metrics.map(({ key }) => data.missing(key, row).reason),
-    data
-      .events(row)
-      .map(({ metric, reason }) => `${data.metric(metric)?.label ?? metric}: ${reason}`)
-      .join("; "),
-    data.prompt(row),
-    ...tags.map(({ name }) => data.tag(name, row) ?? ""),
-  ]);
-  return [header, ...lines].map((line) => line.map(cell).join(",") + "\n").join("");
-};
-
-/** Save the clips that pass the filter, in their order, as CSV. */
-export const exportCsv = () => save("clips.csv", csv(), "text/csv;charset=utf-8");

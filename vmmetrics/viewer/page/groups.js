@@ -91,9 +91,9 @@ function means(tag, groups) {
 }
 
 const EXPLANATION =
-  "Mean and 95 % bootstrap interval over clips. The stronger a cell is tinted, the higher its mean within the column. " +
-  `The number of clips stands where it is below ${FEW} or some have no score. A value opens its clips, a mean opens ` +
-  "them worst first.";
+  "Mean and 95 % bootstrap interval over clips. The stronger a cell is tinted, the higher its mean within the " +
+  `column. The number of clips stands where it is below ${FEW} or some have no score. A value opens its clips, ` +
+  "a mean opens them worst first.";
 
 views.push({
   key: "groups",

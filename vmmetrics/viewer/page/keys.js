@@ -7,7 +7,7 @@ const LEAP = 10; // frames or percent, with shift
 /**
  * Handle the keys pressed within a part of the page, unless they are typed or belong to what has the focus.
  * @param {any} part An element, or the document.
- * @param {Record<string, (event: KeyboardEvent) => unknown>} acts By key; one that returns false leaves it to the browser.
+ * @param {Record<string, (event: KeyboardEvent) => unknown>} acts By key; false leaves it to the browser.
  * @returns {() => void} Ends it.
  */
 export function onKeys(part, acts) {

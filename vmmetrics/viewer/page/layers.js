@@ -1,14 +1,10 @@
-// Stored overlays (docs/run-directory.md, "Overlays"): decoding, checked as vmmetrics/scoring/show/overlay.py does, and drawing.
+// The layers of a clip, drawn over its picture.
 
-import { data } from "./data.js";
+import { eventAt, eventName } from "./events.js";
+import { FAR } from "./overlay.js";
 
-const FORMAT = 1,
-  UNIT = 0.25,
-  SHARE = 100,
-  MOST_FRAMES = 100_000,
-  MOST_SIDE = 16_384,
-  FAR = 2 ** 24;
-const JOINTS = 17;
+/** @typedef {import("./overlay.js").Overlay} Overlay */
+
 // As vmmetrics/utils/display/style.py and vmmetrics/scoring/show/sheet.py.
 const OBJECTS = ["0,114,178", "230,159,0", "0,158,115", "204,121,167", "86,180,233", "240,228,66"];
 const FAULT = "214,40,40",
@@ -19,179 +15,14 @@ const MASK_OPACITY = 0.28,
   TRAIL_FRAMES = 10,
   LEAST_SCORE = 0.3;
 /** @type {[number[][], string][]} */
+// prettier-ignore
 const LIMBS = [
-  [
-    [
-      [5, 6],
-      [5, 11],
-      [6, 12],
-      [11, 12],
-      [0, 1],
-      [0, 2],
-      [1, 3],
-      [2, 4],
-    ],
-    "245,245,245",
-  ],
-  [
-    [
-      [5, 7],
-      [7, 9],
-      [11, 13],
-      [13, 15],
-    ],
-    "64,200,255",
-  ],
-  [
-    [
-      [6, 8],
-      [8, 10],
-      [12, 14],
-      [14, 16],
-    ],
-    "255,176,64",
-  ],
+  [[[5, 6], [5, 11], [6, 12], [11, 12], [0, 1], [0, 2], [1, 3], [2, 4]], "245,245,245"],
+  [[[5, 7], [7, 9], [11, 13], [13, 15]], "64,200,255"],
+  [[[6, 8], [8, 10], [12, 14], [14, 16]], "255,176,64"],
 ];
 const MOST_LABELS = 5; // in one frame: more hide the picture
 const MOST_LETTERS = 300; // of a label, which are shortened one by one until they fit
-
-// Decoding.
-
-/**
- * @typedef {{ id: number, label: string, present: string, occluded: string, left: string | null, outlines: Int32Array[][] }} OverlayObject
- *   Rings per frame: x and y of points in map pixels.
- * @typedef {{ object: number, points: { visible: string, xy: Float64Array }[] }} OverlayTracks x and y per frame, clip pixels.
- * @typedef {{ joints: Float64Array, scores: Float64Array, box: Float64Array } | null} OverlayPose
- * @typedef {{ frames: number, size: number[], scale: number[], objects: OverlayObject[], tracks: OverlayTracks[], people: OverlayPose[][] }} Overlay
- */
-
-/** @param {boolean} holds @param {string} text */
-function check(holds, text) {
-  if (!holds) throw new Error(text);
-}
-
-/** @param {any} value @param {string} name @returns {any[]} */
-function list(value, name) {
-  check(Array.isArray(value), `${name}: expected a list`);
-  return value;
-}
-
-/** @param {any} value @param {string} name @returns {number[]} */
-function numbers(value, name) {
-  check(list(value, name).every(Number.isFinite), `${name}: expected numbers`);
-  return value;
-}
-
-/** @param {any} value @param {number} frames @returns {string} */
-function marks(value, frames) {
-  check(
-    typeof value === "string" && value.length === frames && /^[01]*$/.test(value),
-    `expected ${frames} letters 0 and 1`,
-  );
-  return value;
-}
-
-/**
- * Add up steps of x and y.
- * @template {Int32Array | Float64Array} A
- * @param {any} steps @param {string} name @param {new (length: number) => A} kind @param {number} unit @returns {A}
- */
-function points(steps, name, kind, unit) {
-  check(numbers(steps, name).length % 2 === 0, `${name}: expected pairs of x and y`);
-  const result = new kind(steps.length);
-  for (let x = 0, y = 0, i = 0; i < steps.length; i += 2) {
-    x += steps[i];
-    y += steps[i + 1];
-    result[i] = Math.min(FAR, Math.max(-FAR, x)) * unit;
-    result[i + 1] = Math.min(FAR, Math.max(-FAR, y)) * unit;
-  }
-  return result;
-}
-
-/** @param {any} stored @returns {Overlay} */
-function decode(stored) {
-  check(stored?.format === FORMAT, `format ${stored?.format}, expected ${FORMAT}`);
-  const { frames } = stored;
-  check(
-    Number.isInteger(frames) && frames > 0 && frames <= MOST_FRAMES,
-    `expected 1 to ${MOST_FRAMES} frames but got ${frames}`,
-  );
-  const size = numbers(stored.size, "size"),
-    map = stored.map ?? null,
-    scale = stored.scale ?? [1, 1];
-  check(size.length === 2 && size.every((side) => side > 0), "size: expected width and height");
-  check(numbers(scale, "scale").length === 2, "scale: expected two numbers");
-  if (map) {
-    const fits =
-      numbers(map, "map").length === 2 && map.every((/** @type {number} */ side) => side > 0 && side <= MOST_SIDE);
-    check(fits, `map: expected a size but got ${map.join(" x ")}`);
-  }
-  const objects = list(map ? (stored.objects ?? []) : [], "objects").map((item) => {
-    check(
-      item.id > 0 && item.id < 256 && list(item.outlines, "outlines").length === frames,
-      `objects: expected an id and outlines of ${frames} frames`,
-    );
-    const outlines = item.outlines.map((/** @type {any} */ rings) =>
-      list(rings, "outlines").map((ring) => points(ring, "outlines", Int32Array, 1)),
-    );
-    const left = (item.left ?? null) === null ? null : marks(item.left, frames);
-    return {
-      id: item.id,
-      label: String(item.label),
-      present: marks(item.present, frames),
-      occluded: marks(item.occluded, frames),
-      left,
-      outlines,
-    };
-  });
-  const tracks = list(stored.tracks ?? [], "tracks").map((item) => {
-    const { xy, visible } = item;
-    check(
-      list(xy, "tracks").length === list(visible, "tracks").length &&
-        xy.length === list(item.query_frames, "tracks").length,
-      "tracks: expected query_frames, visible and xy of as many points",
-    );
-    return {
-      object: Number(item.object),
-      points: xy.map((/** @type {any} */ steps, /** @type {number} */ index) => {
-        const result = points(steps, "tracks", Float64Array, UNIT);
-        check(result.length === 2 * frames, `tracks: expected positions in ${frames} frames`);
-        return { visible: marks(visible[index], frames), xy: result };
-      }),
-    };
-  });
-  const people = list(stored.people ?? [], "people").map((person) => {
-    check(
-      list(person.frames, "people").length === frames,
-      `people: expected ${frames} frames but got ${person.frames.length}`,
-    );
-    return person.frames.map(pose);
-  });
-  return { frames, size, scale, objects, tracks, people };
-}
-
-/** @param {any} row @returns {OverlayPose} */
-function pose(row) {
-  if (row === null) return null;
-  check(
-    numbers(row, "people").length === 3 * JOINTS + 4,
-    `people: expected ${3 * JOINTS + 4} numbers a frame but got ${row.length}`,
-  );
-  return {
-    joints: Float64Array.from(row.slice(0, 2 * JOINTS), (value) => value * UNIT),
-    scores: Float64Array.from(row.slice(2 * JOINTS, 3 * JOINTS), (value) => Math.min(1, Math.max(0, value / SHARE))),
-    box: Float64Array.from(row.slice(3 * JOINTS), (value) => value * UNIT),
-  };
-}
-
-/** @param {any} stored @returns {{ overlay: Overlay, error: null } | { overlay: null, error: string }} */
-export const decodeOverlay = (stored) => {
-  try {
-    return { overlay: decode(stored), error: null };
-  } catch (error) {
-    return { overlay: null, error: /** @type {Error} */ (error).message };
-  }
-};
 
 // Drawing. `unit` is a CSS pixel in canvas pixels, `x` and `y` canvas pixels per clip pixel.
 
@@ -340,13 +171,6 @@ function saliency({ context, frame, unit }, detail, labels) {
   );
   labels.event(`CAS saliency: ${look.reason}`, 0, context.canvas.height, FAULT);
 }
-
-/** @param {ClipEvent} event */
-export const eventName = (event) =>
-  `${data.metric(event.metric)?.label ?? event.metric} ${event.target ? `${event.target}: ` : ""}${event.reason}`;
-
-/** @param {ClipEvent} event @param {number} frame */
-export const eventAt = (event, frame) => event.frames.some(([first, last]) => first <= frame && frame <= last);
 
 /**
  * @param {Sheet} sheet

@@ -60,7 +60,7 @@ function withoutScore(metric, without, key = "") {
 
 /**
  * @param {string} model
- * @returns {Partial<State>} The gallery with the clips of a model and no other filter; names of models are those of boards.
+ * @returns {Partial<State>} The gallery with the clips of a model, as boards name it, and no other filter.
  */
 const clipsOf = (model) => ({ view: "gallery", q: "", where: "", ranges: {}, facets: { model: [model] }, clip: "" });
 
@@ -257,7 +257,8 @@ function filteredMeans(board) {
     h("h3", "With the filter"),
     h(
       "p.prose",
-      `The table above covers all clips; the filter shows ${count(rows.length, "clip")}. Their means, without intervals:`,
+      `The table above covers all clips; the filter shows ${count(rows.length, "clip")}. `,
+      "Their means, without intervals:",
     ),
     table(
       `Means with the filter, ${board.label}`,

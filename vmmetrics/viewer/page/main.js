@@ -1,4 +1,4 @@
-// Navigation: one view at a time, chosen by the state. Notes on what is listed, messages where a link leads nowhere, the theme.
+// Navigation: one view at a time, chosen by the state. Notes, messages where a link leads nowhere, the theme.
 
 import { count, h, views } from "./core.js";
 import { data } from "./data.js";
@@ -62,7 +62,8 @@ function notes() {
   if (provenance.shown < provenance.total) {
     const why = provenance.left_out.map(({ reason, clips }) => `${clips.toLocaleString("en")}: ${reason}`).join("; ");
     lines.push(
-      `${provenance.shown.toLocaleString("en")} of ${count(provenance.total, "clip")} are listed${why ? ` (left out: ${why})` : ""}. Means and tests are over what their view says.`,
+      `${provenance.shown.toLocaleString("en")} of ${count(provenance.total, "clip")} are listed` +
+        `${why ? ` (left out: ${why})` : ""}. Means and tests are over what their view says.`,
     );
   }
   const groups = [...new Set(runs.map((run) => run.group))].map((group) =>
@@ -73,7 +74,8 @@ function notes() {
   );
   if (groups.length > 1)
     lines.push(
-      `Runs of different configuration: scores are comparable only within one of ${groups.map((names) => `[${names}]`).join(" ")}.`,
+      "Runs of different configuration: scores are comparable only within one of " +
+        `${groups.map((names) => `[${names}]`).join(" ")}.`,
     );
   return lines.map((line) => h("p.note.about-runs", { text: line }));
 }
@@ -122,7 +124,8 @@ window.vmReport.start = () => {
         h("code", { text: "data/index.js" }),
         " is missing beside ",
         h("code", { text: "index.html" }),
-        ", or damaged. Keep the folder of the report together; unpack an archive whole before you open it; or write the report again with ",
+        ", or damaged. Keep the folder of the report together; unpack an archive whole before you open it; ",
+        "or write the report again with ",
         h("code", { text: "vmmetrics report" }),
         ".",
       ),

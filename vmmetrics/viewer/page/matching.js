@@ -6,8 +6,15 @@ import { columnInfo } from "./numbers.js";
 const DIGITS = 6; // of differences: more are those of the computer
 const BY_NAME = new Intl.Collator("en", { numeric: true });
 
-/** @typedef {{ key: string, run: number, model: string, folder: string, rows: number[], label: string }} Side `folder`: the
- * model without the name of its run. */
+/**
+ * @typedef {object} Side
+ * @property {string} key
+ * @property {number} run
+ * @property {string} model
+ * @property {string} folder The model without the name of its run.
+ * @property {number[]} rows
+ * @property {string} label
+ */
 /** @typedef {{ key: string, a: number, b: number }} Pair Rows of the two clips; -1 for none. */
 
 /**
@@ -184,8 +191,8 @@ const testOfRuns = (a, b, metric) => {
  * @param {Side} b
  * @param {string} metric
  * @param {Pair[]} pairs
- * @returns {{ test: PairedDifference | null, mean: number | null, scored: number, refused: string | null }} The test is on the
- *   scale of the leaderboard, the mean on that of clips.
+ * @returns {{ test: PairedDifference | null, mean: number | null, scored: number, refused: string | null }} The
+ *   test is on the scale of the leaderboard, the mean on that of clips.
  */
 export const compareSides = (a, b, metric, pairs) => {
   const runs = a.run === b.run ? { test: null, refused: null } : testOfRuns(a, b, metric);

@@ -3,18 +3,19 @@
 import { copyLink, fixed, h, signed } from "./core.js";
 import { colour, data } from "./data.js";
 import { Duet, wipeLine } from "./duet.js";
+import { eventText } from "./events.js";
 import { onKeys, playerKeys } from "./keys.js";
 import { pairDifference } from "./matching.js";
 import { FramePlayer } from "./player.js";
 import { go, state } from "./state.js";
-import { Timeline, eventText } from "./timeline.js";
+import { Timeline } from "./timeline.js";
 import { transport } from "./transport.js";
 
 const PAUSE = 200; // ms without a new frame after which the URL takes it up
 const SAME_SHAPE = 0.01; // of the ratio of width and height
 
-/** @typedef {{ key: string, run: number, model: string, folder: string, rows: number[], label: string }} Side */
-/** @typedef {{ key: string, a: number, b: number }} Pair */
+/** @typedef {import("./matching.js").Side} Side */
+/** @typedef {import("./matching.js").Pair} Pair */
 
 /** @param {Side} side @param {string} letter @returns {any} "A alpha" */
 const nameOf = (side, letter) => [
@@ -265,10 +266,11 @@ export class PairView {
     const details = await Promise.all(this.rows.map((row) => data.detail(row)));
     const sizes = details.flatMap(({ size, pixels }) => ((size ?? pixels) ? [size ?? pixels ?? [1, 1]] : []));
     if (sizes.length < 2) return;
+    const text = (/** @type {number[]} */ size) => size.join(" × ");
     const [shape, other] = sizes.map(([width, height]) => width / height);
     this.box.style.setProperty("--shape", String(shape));
     if (Math.abs(other / shape - 1) > SAME_SHAPE)
-      this.shape.textContent = `B (${sizes[1].join(" × ")}) is stretched to the shape of A (${sizes[0].join(" × ")}).`;
+      this.shape.textContent = `B (${text(sizes[1])}) is stretched to the shape of A (${text(sizes[0])}).`;
   }
 
   destroy() {

@@ -1,9 +1,11 @@
-// Frame-exact player of one clip: the picture and what was seen in it are drawn together, for the frame that the browser presented.
+// Frame-exact player of one clip: its picture and its layers are drawn together, for the frame that is presented.
 
 import { h, perFrame } from "./core.js";
 import { data } from "./data.js";
+import { eventAt } from "./events.js";
 import { FrameTimes } from "./frametimes.js";
-import { decodeOverlay, drawOverlay, eventAt } from "./layers.js";
+import { drawOverlay } from "./layers.js";
+import { decodeOverlay } from "./overlay.js";
 import { state } from "./state.js";
 import { transport } from "./transport.js";
 
@@ -42,7 +44,7 @@ export class FramePlayer {
     this.ready = false;
     /** Frame that a seek in flight is for, and the one to seek after it; -1 for none. */
     this.seeking = this.next = -1;
-    /** When the last seek was asked for, the frame that was presented since then, or -1, and late callbacks in a row. */
+    /** When the last seek was asked for, the frame presented since then, or -1, and late callbacks in a row. */
     this.asked = 0;
     this.heard = -1;
     this.late = 0;
@@ -51,7 +53,7 @@ export class FramePlayer {
     this.timer = 0;
     this.wrapper = 0;
     this.destroyed = this.failed = false;
-    /** True where requestVideoFrameCallback says which frame is shown, once it has, and if that is past the last one. */
+    /** True where requestVideoFrameCallback tells the frame, once it has, and if that is past the last one. */
     this.exact = this.presented = this.past = this.polling = false;
 
     this.video = h("video", {
@@ -126,7 +128,8 @@ export class FramePlayer {
       const place = media.url.startsWith("data:") ? "in this page" : media.url;
       this.fail(
         `The video is not there any more, or this browser does not play its format${codec}: ${place}` +
-          `${message ? `; the browser says: ${message}` : ""}. To make a report with videos that play everywhere: ${TRANSCODE}`,
+          `${message ? `; the browser says: ${message}` : ""}. ` +
+          `To make a report with videos that play everywhere: ${TRANSCODE}`,
       );
     });
     video.addEventListener("loadedmetadata", () => {
@@ -136,7 +139,8 @@ export class FramePlayer {
       }
       if (video.duration > 0 && !(video.seekable.length && video.seekable.end(video.seekable.length - 1) > 0))
         this.say(
-          "This server does not answer range requests, so the video cannot be sought; open index.html from the disk, or use vmmetrics report --serve.",
+          "This server does not answer range requests, so the video cannot be sought; open index.html from the disk, " +
+            "or use vmmetrics report --serve.",
         );
     });
     video.addEventListener("loadeddata", () => {

@@ -4,7 +4,17 @@ import { h } from "./core.js";
 import { colour, data } from "./data.js";
 import { go, link, state as current } from "./state.js";
 
-/** @typedef {{ sort: string, label: string, title: string, least: number, grow: number, number: boolean, colour: string, cell(row: number): HTMLElement }} TableColumn */
+/**
+ * @typedef {object} TableColumn
+ * @property {string} sort
+ * @property {string} label
+ * @property {string} title
+ * @property {number} least Width in rem.
+ * @property {number} grow
+ * @property {boolean} number
+ * @property {string} colour
+ * @property {(row: number) => HTMLElement} cell
+ */
 
 /** @param {string} text @param {string} [title] @returns {HTMLElement} */
 const words = (text, title = text) => h("span.cut", { text, title });

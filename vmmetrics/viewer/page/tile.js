@@ -169,7 +169,8 @@ export const tile = (row, state, column) => {
   const run = data.run(row).name,
     folder = name.split("/", 1)[0];
   const source = runs.length > 1 && !model.startsWith(`${run}/`) ? `${model} · ${run}` : model;
-  const short = name !== folder && model.split("/").at(-1) === folder ? name.slice(folder.length + 1) : name; // the next line has it
+  // The next line has the folder.
+  const short = name !== folder && model.split("/").at(-1) === folder ? name.slice(folder.length + 1) : name;
   const href = link({ view: "clip", clip: data.id(row), frame: 0 });
   return h(
     "div.tile",

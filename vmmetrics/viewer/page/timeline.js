@@ -1,10 +1,10 @@
 // Events in lanes by metric and series as plots, over one axis of frames with one cursor that is the player's frame.
 /// <reference path="_vendor/uPlot.d.ts" />
 
-import { fixed, h, score } from "./core.js";
+import { h, score } from "./core.js";
 import { colour, data } from "./data.js";
+import { eventAt, eventCost, eventText } from "./events.js";
 import { onKeys, sliderKeys } from "./keys.js";
-import { eventAt, eventName } from "./layers.js";
 
 const GUTTER = 64,
   END = 16; // px left and right of the axis, as in timeline.css
@@ -19,24 +19,6 @@ const LEAST_DIFFERENCE = 0.05; // half the axis of a difference, at least: round
 const css = (property) => getComputedStyle(document.documentElement).getPropertyValue(property).trim();
 
 const measure = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
-
-/** @param {ClipEvent} event @returns {string} "frame 3", "frames 3 to 7, 9 to 12", "whole clip" */
-export const eventFrames = (event) =>
-  event.frames.length === 0
-    ? "whole clip"
-    : (event.frames.length > 1 || event.frames[0][0] !== event.frames[0][1] ? "frames " : "frame ") +
-      event.frames.map(([first, last]) => (first === last ? first : `${first} to ${last}`)).join(", ");
-
-/** @param {ClipEvent} event @returns {string} "3.1 points", "excused: …", "" where the cost is not known. */
-export const eventCost = (event) =>
-  event.excuse !== null ? `excused: ${event.excuse}` : event.cost === null ? "" : `${fixed(event.cost, 1)} points`;
-
-/** @param {ClipEvent} event @returns {string} Everything about an event; begins with the text of its bar. */
-export const eventText = (event) => {
-  const limit = event.threshold === null ? "" : `, threshold ${score(event.threshold)}`;
-  const size = event.magnitude === null ? "" : `${score(event.magnitude)}${limit}`;
-  return [eventName(event), eventCost(event), eventFrames(event), size].filter(Boolean).join(" · ");
-};
 
 /**
  * @param {number} frames

@@ -1,4 +1,4 @@
-// Data of a report and the parts of its page, for `tsc --noEmit --checkJs` (page/jsconfig.json). Written by vmmetrics/viewer.
+// Data of a report, as vmmetrics/viewer writes it, and what modules of its page share; read by tsc (jsconfig.json).
 
 /** `data/index.js`: everything that lists, filters and tables need. Column arrays have one entry per clip. */
 interface ReportIndex {
@@ -33,7 +33,10 @@ interface ReportIndex {
       string,
       Record<string, { reason: number; kind: "missing" | "not applicable" | "failed" | "not scored" }>
     >;
-    /** By metric: row (as text) to the number of real sources with a higher score, of how many, and the half-width of its 90 % interval. */
+    /**
+     * By metric: row (as text) to the number of real sources with a higher score, of how many, and the half-width of
+     * its 90 % interval.
+     */
     places: Record<string, Record<string, [number, number, number]>>;
     /** Rows of stills, slide shows and noise, whose index counts as 0 in `motion_index_or_0`; ascending. */
     collapsed: number[];
@@ -41,7 +44,7 @@ interface ReportIndex {
     events: number[][];
     /** By tag: position in its values, the number itself for numeric tags, null for none. */
     tags: Record<string, (number | null)[]>;
-    /** Number b >= 0: `bases[b]` + encoded name. Number below 0: no video, for `reasons[-1 - number]`. Text: relative URL. */
+    /** b >= 0: `bases[b]` + encoded name; b < 0: no video, for `reasons[-1 - b]`; text: relative URL. */
     media: (number | string)[];
     /** 1 where posters/<row>.webp is there. */
     poster: number[];
@@ -55,7 +58,7 @@ interface ReportIndex {
   groups: TagGroup[];
   /** Clips per shard of data/detail-NNN.js. */
   shard: number;
-  /** Spearman of scores with human ratings over all clips, and its mean over the clips of each model; 95 % intervals. */
+  /** Spearman of scores with human ratings over all clips, and its mean within models; 95 % intervals. */
   agreement?: Agreement[];
 }
 
@@ -129,7 +132,7 @@ interface TagInfo {
   values: string[] | null;
 }
 
-/** Columns are scores of clips, their "average", and "motion_index_or_0": the index with that of collapsed clips as 0. */
+/** Columns: scores of clips, "average", and "motion_index_or_0": the index with that of collapsed clips as 0. */
 interface Board {
   label: string;
   comparable: boolean;

@@ -11,7 +11,8 @@ const REST = 100; // ms after a jump until rows out of sight are made
  * @property {HTMLElement} body Holds the rows; its height is that of all of them.
  * @property {HTMLElement | null} scroller The element that scrolls; null for the window.
  * @property {number} headers Rows above those of clips.
- * @property {(first: number, last: number) => { row: HTMLElement, items: HTMLElement[] }} make Makes the row of items first..last (exclusive).
+ * @property {(first: number, last: number) => { row: HTMLElement, items: HTMLElement[] }} make Makes the row of
+ *   items first..last (exclusive).
  * @property {(row: HTMLElement) => void} drop Called with a row that leaves the page.
  * @property {(position: number) => void} open Enter or a click on an item.
  * @property {(position: number, item: HTMLElement) => void} play Space on an item.
@@ -35,7 +36,7 @@ export class VirtualGrid {
       if (options.root.isConnected) this.render(true);
     });
     this.timer = 0;
-    const { root, body, scroller } = options;
+    const { body, scroller } = options;
     (scroller ?? window).addEventListener("scroll", this.soon, { passive: true });
     onKeys(body, this.keys());
     body.addEventListener("focusin", (event) => this.focused(/** @type {Element} */ (event.target)));
@@ -65,8 +66,8 @@ export class VirtualGrid {
   }
 
   /**
-   * Put the rows into the page that are to be there, and take out the others: those in sight at once, half a screen more in
-   * the next animation frame, or after a jump when it is over.
+   * Put the rows into the page that are to be there, and take out the others: those in sight at once, half a screen
+   * more in the next animation frame, or after a jump when it is over.
    * @param {boolean} [ahead] Also half a screen above and below.
    */
   render(ahead = false) {
