@@ -220,9 +220,9 @@ def _write(out: Path, study: Study, report: StudyReport) -> None:
     from tempfile import TemporaryDirectory
 
     from vmmetrics.alignment.report.charts import draw_charts, save_charts
-    from vmmetrics.alignment.report.page import to_html
     from vmmetrics.alignment.report.text import to_csv, to_latex, to_markdown
     from vmmetrics.utils.storage.atomic import write_json, write_text
+    from vmmetrics.viewer.study import to_html
 
     matched = [
         {"clip": clip, "prompt": prompt, "model": model}

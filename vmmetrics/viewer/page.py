@@ -7,7 +7,6 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from graphlib import TopologicalSorter
 from importlib.resources import files
 from typing import Any
 
@@ -28,7 +27,7 @@ _PROTOTYPE = '"__proto__"'
 _PROTOTYPE_KEY = re.compile(rf"(?<!\\){_PROTOTYPE}:")
 _LUMA = (0.2126, 0.7152, 0.0722)  # of red, green and blue (ITU-R BT.709)
 _DARK, _LIGHTER = 100, 0.3  # luma of a colour hard to see on dark paper; share of white mixed into it
-_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z]+\.js)";\n', re.MULTILINE)
+_IMPORT = re.compile(r'^import (?:\{([^}]*)\} from )?"\./([a-z]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?\w+ (\w+))", re.MULTILINE)
 _ESCAPED = "<>&\u2028\u2029"
 
@@ -73,36 +72,36 @@ def values_of(text: str) -> list[Any]:
     return values
 
 
-def modules() -> dict[str, str]:
-    """Return the modules of the page by name, each after those that it imports.
-
-    Raises:
-        graphlib.CycleError: Some import one another.
-    """
-    names = (file.name for file in files("vmmetrics.viewer").joinpath("page").iterdir())
-    texts = {name: _asset(name) for name in sorted(names) if name.endswith(".js")}
-    imported = {name: [other for _, other in _IMPORT.findall(text)] for name, text in texts.items()}
-    return {name: texts[name] for name in TopologicalSorter(imported).static_order()}
+def modules(entry: str = "main.js") -> dict[str, str]:
+    """Return a module of the page and those that it imports, by name, each after those that it needs."""
+    text = _asset(entry)
+    needed = {name: other for _, needs in _IMPORT.findall(text) for name, other in modules(needs).items()}
+    return {**needed, entry: text}
 
 
-def script() -> str:
-    """Return all modules of the page in one script, as browsers load no modules from the disk.
+def script(entry: str = "main.js") -> str:
+    """Return a module and those that it imports in one script, as browsers load no modules from the disk.
 
     Each is a function of its own; what it exports is a property of ``vm``, from which others import it.
     """
-    parts = [_asset(VENDORED), "const vm = {};\n"]
-    for text in modules().values():
+    chosen = modules(entry)
+    parts = [_asset(VENDORED)] if "timeline.js" in chosen else []
+    for text in chosen.values():
         exports = ", ".join(name for _, name in _EXPORT.findall(text))
-        body = _IMPORT.sub(lambda match: f"const {{{match[1].replace(' as ', ': ')}}} = vm;\n", text)
-        body = _EXPORT.sub(r"\1", body)
+        body = _EXPORT.sub(r"\1", _IMPORT.sub(_from_vm, text))
         parts.append(f'(() => {{\n"use strict";\n{body}Object.assign(vm, {{ {exports} }});\n}})();\n')
-    return "".join(parts)
+    return "".join(["const vm = {};\n", *parts])
 
 
-def style() -> str:
-    """Return all styles of the page in one, with the colours of the registered metrics."""
+def _from_vm(match: re.Match[str]) -> str:
+    """Return an import as a script has it; nothing for one that only runs the module."""
+    return f"const {{{match[1].replace(' as ', ': ')}}} = vm;\n" if match[1] else ""
+
+
+def style(entry: str = "main.js") -> str:
+    """Return the styles of a module and those that it imports in one, with the colours of the registered metrics."""
     folder = files("vmmetrics.viewer").joinpath("page")
-    own = [name for name in (name.replace(".js", ".css") for name in modules()) if folder.joinpath(name).is_file()]
+    own = [name for name in (name.replace(".js", ".css") for name in modules(entry)) if folder.joinpath(name).is_file()]
     return "".join(_asset(name) for name in (*STYLES, *own)) + "".join(
         f"{root} {{ {' '.join(f'--m-{key}: #{bytes(colour).hex()};' for key, colour in colours.items())} }}\n"
         for root, colours in ((":root", _colours(0.0)), (':root[data-theme="dark"]', _colours(_LIGHTER)))
@@ -123,7 +122,7 @@ def page() -> str:
     """Return ``index.html`` of a folder: data and program in files beside it, and nothing from elsewhere."""
     files_ = "".join(f'<script src="{name}"></script>\n' for name in ("app/report.js", "data/index.js"))
     return _filled(
-        policy(f"'self' {_digest(_START)}", "'self'"),
+        policy(f"'self' {digest(_START)}", "'self'"),
         '<link rel="stylesheet" href="app/report.css">',
         f"{files_}<script>{_START}</script>",
     )
@@ -142,7 +141,7 @@ def single_page(index: Mapping[str, Any], inline: Mapping[str, Any]) -> str:
         for name, value in (("data-inline", inline), ("data-index", index))
     )
     return _filled(
-        policy(f"{_digest(program)} {_digest(_START_INLINE)}", _digest(styles)),
+        policy(f"{digest(program)} {digest(_START_INLINE)}", digest(styles)),
         f"<style>{styles}</style>",
         f"{blocks}<script>{program}</script>\n<script>{_START_INLINE}</script>",
     )
@@ -167,7 +166,8 @@ def _filled(policy: str, styles: str, scripts: str) -> str:
     return re.sub("|".join(parts), lambda match: parts[match[0]], _asset("index.html"))
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """Return the source of a content security policy that allows this script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

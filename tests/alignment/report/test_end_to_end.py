@@ -15,10 +15,10 @@ from sample_study import make_study
 from scipy import stats
 
 from vmmetrics.alignment.report.charts import draw_charts
-from vmmetrics.alignment.report.page import to_html
 from vmmetrics.alignment.report.text import print_report, to_csv, to_latex, to_markdown
 from vmmetrics.alignment.study import Study
 from vmmetrics.alignment.study_report import align
+from vmmetrics.viewer.study import to_html
 
 STUDY = make_study(metrics=("cas", "mss"), dimensions=("q",), prompts=6)
 CLIPS = len(STUDY.clips)

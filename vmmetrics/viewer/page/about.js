@@ -134,7 +134,6 @@ function provenance() {
 
 views.push({
   key: "about",
-  tab: 80,
   title: "About",
   available: () => true,
   open: (root) => {

@@ -223,7 +223,6 @@ const title = ({ before, after }) => `${data.index.runs[before].name} → ${data
 
 views.push({
   key: "changes",
-  tab: 60,
   title: "Between runs",
   available: () => data.index.changes.length > 0,
   open: refilled(() => {

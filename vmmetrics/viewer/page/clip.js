@@ -126,12 +126,9 @@ class ClipPage {
     for (const [other, item] of this.items ?? []) item.toggleAttribute("data-chosen", other === event);
     this.timeline?.choose(event);
     this.looping = event?.frames.length
-      ? h("button", {
-          type: "button",
+      ? button("Loop its frames", () => this.loop(this.player.loop ? null : event), {
           "aria-pressed": String(Boolean(this.player.loop)),
-          text: "Loop its frames",
           title: "Loop (l)",
-          onclick: () => this.loop(this.player.loop ? null : event),
         })
       : null;
     this.choice.replaceChildren(
@@ -210,8 +207,8 @@ class ClipPage {
         h(
           "span.clip-tools",
           this.copied,
-          h("button", { type: "button", text: "Copy link to this frame", onclick: () => this.copyLink() }),
-          h("button", { type: "button", text: "Keys", title: "Keys (?)", onclick: () => this.keys.showModal() }),
+          button("Copy link to this frame", () => this.copyLink()),
+          button("Keys", () => this.keys.showModal(), { title: "Keys (?)" }),
         ),
       ),
       h("h2", { text: data.name(this.row) }),
@@ -350,7 +347,6 @@ class ClipPage {
 
 views.push({
   key: "clip",
-  tab: 40,
   title: "",
   available: () => data.n > 0,
   open: (root) => {

@@ -4,7 +4,7 @@ import { button, count, h, pValue, select, signed, svg, views } from "./core.js"
 import { data } from "./data.js";
 import { rows } from "./filter.js";
 import { compareSides, matchPairs, orderPairs, pairDifference, sides } from "./matching.js";
-import { columnColour, columnInfo, columnKeys, columnLabel, digitsOf, interval } from "./numbers.js";
+import { columnColour, columnInfo, columnKeys, columnLabel, digitsOf, interval, optionOf } from "./numbers.js";
 import { PairView } from "./pair.js";
 import { go, link, state } from "./state.js";
 import { head, wide } from "./tables.js";
@@ -74,11 +74,7 @@ class Compare {
         { "aria-label": `Side ${side.toUpperCase()}` },
       );
     this.selects = { a: choose("a"), b: choose("b") };
-    const scores = this.keys.map((key) => {
-      const label = columnLabel(key, this.keys),
-        { title } = columnInfo(key);
-      return /** @type {[string, string]} */ ([key, label === title || !title ? label : `${label}, ${title}`]);
-    });
+    const scores = this.keys.map((key) => optionOf(key, this.keys));
     this.metrics = select(scores, "", (metric) => go({ metric, pair: "" }), { "aria-label": "Score" });
     this.head = h("div.compare-head");
     this.body = h("div.compare-body");
@@ -392,7 +388,6 @@ class Compare {
 
 views.push({
   key: "compare",
-  tab: 50,
   title: "Compare",
   available: () => data.index.metrics.length > 0 && sides().length > 1,
   open: (root) => new Compare(root),

@@ -362,7 +362,6 @@ class Chart {
 
 views.push({
   key: "distributions",
-  tab: 30,
   title: "Distributions",
   available: () => data.n > 0 && data.index.metrics.length > 0,
   open: (root) => {

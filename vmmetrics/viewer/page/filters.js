@@ -1,6 +1,6 @@
 // The filter bar that gallery, distributions and leaderboard share, and the export of what passes.
 
-import { count, h, score } from "./core.js";
+import { button, count, h, list, score } from "./core.js";
 import { exportCsv } from "./csv.js";
 import { colour, data } from "./data.js";
 import {
@@ -172,12 +172,7 @@ function expressionBox() {
       h("code", { text: "has tcs" }),
       " ask for it.",
     ),
-    h(
-      "ul",
-      examples().map((where) =>
-        h("li", h("button.example", { type: "button", text: where, onclick: () => go({ where }) })),
-      ),
-    ),
+    list(examples().map((where) => button(where, () => go({ where }), { class: "example" }))),
   );
   return {
     root: h("div", h("label.field", "Expression", input), error, help),
@@ -318,35 +313,26 @@ function ranges() {
 function chips(state) {
   /** @param {string} text @param {() => void} remove */
   const chip = (text, remove) =>
-    h(
-      "li.chip",
-      h("span", { text, title: text }),
-      h("button", { type: "button", "aria-label": `Remove ${text}`, text: "×", onclick: remove }),
-    );
-  const list = state.q.trim() ? [chip(`“${state.q.trim()}”`, () => go({ q: "" }))] : [];
+    h("li.chip", h("span", { text, title: text }), button("×", remove, { "aria-label": `Remove ${text}` }));
+  const active = state.q.trim() ? [chip(`“${state.q.trim()}”`, () => go({ q: "" }))] : [];
   if (state.where.trim())
-    list.push(chip(`${whereError(state) ? "not readable: " : ""}${state.where.trim()}`, () => go({ where: "" })));
+    active.push(chip(`${whereError(state) ? "not readable: " : ""}${state.where.trim()}`, () => go({ where: "" })));
   for (const [name, values] of Object.entries(state.facets)) {
     for (const value of values)
-      list.push(chip(`${fieldTitle(name)}: ${value || "none"}`, () => choose(name, value, false)));
+      active.push(chip(`${fieldTitle(name)}: ${value || "none"}`, () => choose(name, value, false)));
   }
   for (const [name, ends] of Object.entries(state.ranges)) {
-    list.push(chip(`${fieldTitle(name)} ${rangeText(ends)}`, () => setRange(name, -Infinity, Infinity)));
+    active.push(chip(`${fieldTitle(name)} ${rangeText(ends)}`, () => setRange(name, -Infinity, Infinity)));
   }
-  return list;
+  return active;
 }
 
 /** @returns {Part} */
 function build() {
   const counter = h("p.count", { role: "status" }),
     active = h("ul.chips", { "aria-label": "Active filters" });
-  const clear = h("button", { type: "button", text: "Clear all", onclick: () => go(noFilter()) });
-  const save = h("button", {
-    type: "button",
-    text: "CSV",
-    title: "Save the listed clips with scores, reasons and tags",
-    onclick: () => exportCsv(),
-  });
+  const clear = button("Clear all", () => go(noFilter()));
+  const save = button("CSV", exportCsv, { title: "Save the listed clips with scores, reasons and tags" });
   const parts = [searchBox(), expressionBox(), ...facetNames().map(facet), ranges()];
   const panel = h(
     "details.panel",

@@ -1,9 +1,10 @@
 // The clips that pass the filter, as tiles or as a table.
 
-import { h, perFrame, views } from "./core.js";
+import { button, h, perFrame, select, views } from "./core.js";
 import { data } from "./data.js";
 import { columnOf, fieldTitle, filterText, noFilter, rows } from "./filter.js";
 import { filterBar } from "./filters.js";
+import { optionOf } from "./numbers.js";
 import { go, state as current } from "./state.js";
 import { clipTable } from "./table.js";
 import { stopTiles, tile, tileMetrics, toggleTile } from "./tile.js";
@@ -25,23 +26,14 @@ const textHeight = () => 2.875 + (data.index.prompts.length ? 2.25 : 0) + tileMe
 
 /** @param {State} state @returns {HTMLElement} Sort order and form of the list. */
 function toolbar(state) {
+  /** @type {[string, string][]} */
   const options = [
     ["", "order of the runs"],
-    ...data.index.metrics.map(({ key, label, title }) => [
-      key,
-      title && title !== label ? `${label}, ${title}` : label,
-    ]),
-    ["name", "name"],
-    ["model", "model"],
-    ["prompt", "prompt"],
-    ["frames", "frames"],
+    ...data.index.metrics.map(({ key }) => optionOf(key)),
+    ...["name", "model", "prompt", "frames"].map((name) => /** @type {[string, string]} */ ([name, name])),
   ];
   if (!options.some(([sort]) => sort === state.sort)) options.push([state.sort, fieldTitle(state.sort)]);
-  const select = h(
-    "select",
-    { onchange: () => go({ sort: select.value }) },
-    options.map(([value, text]) => h("option", { value, text, selected: value === state.sort })),
-  );
+  const sort = select(options, state.sort, (chosen) => go({ sort: chosen }));
   const orders =
     columnOf(state.sort)?.kind === "number"
       ? ["lowest first", "highest first"]
@@ -50,16 +42,12 @@ function toolbar(state) {
         : ["first to last", "last to first"];
   const order = orders[Number(state.desc)];
   /** @param {string} table @param {string} text */
-  const form = (table, text) =>
-    h("button", { type: "button", "aria-pressed": String(state.table === table), text, onclick: () => go({ table }) });
+  const form = (table, text) => button(text, () => go({ table }), { "aria-pressed": String(state.table === table) });
   return h(
     "div.toolbar",
-    h("label", "Sort by ", select),
-    h("button", {
-      type: "button",
-      text: `${state.desc ? "↓" : "↑"} ${order}`,
+    h("label", "Sort by ", sort),
+    button(`${state.desc ? "↓" : "↑"} ${order}`, () => go({ desc: !current.desc }), {
       title: `Turn round: ${orders[Number(!state.desc)]}`,
-      onclick: () => go({ desc: !current.desc }),
     }),
     h("span.forms", { role: "group", "aria-label": "Form of the list" }, form("", "Tiles"), form("1", "Table")),
   );
@@ -70,7 +58,7 @@ const nothing = (state) =>
   h(
     "div.empty",
     h("p", { text: data.n ? `No clip passes: ${filterText(state)}` : "The runs of this report have no clips." }),
-    data.n > 0 && h("button", { type: "button", text: "Clear the filter", onclick: () => go(noFilter()) }),
+    data.n > 0 && button("Clear the filter", () => go(noFilter())),
   );
 
 class Gallery {
@@ -203,4 +191,4 @@ class Gallery {
   }
 }
 
-views.push({ key: "gallery", tab: 20, title: "Clips", available: () => true, open: (root) => new Gallery(root) });
+views.push({ key: "gallery", title: "Clips", available: () => true, open: (root) => new Gallery(root) });

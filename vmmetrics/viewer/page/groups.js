@@ -97,7 +97,6 @@ const EXPLANATION =
 
 views.push({
   key: "groups",
-  tab: 70,
   title: "By tag",
   available: () => data.index.groups.length > 0,
   open: refilled(() => {

@@ -317,7 +317,6 @@ function section(board, number) {
 
 views.push({
   key: "leaderboard",
-  tab: 10,
   title: "Models",
   available: () => true,
   open: refilled(() => {

@@ -1,59 +1,22 @@
-// Navigation: one view at a time, chosen by the state. Notes, messages where a link leads nowhere, the theme.
+// The report: its views in the order of their tabs, one at a time, chosen by the state; notes, and dead links.
 
 import { count, h, views } from "./core.js";
 import { data } from "./data.js";
 import { noFilter } from "./filter.js";
 import { link, onState, state } from "./state.js";
+import { themeSwitch } from "./theme.js";
 
-const THEMES = ["system", "light", "dark"];
-const dark = matchMedia("(prefers-color-scheme: dark)");
+import "./leaderboard.js";
+import "./gallery.js";
+import "./distributions.js";
+import "./clip.js";
+import "./compare.js";
+import "./changes.js";
+import "./groups.js";
+import "./about.js";
+
 /** @type {{ key: string, open: { update(state: State): void, close(): void } } | null} */
 let shown = null;
-
-/** @returns {string} "system", "light" or "dark", as chosen in this tab. */
-function chosenTheme() {
-  try {
-    const theme = sessionStorage.getItem("theme") ?? "";
-    return THEMES.includes(theme) ? theme : "system";
-  } catch {
-    return "system"; // no storage on file:// in some browsers
-  }
-}
-
-let theme = chosenTheme();
-const paint = () => {
-  document.documentElement.dataset.theme = theme === "system" ? (dark.matches ? "dark" : "light") : theme;
-};
-paint();
-
-/** @param {() => void} redraw @returns {HTMLElement} */
-function themeSwitch(redraw) {
-  const options = THEMES.map((name) => h("option", { value: name, text: name, selected: name === theme }));
-  const change = () => {
-    paint();
-    redraw();
-  };
-  dark.addEventListener("change", change);
-  return h(
-    "label.theme.small",
-    "Theme ",
-    h(
-      "select",
-      {
-        onchange: (/** @type {any} */ event) => {
-          theme = event.target.value;
-          try {
-            sessionStorage.setItem("theme", theme);
-          } catch {
-            /* kept in memory */
-          }
-          change();
-        },
-      },
-      options,
-    ),
-  );
-}
 
 /** @returns {HTMLElement[]} What a reader must know before comparing numbers. */
 function notes() {
@@ -136,7 +99,7 @@ window.vmReport.start = () => {
   const links = /** @type {HTMLElement} */ (document.querySelector("nav"));
   const title = /** @type {HTMLElement} */ (document.querySelector("h1"));
   title.textContent = data.index.title;
-  const available = views.filter((view) => view.available()).sort((a, b) => a.tab - b.tab);
+  const available = views.filter((view) => view.available());
   const tabs = new Map(
     available
       .filter((view) => view.title)

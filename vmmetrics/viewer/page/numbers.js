@@ -188,6 +188,13 @@ export const meanOf = (metric, clips) => {
   return present.length ? present.reduce((total, row) => total + scores[row], 0) / present.length : null;
 };
 
+/** @param {string} key @param {string[]} [keys] Of the columns beside it. @returns {[string, string]} Of a select. */
+export const optionOf = (key, keys = []) => {
+  const label = columnLabel(key, keys),
+    { title } = columnInfo(key);
+  return [key, title && title !== label && title !== key ? `${label}, ${title}` : label];
+};
+
 /**
  * Make a labelled list of columns of which `state.metric` is chosen.
  * @param {string[]} keys
@@ -195,10 +202,7 @@ export const meanOf = (metric, clips) => {
  * @param {string} label
  */
 export const metricSelect = (keys, chosen, label) => {
-  const options = keys.map((key) => {
-    const { title } = columnInfo(key);
-    return /** @type {[string, string]} */ ([key, columnLabel(key, keys) + (title === key ? "" : `, ${title}`)]);
-  });
+  const options = keys.map((key) => optionOf(key, keys));
   const choose = (/** @type {string} */ metric) => go({ metric }, { replace: true });
   return h("label.choice", `${label} `, select(options, chosen, choose, { "data-key": `select ${label}` }));
 };

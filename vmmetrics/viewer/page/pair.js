@@ -1,6 +1,6 @@
 // One pair of clips: both players on one transport, their events, and the scores of both.
 
-import { copyLink, fixed, h, signed } from "./core.js";
+import { button, copyLink, fixed, h, signed } from "./core.js";
 import { colour, data } from "./data.js";
 import { Duet, wipeLine } from "./duet.js";
 import { eventText } from "./events.js";
@@ -8,6 +8,7 @@ import { onKeys, playerKeys } from "./keys.js";
 import { pairDifference } from "./matching.js";
 import { FramePlayer } from "./player.js";
 import { go, state } from "./state.js";
+import { head, wide } from "./tables.js";
 import { Timeline } from "./timeline.js";
 import { transport } from "./transport.js";
 
@@ -55,12 +56,7 @@ export class PairView {
     this.lanes = h("div.duet-lanes");
     this.status = h("span.small", { role: "status" });
     this.modes = ["Side by side", "Wipe"].map((text, k) =>
-      h("button", {
-        type: "button",
-        text,
-        "data-key": text,
-        onclick: () => go({ wipe: k ? "50" : "" }, { replace: true }),
-      }),
+      button(text, () => go({ wipe: k ? "50" : "" }, { replace: true }), { "data-key": text }),
     );
     this.shape = h("p.small.muted");
     this.root = h(
@@ -107,19 +103,10 @@ export class PairView {
     const { previous, next, all } = this.links;
     const to = (/** @type {string} */ text, /** @type {string | null} */ href, /** @type {string} */ key) =>
       href ? h("a", { href, text, "data-key": text, title: key && `${text} (${key})` }) : h("span.muted", { text });
-    const swap = h("button", {
-      type: "button",
-      text: "Swap sides",
-      "data-key": "swap",
-      onclick: () =>
-        go({ a: this.sides[1].key, b: this.sides[0].key, clip: data.id(this.rows[1]), frame: this.players[1].frame }),
-    });
-    const copy = h("button", {
-      type: "button",
-      text: "Copy link to this frame",
-      "data-key": "copy",
-      onclick: () => this.copy(),
-    });
+    const turned = () =>
+      go({ a: this.sides[1].key, b: this.sides[0].key, clip: data.id(this.rows[1]), frame: this.players[1].frame });
+    const swap = button("Swap sides", turned, { "data-key": "swap" });
+    const copy = button("Copy link to this frame", () => this.copy(), { "data-key": "copy" });
     return [
       h(
         "p.pair-nav",
@@ -164,19 +151,9 @@ export class PairView {
         h("td.n", { text: signed(pairDifference(metric.key, { a, b }), 3) }),
       ),
     );
-    const names = this.sides.map((side, k) => h("th.n", { scope: "col" }, nameOf(side, "AB"[k])));
-    return h(
-      "div.wide.pair-wide",
-      { tabindex: 0, role: "region", "aria-label": "Scores of both clips" },
-      h(
-        "table.pair-scores",
-        h(
-          "thead",
-          h("tr", h("th", { scope: "col", text: "Score" }), names, h("th.n", { scope: "col", text: "B less A" })),
-        ),
-        h("tbody", rows),
-      ),
-    );
+    const names = this.sides.map((side, k) => head(nameOf(side, "AB"[k]), ".n"));
+    const heads = h("thead", h("tr", head("Score"), names, head("B less A", ".n")));
+    return wide("Scores of both clips", h("table.pair-scores", heads, h("tbody", rows)));
   }
 
   async loadEvents() {

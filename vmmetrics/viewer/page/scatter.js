@@ -1,8 +1,8 @@
 // Two scores of every clip against each other; a rectangle drawn on it filters by both.
 
-import { count, h, svg } from "./core.js";
+import { count, h, select, svg } from "./core.js";
 import { data } from "./data.js";
-import { domain, scoreUnit, ticks } from "./numbers.js";
+import { domain, optionOf, scoreUnit, ticks } from "./numbers.js";
 import { go, state } from "./state.js";
 
 const EDGE = { left: 48, right: 12, top: 12, bottom: 40 }; // px around the plot
@@ -49,19 +49,9 @@ export class Scatter {
 
   /** @param {number} place 0 horizontal, 1 vertical. @param {string} label @param {string} chosen */
   choice(place, label, chosen) {
-    const change = (/** @type {any} */ event) =>
-      go({ [place ? "other" : "metric"]: event.target.value }, { replace: true });
-    return h(
-      "label.choice",
-      `${label} `,
-      h(
-        "select",
-        { onchange: change },
-        data.index.metrics.map(({ key, label: name, title }) =>
-          h("option", { value: key, selected: key === chosen }, `${name}, ${title}`),
-        ),
-      ),
-    );
+    const choose = (/** @type {string} */ key) => go({ [place ? "other" : "metric"]: key }, { replace: true });
+    const options = data.index.metrics.map(({ key }) => optionOf(key));
+    return h("label.choice", `${label} `, select(options, chosen, choose));
   }
 
   /** @param {Uint8Array | null} visible By row; null where the filter shows all. */

@@ -1,6 +1,6 @@
 // Buttons of a player: play, step, seek, speed, loop, layers.
 
-import { h, svg } from "./core.js";
+import { button, h, select, svg } from "./core.js";
 import { toggleLayer } from "./keys.js";
 import { layers } from "./state.js";
 
@@ -51,25 +51,16 @@ export const transport = (player) => {
     },
   });
   const time = h("span.time.small.muted");
-  const rate = h(
-    "select",
-    {
-      "aria-label": "Speed",
-      title: "Speed",
-      onchange: () => {
-        player.rate = Number(rate.value);
-      },
+  const rate = select(
+    RATES.map((value) => [value, `${value}×`]),
+    player.rate,
+    (value) => {
+      player.rate = Number(value);
     },
-    RATES.map((value) => h("option", { value, text: `${value}×` })),
+    { "aria-label": "Speed", title: "Speed" },
   );
   const buttons = layers.map((layer, position) =>
-    h("button", {
-      type: "button",
-      text: layer,
-      title: `Show ${layer} (${position + 1})`,
-      "data-layer": layer,
-      onclick: () => toggleLayer(player, layer),
-    }),
+    button(layer, () => toggleLayer(player, layer), { title: `Show ${layer} (${position + 1})`, "data-layer": layer }),
   );
   const step = (/** @type {number} */ by) => {
     player.pause();

@@ -341,8 +341,6 @@ interface Player {
 /** A page of the report. */
 interface View {
   key: string;
-  /** Place among the tabs, rising from left to right; the first is where a report opens. */
-  tab: number;
   title: string;
   /** False where the data has nothing for it. */
   available(): boolean;

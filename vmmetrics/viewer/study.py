@@ -21,59 +21,10 @@ from vmmetrics.utils.display.canvas import INK, MUTED, NULL, RULE, to_svg
 from vmmetrics.utils.display.markup import clean
 from vmmetrics.utils.display.tables import DisplayColumn, DisplayTable, Part, heads, html_list
 from vmmetrics.utils.display.tables import html_text as text
+from vmmetrics.viewer.page import digest, policy, script, style
 
-# Pieces of the alignment page: tables, lists and charts as HTML, with everything a user wrote escaped.
-
-_THEMED = {INK: "ink", MUTED: "faint", RULE: "rule", NULL: "null"}
+_THEMED = {INK: "ink", MUTED: "muted", RULE: "rule", NULL: "null"}
 """Colours of charts that change between a light and a dark page."""
-
-CSS = """
-:root{--ink:#181c24;--faint:#767c88;--rule:#e0e3e9;--null:#b9bfca;--paper:#fff;--panel:#f5f6f8;--link:#0072b2}
-@media(prefers-color-scheme:dark){:root{--ink:#e8eaee;--faint:#9aa1ad;--rule:#333a45;--null:#59616f;--paper:#15181d;
---panel:#1e232b;--link:#56b4e9}}
-*{box-sizing:border-box}
-body{margin:0 auto;padding:1.5rem;max-width:64rem;background:var(--paper);color:var(--ink);
-font:16px/1.5 system-ui,sans-serif}
-h1{font-size:1.6rem;margin:0}h2{margin:2.5rem 0 .5rem;border-top:2px solid var(--rule);padding-top:1rem}
-h3{margin:1.5rem 0 .25rem;font-size:1.05rem}
-a{color:var(--link)}
-.claims{background:var(--panel);border-radius:.5rem;padding:.75rem 1.25rem}
-.claims li{margin:.4rem 0}
-.hint,caption,.notes{color:var(--faint);font-size:.85rem;text-align:left}
-.notes{padding-left:1.25rem;margin:.25rem 0}
-.wide{overflow-x:auto}
-table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.85rem}
-caption{caption-side:bottom;padding:.35rem 0}
-th,td{padding:.25rem .6rem;text-align:left;vertical-align:top;overflow-wrap:anywhere}
-th,td:first-child{min-width:8ch}
-th{border-bottom:2px solid var(--rule);vertical-align:bottom}
-th button{all:unset;cursor:pointer;font-weight:600}th button:focus-visible{outline:2px solid var(--link)}
-th[aria-sort=ascending] button::after{content:" ▲"}th[aria-sort=descending] button::after{content:" ▼"}
-td{border-bottom:1px solid var(--rule)}
-.n{text-align:right;white-space:nowrap}
-td small{display:block;color:var(--faint)}
-tfoot td{background:var(--panel);font-style:italic}
-figure{margin:1rem 0;overflow-x:auto}figure svg{display:block;max-width:100%;height:auto}
-figcaption{color:var(--faint);font-size:.85rem}
-details{margin:.75rem 0}summary{cursor:pointer;font-weight:600}
-dt{font-weight:600;margin-top:.5rem}dd{margin:0 0 0 1.25rem}
-"""
-
-JS = """
-for (const button of document.querySelectorAll("th button")) button.onclick = () => {
-  const head = button.parentNode, body = head.closest("table").tBodies[0], place = head.cellIndex;
-  const numbers = head.className === "n", before = head.getAttribute("aria-sort");
-  const down = before ? before === "ascending" : numbers;
-  for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
-  head.setAttribute("aria-sort", down ? "descending" : "ascending");
-  const key = row => row.cells[place].dataset.key;
-  const order = (x, y) => (down ? -1 : 1) * (numbers ? x - y : x.localeCompare(y));
-  body.append(...[...body.rows].sort((a, b) => {
-    const x = key(a), y = key(b);
-    return x === "" || y === "" ? (x === "") - (y === "") : order(x, y);
-  }));
-};
-"""
 
 
 def chart(figure: Figure, key: str, caption: str) -> str:
@@ -128,7 +79,6 @@ _TERMS = {
     "strengths: percentiles.",
 }
 _CLAIMS_SHOWN = 12  # what stands above the fold of a screen
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
 def to_html(study: Study, report: StudyReport) -> str:
@@ -138,23 +88,24 @@ def to_html(study: Study, report: StudyReport) -> str:
         study: What ``align`` was called with.
         report: What it returned.
     """
-    charts = draw_charts(study, report)
+    charts, program = draw_charts(study, report), script("study.js")
+    allowed = policy(digest(program), "'unsafe-inline'")  # charts have styles in attributes
     dimensions = _dimensions(parts.study_of(study, report), report, charts)
     return "\n".join(
         [
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+            f'<meta http-equiv="Content-Security-Policy" content="{allowed}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{TITLE}</title>\n<style>{CSS}</style>\n</head>\n<body>",
+            f'<title>{TITLE}</title>\n<style>{style("study.js")}</style>\n</head>\n<body class="study">',
             *chain(_opening(report), dimensions, _overview(report, charts), _closing(study, report)),
-            f"<script>{JS}</script>\n</body>\n</html>\n",
+            f"</main>\n<script>{program}</script>\n</body>\n</html>\n",
         ]
     )
 
 
 def _opening(report: StudyReport) -> Iterator[str]:
-    yield f"<header><h1>{TITLE}</h1>"
-    yield f'<p class="hint">{text(parts.matching_lines(report).lines[0])}</p></header>'
+    yield f"<header><h1>{TITLE}</h1></header>\n<main>"
+    yield f'<p class="muted">{text(parts.matching_lines(report).lines[0])}</p>'
     if report.claims:
         first, more = report.claims[:_CLAIMS_SHOWN], report.claims[_CLAIMS_SHOWN:]
         rest = f"<details><summary>{len(more)} more</summary>{html_list(more)}</details>" if more else ""
