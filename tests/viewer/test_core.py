@@ -42,6 +42,17 @@ def test_a_view_that_closes_leaves_the_link_alone(open_report: OpenReport, view:
     assert page.evaluate("[location.hash, vm.state.layers.join()]") == ["#view=gallery&layers=masks", "masks"]
 
 
+@pytest.mark.parametrize("view", ["clip", "compare"])
+def test_a_link_is_copied_or_else_shown_to_be_copied(open_report: OpenReport, view: str) -> None:
+    page = open_report(f"view={view}&clip=first/alpha/0-a-dog-runs.mp4")
+    page.click("text=Copy link to this frame")
+    page.wait_for_selector("text=Link copied")
+    refusing = "navigator.clipboard.writeText = () => Promise.reject(); document.execCommand = () => false"
+    page.evaluate(f"() => {{ {refusing}; }}")
+    page.click("text=Copy link to this frame")
+    assert page.locator("input[aria-label='Link to this frame']").input_value() == page.url
+
+
 def test_a_pair_without_its_details_says_so(open_report: OpenReport, report: Path) -> None:
     page = open_report("view=about", folder=report)
     page.evaluate("() => { vm.data.detail = () => Promise.reject(new Error('details are missing')); }")

@@ -74,9 +74,17 @@ def values_of(text: str) -> list[Any]:
 
 def modules(entry: str = "main.js") -> dict[str, str]:
     """Return a module of the page and those that it imports, by name, each after those that it needs."""
-    text = _asset(entry)
-    needed = {name: other for _, needs in _IMPORT.findall(text) for name, other in modules(needs).items()}
-    return {**needed, entry: text}
+    texts: dict[str, str] = {}
+
+    def visit(name: str) -> None:
+        if name not in texts:
+            text = _asset(name)
+            for _, imported in _IMPORT.findall(text):
+                visit(imported)
+            texts[name] = text
+
+    visit(entry)
+    return texts
 
 
 def script(entry: str = "main.js") -> str:
@@ -85,7 +93,7 @@ def script(entry: str = "main.js") -> str:
     Each is a function of its own; what it exports is a property of ``vm``, from which others import it.
     """
     chosen = modules(entry)
-    parts = [_asset(VENDORED)] if "timeline.js" in chosen else []
+    parts = [_asset(VENDORED)] if "timeline.js" in chosen else []  # which draws series with it
     for text in chosen.values():
         exports = ", ".join(name for _, name in _EXPORT.findall(text))
         body = _EXPORT.sub(r"\1", _IMPORT.sub(_from_vm, text))
