@@ -96,14 +96,10 @@ def script(entry: str = "main.js") -> str:
     parts = [_asset(VENDORED)] if "timeline.js" in chosen else []  # which draws series with it
     for text in chosen.values():
         exports = ", ".join(name for _, name in _EXPORT.findall(text))
-        body = _EXPORT.sub(r"\1", _IMPORT.sub(_from_vm, text))
+        body = _IMPORT.sub(lambda got: f"const {{{got[1].replace(' as ', ': ')}}} = vm;\n" if got[1] else "", text)
+        body = _EXPORT.sub(r"\1", body)
         parts.append(f'(() => {{\n"use strict";\n{body}Object.assign(vm, {{ {exports} }});\n}})();\n')
     return "".join(["const vm = {};\n", *parts])
-
-
-def _from_vm(match: re.Match[str]) -> str:
-    """Return an import as a script has it; nothing for one that only runs the module."""
-    return f"const {{{match[1].replace(' as ', ': ')}}} = vm;\n" if match[1] else ""
 
 
 def style(entry: str = "main.js") -> str:
