@@ -35,14 +35,14 @@ def verify(limit: options.Limit = None, form: options.Format = "text") -> None:
     print_result(form, parts, output, data=lambda: data)
     clips = count(len({one.clip for one in compared}), "clip")
     if differing:
-        error(
-            messages, f"{len(differing)} of {len(compared)} scores of {clips} differ from the stored ones", "bold red"
-        )
+        text = f"{len(differing)} of {len(compared)} scores of {clips} differ from the stored ones"
+        error(messages, text, "bold red")
         raise typer.Exit(EXIT_FAILURES)
-    worst = max(compared, key=lambda one: one.difference)
+    largest = max(one.difference for one in compared)
+    allowed = max(one.tolerance for one in compared)
     messages.print(
-        f"all {len(compared)} scores of {clips} agree with the stored ones; "
-        f"largest difference {worst.difference:.1g} of {worst.tolerance:g} allowed ({worst.clip}, {worst.score})"
+        f"all {len(compared)} scores of {clips} agree with the stored ones: "
+        f"largest difference {largest:.1g}, up to {allowed:g} allowed"
     )
 
 
