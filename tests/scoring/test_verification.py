@@ -67,6 +67,15 @@ def test_without_avx2_the_stated_tolerance_holds(fake_suite: None, monkeypatch: 
     assert min(tolerances.values()) > verification.SAME
 
 
+def test_other_versions_of_packages_may_round_otherwise(fake_suite: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verification, "has_avx2", lambda: True)
+    for numpy, tolerance in ((None, verification.SAME), ("2.0.2", verification.OTHER_VERSIONS)):
+        versions = STORED["made_with"][verification.opencv_major()]["versions"]
+        recorded = {**versions, "numpy": numpy or versions["numpy"]}
+        monkeypatch.setattr(verification.provenance, "recorded_versions", lambda recorded=recorded: recorded)
+        assert {one.tolerance for one in verification.verify(limit=1, jobs=0)} == {tolerance}
+
+
 def test_an_opencv_without_stored_scores_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verification, "opencv_major", lambda: "6")
     with pytest.raises(SetupError, match="OpenCV 6; install one of 4, 5"):
