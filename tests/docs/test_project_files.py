@@ -28,6 +28,9 @@ def test_the_workflow_runs_what_ci_runs_on_every_python_of_the_classifiers() -> 
     pythons = [match[1] for match in named if match]
     assert job["strategy"]["matrix"]["python"] == pythons
     assert PROJECT["requires-python"] == f">={pythons[0]}"
+    systems = workflow["jobs"]["systems"]
+    assert set(systems["strategy"]["matrix"]["python"]) <= set(pythons)
+    assert {"run": "vmmetrics verify"} in systems["steps"]
     lowest = workflow["jobs"]["lowest"]["steps"]
     assert any("lowest-direct" in step.get("run", "") for step in lowest)
 

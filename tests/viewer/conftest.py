@@ -42,7 +42,7 @@ def browser() -> Iterator[Any]:
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        absent("playwright is not installed: pip install 'vmmetrics[ci]'")
+        absent("playwright is not installed: pip install -e '.[ci]'")
     names = ("chromium", "chromium-browser", "google-chrome")
     program = os.environ.get("VMMETRICS_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     if program is None:

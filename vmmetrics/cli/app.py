@@ -64,6 +64,7 @@ app = group(
         "baselines": "baselines:baselines",
         "probe": "probe:probe",
         "doctor": "weights:doctor",
+        "verify": "verify:verify",
         "cas": cas,
         "prompts": prompts,
         "understand": understand,

@@ -19,7 +19,7 @@ _PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
 
 def kill(process: SpawnProcess) -> None:
     """Kill a worker, stopped or not, and the processes it started."""
-    if sys.platform != "win32" and process.pid is not None and not _reaped(process.pid):
+    if hasattr(os, "killpg") and process.pid is not None and not _reaped(process.pid):
         with contextlib.suppress(ProcessLookupError, PermissionError):  # it leads no group yet, or none any more
             os.killpg(process.pid, signal.SIGKILL)
     process.kill()
@@ -59,7 +59,7 @@ def cause_of_death(code: int | None, log: Path | None) -> str:
 @contextlib.contextmanager
 def interrupts_deferred() -> Iterator[None]:
     """Block SIGINT while a worker starts; the parent handles it."""
-    if sys.platform == "win32":
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
     from multiprocessing import resource_tracker
@@ -76,7 +76,7 @@ def live_with_parent() -> None:
     """Lead a process group, to be killed as one, and end with the parent, also in the middle of an item."""
     parent = multiprocessing.parent_process()
     assert parent is not None  # noqa: S101  (this runs in a worker)
-    if sys.platform != "win32":
+    if hasattr(os, "setpgid"):
         os.setpgid(0, 0)
     if sys.platform == "linux":
         import ctypes
@@ -85,7 +85,7 @@ def live_with_parent() -> None:
 
     def leave() -> None:
         wait([parent.sentinel])
-        if sys.platform != "win32":
+        if hasattr(os, "killpg"):
             os.killpg(0, signal.SIGKILL)
         os._exit(1)
 

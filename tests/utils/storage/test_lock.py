@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -26,7 +24,7 @@ def test_a_lock_keeps_other_processes_out_until_its_holder_dies(tmp_path: Path) 
     locks = ByteLocks(path)
     assert not locks.try_acquire(byte)
     assert locks.try_acquire(claim_byte("another/clip.mp4"))
-    os.kill(holder.pid, signal.SIGKILL)
+    holder.kill()
     holder.wait()
     assert locks.try_acquire(byte)
     locks.close()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -122,19 +121,20 @@ class Locked:
         self.close()
 
 
-if sys.platform == "win32":
+try:
+    import fcntl
+except ImportError:  # Windows
     import msvcrt
 
     def _lock(descriptor: int, byte: int) -> None:
         os.lseek(descriptor, byte, os.SEEK_SET)
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
 
     def _unlock(descriptor: int, byte: int) -> None:
         os.lseek(descriptor, byte, os.SEEK_SET)
-        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)  # type: ignore[attr-defined,unused-ignore]
 
 else:
-    import fcntl
 
     def _lock(descriptor: int, byte: int) -> None:
         fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
