@@ -10,7 +10,6 @@ from tests.alignment.readers.outside_tables import (
     CLIPS,
     DECIDED,
     MEANS,
-    MODELS,
     PROMPTS,
     QUALITY,
     RATERS,

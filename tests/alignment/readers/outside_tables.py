@@ -1,7 +1,7 @@
 """One study with a known truth, ways to write it as a table, and checks of what was read from one.
 
-24 clips (4 models, 6 prompts) are rated by four people on two dimensions, and compared pair by pair. Every table of the
-acceptance set holds these ratings or these votes, so what is read from any of them can be checked against the same arrays.
+24 clips (4 models, 6 prompts) are rated by four people on two dimensions, and compared pair by pair. Every table of
+the acceptance set holds these ratings or votes, so what is read from any of them is checked against the same arrays.
 """
 
 from __future__ import annotations
