@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from collections.abc import Callable
 
 import numpy as np
 
-from tests.alignment.readers.healthy_tables import ACR, LONG, PREFERENCE, plainly
+from tests.alignment.readers.healthy_tables import ACR, DCR, LONG, PREFERENCE, SIDES, plainly
 from tests.alignment.readers.outside_tables import (
     CLIPS,
+    DECIDED,
     MEANS,
     RATERS,
     RATING,
@@ -22,6 +24,8 @@ from tests.alignment.readers.outside_tables import (
     Kind,
     Pairs,
     Ratings,
+    Row,
+    json_lines,
     of_clips,
     parquet,
     rated,
@@ -29,6 +33,7 @@ from tests.alignment.readers.outside_tables import (
     table,
     voted,
 )
+from vmmetrics.types import IntArray
 
 SEEN = {"created_at": "2026-03-02T10:11:12Z", "updated_at": "2026-03-02T10:11:12Z"}
 
@@ -63,106 +68,69 @@ _tasks = [
 ]
 _HIT = ("HITId", "AssignmentId", "WorkerId", "AssignmentStatus", "WorkTimeInSeconds", "Input.video_url")
 _GERMAN = ("sehr schlecht", "schlecht", "mittel", "gut", "sehr gut")
+
+
+def _hit(clip: str, rater: str) -> Row:
+    return "3H", f"{clip}{rater}", rater, "Approved", 33, f"https://cdn.org/{clip}"
+
+
 RIGHT = [
     Kind("tasks.json", json.dumps(_tasks), Ratings({"smoothness": SMOOTH}, tuple(f"{r}@lab.org" for r in RATERS))),
-    Kind(
-        "project.csv",
-        table(
-            ("annotation_id", "annotator", "clip_url", "created_at", "id", "lead_time", "smoothness"),
-            rated(lambda c, r, n: (7, r, f"s3://bucket/{c.name}", "2026-03-02", 5, 1.5, json.dumps([{"rating": n}]))),
-        ),
-        SMOOTHNESS,
-    ),
-    Kind(
-        "compared.csv",
-        table(
-            ("annotation_id", "annotator", "id", "lead_time", "pairwise", "video_left", "video_right"),
-            voted(lambda a, b, o, r: (7, r, 5, 1.5, "left" if o > 0 else "right", a.name, b.name), PAIRS := [
-                vote for vote in VOTES if vote[2]
-            ]),
-        ),
-        Pairs({"preference": PAIRS}),
-    ),
-    Kind(
-        "antworten.csv",
-        table(
-            ("Zeitstempel", "Wie alt bist du?", *(f"Video {c.name}: Wie flüssig ist die Bewegung?" for c in CLIPS)),
-            [("02.03.2026 10:11:12", 30 + j, *(f"{n} - {_GERMAN[n - 1]}" for n in SMOOTH[:, j])) for j in range(4)],
-        ),
-        Ratings({"Wie flüssig ist die Bewegung": SMOOTH}, ()),
-    ),
-    Kind(
-        "radio.csv",
-        table(
-            (*_HIT, *(f"Answer.smoothness.{k}" for k in range(1, 6))),
-            rated(lambda c, r, n: (
-                "3H", f"{c.name}{r}", r, "Approved", 33, f"https://cdn.org/{c.name}",
-                *(str(n == k).lower() for k in range(1, 6)),
-            )),
-        ),
-        SMOOTHNESS,
-    ),
-    Kind(
-        "task-answers.csv",
-        table(
-            (*_HIT, "Answer.taskAnswers"),
-            rated(lambda c, r, n: (
-                "3H", f"{c.name}{r}", r, "Approved", 33, f"https://cdn.org/{c.name}",
-                json.dumps([{"smoothness": {str(k): n == k for k in range(1, 6)}}]),
-            )),
-        ),
-        SMOOTHNESS,
-    ),
-    Kind(
-        "videofeedback2.json",
-        json.dumps([
-            {"video_name": c.name, "prompt": c.prompt, "visual_score": int(SMOOTH[i, 0]), "t2v_score": int(SHAPE[i, 0]),
-             "phy_score": int(SMOOTH[i, 2]), "elo": None}
-            for i, c in enumerate(CLIPS)
-        ]),
-        Ratings({"visual_score": SMOOTH[:, 0], "t2v_score": SHAPE[:, 0], "phy_score": SMOOTH[:, 2]}, (), means=True),
-    ),
-    Kind(
-        "model-and-id.csv",
-        table(("model", "id", "rater", "smoothness"), rated(lambda c, r, n: (c.model, c.number, r, n))),
-        SMOOTHNESS,
-    ),
-    Kind(
-        "total.csv",
-        table(LONG, [*((c, r, 20 * n) for c, r, n in plainly), ("AVERAGE", "", 55.3)]),
-        SMOOTHNESS,
-    ),
-    Kind(
-        "artifacts.csv",  # the words say that few artifacts are good
-        table(
-            ("clip", "rater", "Motion artifacts"),
-            rated(lambda c, r, n: (c.name, r, (
-                "Very annoying", "Annoying", "Slightly annoying", "Perceptible but not annoying", "Imperceptible"
-            )[n - 1])),
-        ),
-        Ratings({"Motion artifacts": SMOOTH}),
-    ),
-    Kind(
-        "unlike-scales.csv",
-        table(
-            ("clip", "rater", "smoothness", "coherence"),
-            [(c.name, r, SMOOTH[i, j], 20 * SHAPE[i, j] - i % 3) for i, c in enumerate(CLIPS) for j, r in enumerate(RATERS)],
-        ),
-        Ratings({"smoothness": SMOOTH, "coherence": 20 * SHAPE - np.arange(24)[:, None] % 3}),
-    ),
+    Kind("project.csv", table(
+        ("annotation_id", "annotator", "clip_url", "created_at", "id", "lead_time", "smoothness"),
+        rated(lambda c, r, n: (7, r, f"s3://bucket/{c.name}", "2026-03-02", 5, 1.5, json.dumps([{"rating": n}])))),
+        SMOOTHNESS),
+    Kind("compared.csv", table(
+        ("annotation_id", "annotator", "id", "lead_time", "pairwise", "video_left", "video_right"),
+        voted(lambda a, b, o, r: (7, r, 5, 1.5, SIDES[o], a.name, b.name), DECIDED)), Pairs({"preference": DECIDED})),
+    Kind("antworten.csv", table(
+        ("Zeitstempel", "Wie alt bist du?", *(f"Video {c.name}: Wie flüssig ist die Bewegung?" for c in CLIPS)),
+        [("02.03.2026 10:11:12", 30 + j, *(f"{n} - {_GERMAN[n - 1]}" for n in SMOOTH[:, j])) for j in range(4)]),
+        Ratings({"Wie flüssig ist die Bewegung": SMOOTH}, ())),
+    Kind("radio.csv", table(
+        (*_HIT, *(f"Answer.smoothness.{k}" for k in range(1, 6))),
+        rated(lambda c, r, n: (*_hit(c.name, r), *(str(n == k).lower() for k in range(1, 6))))), SMOOTHNESS),
+    Kind("task-answers.csv", table(
+        (*_HIT, "Answer.taskAnswers"),
+        rated(lambda c, r, n: (*_hit(c.name, r), json.dumps([{"smoothness": {k: n == k for k in range(1, 6)}}])))),
+        SMOOTHNESS),
+    Kind("videofeedback2.json", json.dumps([
+        {"video_name": c.name, "prompt": c.prompt, "visual_score": int(SMOOTH[i, 0]), "t2v_score": int(SHAPE[i, 0]),
+         "phy_score": int(SMOOTH[i, 2]), "elo": None} for i, c in enumerate(CLIPS)]),
+        Ratings({"visual_quality": SMOOTH[:, 0], "text_to_video_alignment": SHAPE[:, 0],
+                 "physical_consistency": SMOOTH[:, 2]}, (), means=True)),
+    Kind("model-and-id.csv", table(
+        ("model", "id", "rater", "smoothness"), rated(lambda c, r, n: (c.model, c.number, r, n))), SMOOTHNESS),
+    Kind("total.csv", table(LONG, [*((c, r, 20 * n) for c, r, n in plainly), ("AVERAGE", "", 55.3)]), SMOOTHNESS),
+    Kind("artifacts.csv", table(  # the words say that few artifacts are good
+        ("clip", "rater", "Motion artifacts"), rated(lambda c, r, n: (c.name, r, DCR[n - 1]))),
+        Ratings({"Motion artifacts": SMOOTH})),
+    Kind("breit.csv", table(
+        ("Clip", "Modell", *(f"Glätte_{n}" for n in range(1, 5))),
+        of_clips(lambda c, i: (c.name, c.model, *(f"{n},0" for n in SMOOTH[i]))), ";"),
+        Ratings({"Glätte": SMOOTH}, ())),
+    Kind("timed-pairs.csv", table(
+        ("trial_index", "left", "right", "outcome", "rater", "rt_ms"),
+        [(n, *row, 900 + 61 * n % 700)
+         for n, row in enumerate(voted(lambda a, b, o, r: (a.name, b.name, SIDES[o], r)))]), PREFERENCE),
+    Kind("unlike-scales.csv", table(
+        ("clip", "rater", "smoothness", "coherence"),
+        [(c.name, r, SMOOTH[i, j], 20 * SHAPE[i, j] - i % 3)
+         for i, c in enumerate(CLIPS) for j, r in enumerate(RATERS)]),
+        Ratings({"smoothness": SMOOTH, "coherence": 20 * SHAPE - np.arange(24)[:, None] % 3})),
 ]  # fmt: skip
 
 
 # Refused, and read with the option
 
 
-def _coded(code: int, ratings: object = SMOOTH) -> list[object]:
+def _coded(code: int, ratings: IntArray = SMOOTH) -> list[Row]:
     """Ratings of which each sixth is a code for none."""
     rows = rated(lambda c, r, n: (c.name, r, n), ratings)
     return [(c, r, code if n % 6 == 0 else rating) for n, (c, r, rating) in enumerate(rows)]
 
 
-def _code(file: str, code: int, ratings: object = SMOOTH) -> Kind:
+def _code(file: str, code: int, ratings: IntArray = SMOOTH) -> Kind:
     return Kind(file, table(LONG, _coded(code, ratings)), SMOOTHNESS, refused=(str(code), "smoothness", "--scale"))
 
 
@@ -174,7 +142,7 @@ def _zero_is_a_rating() -> Kind:
     return Kind("zero.csv", table(LONG, _coded(0)), Ratings({"smoothness": zeros}), ("--scale", "0", "5"), words)
 
 
-def _worse(file: str, head: tuple[str, ...], rows: list[object], truth: Ratings, *turned: str) -> Kind:
+def _worse(file: str, head: tuple[str, ...], rows: list[Row], truth: Ratings, *turned: str) -> Kind:
     options = tuple(word for name in turned for word in ("--lower-is-better", name))
     return Kind(file, table(head, rows), truth, options, ("--lower-is-better", turned[0]))
 
@@ -212,13 +180,13 @@ REFUSED = [
            [(c, r, n, n) for c, r, n in _REVERSED], _turned("flicker_severity", "jitter_annoyance"),
            "flicker_severity", "jitter_annoyance"),
     _worse("annoyance.csv", ("clip", "rater", "annoyance"), _REVERSED, _turned("annoyance"), "annoyance"),
-    _worse("cells.csv", ("clip", "rater", "dimension", "rating"), [(c, r, "jitter severity", n) for c, r, n in _REVERSED],
-           _turned("jitter severity"), "jitter severity"),
+    _worse("cells.csv", ("clip", "rater", "dimension", "rating"),
+           [(c, r, "jitter severity", n) for c, r, n in _REVERSED], _turned("jitter severity"), "jitter severity"),
     _worse("schulnote.csv", ("Video", "Rater", "Schulnote"), _REVERSED, _turned("Schulnote"), "Schulnote"),
     Kind("label.csv", table(("video_a", "video_b", "label", "rater"),
-                            voted(lambda a, b, o, r: (a.name, b.name, int(o < 0), r), PAIRS)),
-         Pairs({"preference": PAIRS}), ("--scale", "0", "1"), ("label", "--scale")),
-    Kind("book.xlsx", _workbook, SMOOTHNESS, refused=("xlsx", "CSV")),
+                            voted(lambda a, b, o, r: (a.name, b.name, int(o < 0), r), DECIDED)),
+         Pairs({"preference": DECIDED}), ("--scale", "0", "1"), ("label", "--scale")),
+    Kind("book.xlsx", _workbook, SMOOTHNESS, refused=("CSV",)),
 ]  # fmt: skip
 
 
@@ -229,9 +197,9 @@ _people = ("clip", *RATERS)
 _MISREAD = ("--map",)
 
 
-def _extra(name: str, cells: object, file: str = "") -> Kind:
-    """Ratings beside one column that is none; ``cells`` is a function of the row's number and rating."""
-    rows = [(c, r, cells(n), rating) for n, (c, r, rating) in enumerate(plainly)]  # type: ignore[operator]
+def _extra(name: str, cells: Callable[[int], object], file: str = "") -> Kind:
+    """Ratings beside one column that is none; ``cells`` maps the row's number to its cell."""
+    rows = [(c, r, cells(n), rating) for n, (c, r, rating) in enumerate(plainly)]
     text = table(("clip", "rater", name, "smoothness"), rows)
     return Kind(file or f"{name}.csv", text, SMOOTHNESS, mapped(f"{name}=ignore"), (name, "--map"))
 
@@ -299,7 +267,8 @@ EITHER = [
     Kind("prolific.csv", table(
         ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID", "stimulus", "ACR", "rt_ms", "trial_index"),
         [(r, "st1", f"se{r}", f"stimuli/{c}", ACR[n - 1], 2000 + 7 * k, k) for k, (c, r, n) in enumerate(plainly)]),
-        RATING, mapped("stimulus=clip", "PROLIFIC_PID=rater", "ACR=rating", "rt_ms=ignore", "STUDY_ID=ignore"), _MISREAD),
+        RATING, mapped("stimulus=clip", "PROLIFIC_PID=rater", "ACR=rating", "rt_ms=ignore", "STUDY_ID=ignore"),
+        _MISREAD),
     Kind("psychopy.csv", table(
         ("trials.thisN", "stim", "slider.response", "slider.rt", "participant", "session", "date", "frameRate"),
         [(k, c, n, 1.2 + k / 10, r, 1, "2026-03-02", 60.01) for k, (c, r, n) in enumerate(plainly)]),
@@ -307,11 +276,16 @@ EITHER = [
     Kind("seconds.csv", table(("clip", "rater", "second", "rating"),
                               [(c, r, t, n) for c, r, n in plainly for t in range(3)]),
          RATING, mapped("second=ignore"), ("second", "--map")),
-    Kind("lists.parquet", parquet([{"video": c.name, "smoothness_ratings": SMOOTH[i].tolist()} for i, c in enumerate(CLIPS)]),
+    Kind("lists.parquet", parquet(
+        [{"video": c.name, "smoothness_ratings": SMOOTH[i].tolist()} for i, c in enumerate(CLIPS)]),
          Ratings({"smoothness": SMOOTH}, ()), refused=("smoothness_ratings",), needs="pyarrow"),
+    Kind("lists.jsonl", json_lines({"video": c.name, "smoothness_ratings": SMOOTH[i].tolist()}
+                                   for i, c in enumerate(CLIPS)),
+         Ratings({"smoothness": SMOOTH}, ()), refused=("smoothness_ratings",)),
     Kind("lists.csv", table(("video", "smoothness_ratings"), of_clips(lambda c, i: (c.name, SMOOTH[i].tolist()))),
          Ratings({"smoothness": SMOOTH}, ()), refused=("smoothness_ratings",)),
-    Kind("sep.csv", ("sep=;\r\n" + table(LONG, plainly, ";", "\r\n")).encode("utf-8-sig"), SMOOTHNESS, refused=("sep=",)),
+    Kind("sep.csv", ("sep=;\r\n" + table(LONG, plainly, ";", "\r\n")).encode("utf-8-sig"), SMOOTHNESS,
+         refused=("sep=",)),
     Kind("signed.csv", table(("video_url", "user", "smoothness"), rated(
         lambda c, r, n: (f"https://cdn.net/a/{c.name}?X-Amz-Expires=3600&X-Amz-Signature=ab%2F{n}{r}#t=0,4", r, n))),
         SMOOTHNESS, refused=("query",)),
@@ -320,7 +294,8 @@ EITHER = [
     _orient("table.json", {"schema": {"fields": _FIELDS, "primaryKey": ["index"], "pandas_version": "1.4.0"},
                            "data": [{"index": i, **row} for i, row in enumerate(_objects)]}),
     _orient("index.json", {str(i): row for i, row in enumerate(_objects)}),
-    Kind("comma.csv", table(("clip", "smoothness"), of_clips(lambda c, i: (c.name, f"{MEANS[i]:.2f}".replace(".", ",")))),
+    Kind("comma.csv", table(
+        ("clip", "smoothness"), of_clips(lambda c, i: (c.name, f"{MEANS[i]:.2f}".replace(".", ",")))),
          UNNAMED_MEANS, refused=("decimal comma", "smoothness")),
     Kind("qualtrics.csv", table(
         (*_QUALTRICS, *(f"Q{n}_1" for n in range(1, 25))),
@@ -350,7 +325,8 @@ EITHER = [
                                     rated(lambda c, r, n: (c.model, f"{c.number:03}.mp4", r, n))),
          SMOOTHNESS, refused=("model",)),
     Kind("bewerter.csv", table(("Datei", "Bewerter", "Bewegung"), [(c, r, f"{n},0") for c, r, n in plainly], ";"),
-         Ratings({"Bewegung": SMOOTH}), mapped("Datei=clip", "Bewerter=rater", "Bewegung=rating"), ("Bewerter", "--map")),
+         Ratings({"Bewegung": SMOOTH}), mapped("Datei=clip", "Bewerter=rater", "Bewegung=rating"),
+         ("Bewerter", "--map")),
 ]  # fmt: skip
 
 

@@ -127,10 +127,10 @@ UNNAMED_MEANS = Ratings({"smoothness": MEANS}, (), means=True)
 
 # Writing
 
+Row = Sequence[Any]
 
-def table(
-    head: Sequence[str], rows: Iterable[Sequence[object]], delimiter: str = ",", end: str = "\n", **how: Any
-) -> str:
+
+def table(head: Sequence[str], rows: Iterable[Row], delimiter: str = ",", end: str = "\n", **how: Any) -> str:
     """Return CSV text."""
     text = io.StringIO()
     writer = csv.writer(text, delimiter=delimiter, lineterminator=end, **how)
@@ -139,13 +139,13 @@ def table(
     return text.getvalue()
 
 
-def rated(row: Callable[[Clip, str, Any], Sequence[object]], ratings: Any = SMOOTH) -> list[Sequence[object]]:
+def rated(row: Callable[[Clip, str, Any], Row], ratings: Any = SMOOTH) -> list[Row]:
     """Return a row per clip and rater, in an order that is not the scores'."""
     rows = [row(CLIPS[c], RATERS[r], ratings[c, r].item()) for r in range(4) for c in range(24)]
     return [rows[(7 * n) % 96] for n in range(96)]
 
 
-def of_clips(row: Callable[[Clip, int], Sequence[object]]) -> list[Sequence[object]]:
+def of_clips(row: Callable[[Clip, int], Row]) -> list[Row]:
     """Return a row per clip."""
     return [row(clip, number) for number, clip in enumerate(CLIPS)]
 
@@ -155,7 +155,7 @@ def voted(row: Callable[[Clip, Clip, int, str], Any], votes: Sequence[Vote] = VO
     return [row(CLIPS[a], CLIPS[b], outcome, rater) for a, b, outcome, rater in votes]
 
 
-def records(head: Sequence[str], rows: Iterable[Sequence[object]]) -> list[dict[str, object]]:
+def records(head: Sequence[str], rows: Iterable[Row]) -> list[dict[str, object]]:
     """Return rows as objects."""
     return [dict(zip(head, row, strict=True)) for row in rows]
 
