@@ -232,6 +232,23 @@ BOOKKEEPING = [
 ]
 
 
+def _beside_means(*columns: str) -> Kind:
+    """Mean ratings beside other numbers about the clips or their ratings."""
+    rows = of_clips(lambda c, i: (c.name, MEANS[i], *(round(0.3 + (k + 2) * (7 * i % 23) / 23, 2)
+                                                      for k in range(len(columns)))))  # fmt: skip
+    options = mapped(*(f"{name}=ignore" for name in columns))
+    return Kind(
+        f"mos-{'-'.join(columns)}.csv", table(("video", "MOS", *columns), rows), UNNAMED_MEANS, options, _MISREAD
+    )
+
+
+def _beside_counts(name: str) -> Kind:
+    rows = of_clips(lambda c, i: (c.name, MEANS[i], 14 + 7 * i % 5))
+    return Kind(
+        f"mos-{name}.csv", table(("video", "MOS", name), rows), UNNAMED_MEANS, mapped(f"{name}=ignore"), _MISREAD
+    )
+
+
 def _orient(file: str, data: object) -> Kind:
     return Kind(file, json.dumps(data), SMOOTHNESS, refused=("records",))
 
@@ -258,12 +275,13 @@ _groups = [list(range(4 * k, 4 * k + 4)) for k in range(6)]
 
 EITHER = [
     *BOOKKEEPING,
+    *map(_beside_means, ("SD", "std", "CI95", "stderr", "duration", "variance")),
+    *map(_beside_counts, ("N", "n_ratings", "num_votes", "count", "fps", "seed")),
+    _beside_means("ci_low", "ci_high"),
+    _beside_means("SD", "CI95", "N"),
     Kind("people.csv", table(_people, _wide), RATING, mapped(*(f"{name}=rater" for name in RATERS)), ("--map", "anna")),
     Kind("codes.csv", table(("clip", "P01", "P02", "P03", "P07"), _wide), Ratings({"rating": SMOOTH}, ()),
          mapped("P01=rater", "P02=rater", "P03=rater", "P07=rater"), ("--map", "P01")),
-    Kind("mos.csv", table(("video", "MOS", "SD", "CI95", "N"), of_clips(
-        lambda c, i: (c.name, MEANS[i], SMOOTH[i].std(ddof=1).round(3), 0.4 + i / 100, 3 + i % 2))),
-        UNNAMED_MEANS, mapped("SD=ignore", "CI95=ignore", "N=ignore"), _MISREAD),
     Kind("prolific.csv", table(
         ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID", "stimulus", "ACR", "rt_ms", "trial_index"),
         [(r, "st1", f"se{r}", f"stimuli/{c}", ACR[n - 1], 2000 + 7 * k, k) for k, (c, r, n) in enumerate(plainly)]),
@@ -272,18 +290,20 @@ EITHER = [
     Kind("psychopy.csv", table(
         ("trials.thisN", "stim", "slider.response", "slider.rt", "participant", "session", "date", "frameRate"),
         [(k, c, n, 1.2 + k / 10, r, 1, "2026-03-02", 60.01) for k, (c, r, n) in enumerate(plainly)]),
-        RATING, mapped("stim=clip", "slider.response=rating", "slider.rt=ignore", "participant=rater"), _MISREAD),
+        RATING, mapped(
+            "trials.thisN=ignore", "stim=clip", "slider.response=rating", "slider.rt=ignore", "participant=rater"),
+        _MISREAD),
     Kind("seconds.csv", table(("clip", "rater", "second", "rating"),
                               [(c, r, t, n) for c, r, n in plainly for t in range(3)]),
          RATING, mapped("second=ignore"), ("second", "--map")),
     Kind("lists.parquet", parquet(
         [{"video": c.name, "smoothness_ratings": SMOOTH[i].tolist()} for i, c in enumerate(CLIPS)]),
-         Ratings({"smoothness": SMOOTH}, ()), refused=("smoothness_ratings",), needs="pyarrow"),
+         Ratings({"smoothness": SMOOTH}, ()), refused=("smoothness_ratings", "list"), needs="pyarrow"),
     Kind("lists.jsonl", json_lines({"video": c.name, "smoothness_ratings": SMOOTH[i].tolist()}
                                    for i, c in enumerate(CLIPS)),
-         Ratings({"smoothness": SMOOTH}, ()), refused=("smoothness_ratings",)),
+         Ratings({"smoothness": SMOOTH}, ()), refused=("smoothness_ratings", "list")),
     Kind("lists.csv", table(("video", "smoothness_ratings"), of_clips(lambda c, i: (c.name, SMOOTH[i].tolist()))),
-         Ratings({"smoothness": SMOOTH}, ()), refused=("smoothness_ratings",)),
+         Ratings({"smoothness": SMOOTH}, ()), refused=("smoothness_ratings", "list")),
     Kind("sep.csv", ("sep=;\r\n" + table(LONG, plainly, ";", "\r\n")).encode("utf-8-sig"), SMOOTHNESS,
          refused=("sep=",)),
     Kind("signed.csv", table(("video_url", "user", "smoothness"), rated(
@@ -314,11 +334,12 @@ EITHER = [
         [(k, r, *(CLIPS[i].name for i in four), CLIPS[max(four, key=lambda i: SMOOTH[i, j])].name,
           CLIPS[min(four, key=lambda i: SMOOTH[i, j])].name)
          for k, four in enumerate(_groups) for j, r in enumerate(RATERS)]),
-        SMOOTHNESS, refused=("best", "worst")),
+        SMOOTHNESS, refused=("best-worst",)),
     Kind("labels.csv", table(
         ("caption", "video_0", "video_1", "label_0", "label_1", "has_label"),
         voted(lambda a, b, o, r: (a.prompt, a.name, b.name, 0.5 + o / 2, 0.5 - o / 2, True), _MAJORITY)),
-        Pairs({"preference": _MAJORITY}, named=False), refused=("label_0",)),
+        Pairs({"preference": _MAJORITY}, named=False),
+        mapped("video_0=left", "video_1=right", "label_0=outcome", "label_1=ignore"), ("label_0", "--map")),
     Kind("shares.csv", table(_SHARES, _shares), Pairs({"Coherence": _MAJORITY}, named=False),
          refused=("weighted_results1_Coherence",)),
     Kind("clip-in-model.csv", table(("model", "clip", "rater", "smoothness"),
