@@ -180,6 +180,8 @@ REFUSED = [
            [(c, r, n, n) for c, r, n in _REVERSED], _turned("flicker_severity", "jitter_annoyance"),
            "flicker_severity", "jitter_annoyance"),
     _worse("annoyance.csv", ("clip", "rater", "annoyance"), _REVERSED, _turned("annoyance"), "annoyance"),
+    _worse("artifacts.csv", ("clip", "rater", "motion_artifacts"), _REVERSED, _turned("motion_artifacts"),
+           "motion_artifacts"),
     _worse("cells.csv", ("clip", "rater", "dimension", "rating"),
            [(c, r, "jitter severity", n) for c, r, n in _REVERSED], _turned("jitter severity"), "jitter severity"),
     _worse("schulnote.csv", ("Video", "Rater", "Schulnote"), _REVERSED, _turned("Schulnote"), "Schulnote"),
@@ -229,6 +231,8 @@ BOOKKEEPING = [
     _extra("position", lambda n: n + 1, "counter.csv"),
     _extra("wave", lambda n: 3, "constant.csv"),
     _extra("token", lambda n: 1_700_000_000 + 61 * n, "numbers.csv"),
+    _extra("difficulty", lambda n: 1 + sum(plainly[n][0].encode()) % 5, "one-per-clip.csv"),
+    _extra("years", lambda n: 3 + RATERS.index(plainly[n][1]), "one-per-rater.csv"),
 ]
 
 

@@ -26,9 +26,10 @@ from tests.alignment.readers.outside_tables import (
     table,
     write,
 )
-from vmmetrics.alignment import Study
+from vmmetrics.alignment import Study, read_study
 from vmmetrics.alignment.study import with_averages
 from vmmetrics.cli.main import main
+from vmmetrics.errors import SetupError
 
 
 class Answer(NamedTuple):
@@ -124,6 +125,14 @@ def test_read_with_the_option(align: Align, kind: Kind, tmp_path: Path) -> None:
     answer = read(align, kind, tmp_path, kind.options)
     assert answer.study is not None, answer.message
     check(kind, answer.study)
+
+
+def test_a_dimension_is_turned_in_python_too(tmp_path: Path) -> None:
+    kind = next(kind for kind in REFUSED if kind.file == "severity.csv")
+    scores, ratings = write(kind, tmp_path)
+    check(kind, read_study(scores, ratings, lower=("flicker_severity", "jitter_annoyance")))
+    with pytest.raises(SetupError, match="jitter_annoyance"):
+        read_study(scores, ratings, lower=("flicker_severity",))
 
 
 def assert_refused(kind: Kind, answer: Answer) -> None:
