@@ -214,7 +214,8 @@ AVERAGE = "average"
 def with_averages(study: Study) -> tuple[Study, tuple[str, ...]]:
     """Add the average of the paired dimensions, and of the metrics paired with them, where there are several.
 
-    - The average judgement of a clip is the mean over dimensions of its mean ratings, of clips that have all. Where the
+    - The average judgement of a clip is the mean over dimensions of its mean ratings, of clips that have all;
+      standardised first where one dimension's ratings span over twice the range of another's. Where the
       same people rated the same clips on every dimension, each one's average is kept, so that they too can be compared.
     - The average score is the mean over metrics (over VMBench's five, where any of them is there, so that baselines
       beside them change nothing), of clips that have all: of the scores themselves where all lie in 0 to
@@ -231,10 +232,12 @@ def with_averages(study: Study) -> tuple[Study, tuple[str, ...]]:
     target = dimensions[0] if dimensions else ""
     if len(dimensions) > 1 and AVERAGE not in study.ratings:
         target = AVERAGE
-        ratings, raters = _average_judgement(study, dimensions)
+        unlike = _scales_differ([study.ratings[dimension] for dimension in dimensions])
+        ratings, raters = _average_judgement(_standardised(study, dimensions) if unlike else study, dimensions)
         study = replace(study, ratings={**study.ratings, AVERAGE: ratings}, raters={**study.raters, AVERAGE: raters})
         pairing |= {metric: (*pairing[metric], AVERAGE) for metric in metrics}
-        notes.append(f"average judgement: mean of {', '.join(dimensions)}, on clips that have all")
+        of = "standardised ratings (their scales differ) of " if unlike else ""
+        notes.append(f"average judgement: mean of {of}{', '.join(dimensions)}, on clips that have all")
     ours = [metric for metric in metrics if metric in METRICS]
     metrics = ours or metrics
     if len(metrics) > 1 and AVERAGE not in study.scores and (target == AVERAGE or len(dimensions) == 1):
@@ -243,6 +246,26 @@ def with_averages(study: Study) -> tuple[Study, tuple[str, ...]]:
         pairing[AVERAGE] = (target,)
         notes.append(f"average metric: mean of {how} {', '.join(metrics)}, on clips that have all")
     return replace(study, pairing=pairing), tuple(notes)
+
+
+_SCALES = 2.0  # ratio of the ranges of ratings above which dimensions are rated on unlike scales
+
+
+def _scales_differ(ratings: Sequence[FloatArray]) -> bool:
+    ranges = [float(np.ptp(finite(of)[np.isfinite(of)])) for of in ratings if np.isfinite(of).any()]
+    return max(ranges, default=0.0) > _SCALES * min(ranges, default=0.0) > 0
+
+
+def _standardised(study: Study, dimensions: Sequence[str]) -> Study:
+    """Return the study with ratings whose means over raters have mean 0 and standard deviation 1."""
+    ratings, recovered = {**study.ratings}, {**study.recovered}
+    for dimension in dimensions:
+        means = study.mean_rating(dimension)
+        middle, spread = np.nanmean(means), np.nanstd(means)
+        for of in (ratings, recovered):
+            if dimension in of:
+                of[dimension] = (of[dimension] - middle) / (spread or 1.0)
+    return replace(study, ratings=ratings, recovered=recovered)
 
 
 def _average_judgement(study: Study, dimensions: Sequence[str]) -> tuple[FloatArray, tuple[str, ...]]:

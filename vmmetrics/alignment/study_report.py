@@ -255,6 +255,9 @@ def _comparable(
     ]
 
 
+_AGAINST = 3  # metrics that people run against before that is doubted
+
+
 def too_small(study: Study) -> list[str]:
     """Return what a study is too small to tell, known before anything is computed."""
     models, prompts = len({model for model in study.models if model}), len(set(study.prompts))
@@ -267,6 +270,20 @@ def too_small(study: Study) -> list[str]:
     if models < LEAST_MODELS:
         limits.append(f"models: {models}; an order of models needs {LEAST_MODELS}")
     return limits
+
+
+def reversed_dimensions(report: results.StudyReport) -> list[str]:
+    """Return warnings of dimensions that run against the metrics: their ratings may be of less is better."""
+    warnings = []
+    for dimension in dict.fromkeys(pair.dimension for pair in report.alignments):
+        rho = [pair.spearman for pair in report.alignments if pair.dimension == dimension]
+        against = sum(of.high is not None and of.high < 0 for of in rho)
+        if against >= _AGAINST and not any(of.low is not None and of.low > 0 for of in rho):
+            warnings.append(
+                f"{dimension} runs against {against} metrics and agrees with none: if a lower rating is better there, "
+                f"--lower-is-better {dimension!r}"
+            )
+    return warnings
 
 
 def _combinable(

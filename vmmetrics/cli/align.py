@@ -57,7 +57,9 @@ MosOption = Annotated[
     Literal["mean", "recovered"],
     option("A clip's rating: the mean, or recovered with each rater's bias and noise taken out (ITU-T P.910)."),
 ]
-Higher = Annotated[list[str] | None, option("Treat this metric of an amount as higher-is-better; repeatable.")]
+Higher = Annotated[
+    list[str] | None, option("Treat this metric of an amount, or this dimension, as higher-is-better; repeatable.")
+]
 Pair = Annotated[
     list[str] | None,
     option(
@@ -69,6 +71,16 @@ Dimension = Annotated[
     list[str] | None, option("Evaluate only this column of ratings, even one that is skipped by its name; repeatable.")
 ]
 ClipColumn = Annotated[str | None, option("Column that names the clip. Default: clip, video, file, path, ...")]
+Map = Annotated[
+    list[str] | None,
+    option(
+        "Say what a column of the ratings holds: clip, rater (of each, where a column is a person), rating, dimension, "
+        "model, prompt, left, right, outcome or ignore; repeatable.",
+        "--map",
+        metavar="COLUMN=ROLE",
+    ),
+]
+Missing = Annotated[list[float] | None, number_option("A number that stands for no rating; repeatable.")]
 Scale = Annotated[tuple[float, float] | None, number_option("Range of the ratings; a rating outside is an error.")]
 ReportFolder = Annotated[
     Path | None, out_option("Folder for the report: HTML, JSON, CSV, Markdown, LaTeX and pictures.")
@@ -81,7 +93,9 @@ def align(
     pair: Pair = None,
     metrics: Annotated[list[str] | None, option("Use only these metrics, with commas between; repeatable.")] = None,
     dimension: Dimension = None,
-    lower_is_better: Annotated[list[str] | None, option("Treat this metric as lower-is-better; repeatable.")] = None,
+    lower_is_better: Annotated[
+        list[str] | None, option("Treat this metric or dimension as lower-is-better; repeatable.")
+    ] = None,
     exclude_model: Annotated[list[str] | None, option("Leave out a model, such as real footage; repeatable.")] = None,
     reference: Annotated[str | None, option("Compare every metric with this one.", metavar="METRIC")] = None,
     higher_is_better: Higher = None,
@@ -91,7 +105,9 @@ def align(
     mos: MosOption = "mean",
     ratings_format: RatingsFormat = None,
     clip_column: ClipColumn = None,
+    roles: Map = None,
     scale: Scale = None,
+    missing: Missing = None,
     resamples: Annotated[int | None, count_option("Bootstrap samples of prompts. Default: 1000.")] = None,
     seed: Annotated[int | None, seed_option("Random seed. Default: a fixed one.")] = None,
     out: ReportFolder = None,
@@ -103,10 +119,11 @@ def align(
     See docs/ratings-formats.md for the forms of ratings, and 'vmmetrics plan' for the size of a study.
     """
     from vmmetrics.alignment.readers.groups import chosen_clips
+    from vmmetrics.alignment.readers.judgements import RatingOptions
     from vmmetrics.alignment.readers.read import columns_read, matched_study, read_sides
     from vmmetrics.alignment.report.reading import column_tables
     from vmmetrics.alignment.study_report import align as compute
-    from vmmetrics.alignment.study_report import too_small, without_models
+    from vmmetrics.alignment.study_report import reversed_dimensions, too_small, without_models
     from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED
     from vmmetrics.utils.storage.atomic import write_text
     from vmmetrics.utils.storage.job_folder import prepare
@@ -115,10 +132,11 @@ def align(
         raise typer.BadParameter("expected scores and then ratings: vmmetrics align SCORES... RATINGS")
     output, messages = open_consoles()
     pairing = _pairing(pair or [])
-    scores, judged = read_sides(
-        sources[:-1], sources[-1], pairing=pairing, format=ratings_format, metrics=_names(metrics),
-        dimensions=dimension or (), lower=lower_is_better or (), clip_column=clip_column, scale=scale,
+    stated = RatingOptions(
+        ratings_format, clip_column, scale, dimension or (), _roles(roles or ()), lower_is_better or (),
+        higher_is_better or (), missing or (),
     )  # fmt: skip
+    scores, judged = read_sides(sources[:-1], sources[-1], stated, pairing=pairing, metrics=_names(metrics))
 
     def matched() -> Study:
         return chosen_clips(matched_study(scores, judged, pairing, dimension or ()), sources, where or (), clip_column)
@@ -137,6 +155,7 @@ def align(
         directed=(*(higher_is_better or ()), *(lower_is_better or ())), ties=ties, mos=mos,
     )  # fmt: skip
     report = ask(study, exclude_models=exclude_model or ())
+    warn(messages, reversed_dimensions(report))
     of_groups = {name: ask(part) for name, part in groups.items()}
     _print(report, of_groups, group_by or "", form, output)
     if out is not None:
@@ -214,6 +233,16 @@ def _pairing(texts: list[str]) -> dict[str, list[str]]:
             raise typer.BadParameter(f"expected METRIC=DIMENSION but got {text!r}", param_hint="--pair")
         pairing.setdefault(metric.strip(), []).extend(names)
     return pairing
+
+
+def _roles(texts: Sequence[str]) -> dict[str, str]:
+    roles = {}
+    for text in texts:
+        column, equals, role = text.rpartition("=")
+        if not equals or not column:
+            raise typer.BadParameter(f"expected COLUMN=ROLE but got {text!r}", param_hint="--map")
+        roles[column] = role.strip()
+    return roles
 
 
 def _write(out: Path, study: Study, report: StudyReport) -> None:

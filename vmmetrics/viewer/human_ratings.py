@@ -124,6 +124,9 @@ def read_human_ratings(
     return HumanRatings(joined, frozenset(averaged), tuple(notes))
 
 
+_OF_ALIGN = " (options of vmmetrics align; a report takes ratings that need none)"
+
+
 def _read(path: Path, runs: Sequence[Run]) -> Judgements:
     """Return the judgements of a file.
 
@@ -134,7 +137,10 @@ def _read(path: Path, runs: Sequence[Run]) -> Judgements:
         raise SetupError(
             f"{path} is a report of vmmetrics align, which holds no ratings; give the ratings it was made of"
         )
-    judged = read_judgements(path, [record.clip for run in runs for record in run.records])
+    try:
+        judged = read_judgements(path, [record.clip for run in runs for record in run.records])
+    except SetupError as error:
+        raise SetupError(f"{error}" + _OF_ALIGN * ("--" in str(error))) from error
     if not judged.ratings:
         what = "preferences between clips" if judged.pairs else "no ratings"
         raise SetupError(f"{path} holds {what}; a report shows ratings of single clips")

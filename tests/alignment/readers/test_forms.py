@@ -9,6 +9,7 @@ import pytest
 
 from vmmetrics.alignment.readers.read import read_study
 from vmmetrics.alignment.study import Study
+from vmmetrics.errors import SetupError
 
 SCORES = {"clip": ["m/clip_1.mp4", "m/clip_2.mp4", "m/a dog runs-0.mp4"], "mss": [0.9, 0.1, 0.5]}
 RATED = [[4, 2], [5, 1], [3, np.nan]]
@@ -124,7 +125,7 @@ def test_a_row_per_person_and_aspect(tmp_path: Path) -> None:
 def test_numbers_in_a_header_beside_a_column_of_clips_are_raters() -> None:
     scores = {"clip": ["1.mp4", "2.mp4"], "mss": [1, 2]}
     study = read_study(scores, {"clip": ["1", "2"], "1": [4, 5], "2": [3, 2]})
-    assert study.ratings["1"].tolist() == [[4], [5]]
+    assert study.ratings["rating"].tolist() == [[4, 3], [5, 2]]
 
 
 @pytest.mark.parametrize("head", ["clips", "videos", "clip", "item", "stimuli"])
@@ -133,8 +134,7 @@ def test_numbers_in_a_header_beside_clips_of_any_heading_are_raters(tmp_path: Pa
     (tmp_path / "t.csv").write_text(f"{head},1,2,3\n1{suffix},4,5,3\n2{suffix},3,2,1\n3{suffix},1,1,2\n")
     options = {"clip_column": head} if head in {"item", "stimuli"} else {}
     study = read_study({"clip": ["1.mp4", "2.mp4", "3.mp4"], "mss": [1, 2, 3]}, tmp_path / "t.csv", **options)
-    assert study.ratings["1"].tolist() == [[4], [3], [1]]
-    assert study.ratings["3"].tolist() == [[3], [1], [2]]
+    assert study.ratings["rating"].tolist() == [[4, 5, 3], [3, 2, 1], [1, 1, 2]]
 
 
 @pytest.mark.parametrize("head", ["rater", "", "participant"])
@@ -144,10 +144,11 @@ def test_numbered_people_beside_numbered_clips(tmp_path: Path, head: str) -> Non
     assert study.ratings["rating"].tolist() == [[4, 3], [5, 2], [3, 1]]
 
 
-@pytest.mark.parametrize("raters", ["1,2", "a,b", "A,B"])
+@pytest.mark.parametrize("raters", ["a,b", "A,B"])
 def test_words_of_two_raters_beside_clips_are_no_comparisons(tmp_path: Path, raters: str) -> None:
     (tmp_path / "t.csv").write_text(f"clip,{raters}\nx.mp4,Good,Bad\ny.mp4,Fair,Excellent\n")
-    study = read_study({"clip": ["x.mp4", "y.mp4"], "mss": [1, 2]}, tmp_path / "t.csv")
-    first, second = raters.split(",")
-    assert study.ratings[first].tolist() == [[4], [3]]
-    assert study.ratings[second].tolist() == [[1], [5]]
+    scores, (first, second) = {"clip": ["x.mp4", "y.mp4"], "mss": [1, 2]}, raters.split(",")
+    with pytest.raises(SetupError, match=f"people or dimensions: say --map {first}=rater"):
+        read_study(scores, tmp_path / "t.csv")
+    study = read_study(scores, tmp_path / "t.csv", roles={first: "rater", second: "rater"})
+    assert study.ratings["rating"].tolist() == [[4, 1], [3, 5]] and study.raters["rating"] == (first, second)

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from vmmetrics.alignment.readers.judgements import Judgements
+from vmmetrics.alignment.readers.judgements import Judgements, RatingOptions
 from vmmetrics.alignment.readers.ratings import read_ratings
 from vmmetrics.alignment.readers.tables import read_table
 from vmmetrics.errors import SetupError
 
 
 def read(source: Any, **options: Any) -> Judgements:
-    return read_ratings(read_table(source, "ratings"), **options)
+    return read_ratings(read_table(source, "ratings"), RatingOptions(**options))
 
 
 def said(found: Judgements, dimension: str = "preference") -> list[tuple[str, str, int]]:

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmmetrics.alignment.readers.judgements import Judgements
+from vmmetrics.alignment.readers.judgements import Judgements, RatingOptions
 from vmmetrics.alignment.readers.ratings import read_ratings
 from vmmetrics.alignment.readers.tables import read_table
 from vmmetrics.errors import SetupError
 
 
 def read(source: Any, **options: Any) -> Judgements:
-    return read_ratings(read_table(source, "ratings"), **options)
+    return read_ratings(read_table(source, "ratings"), RatingOptions(**options))
 
 
 Votes = Mapping[tuple[str, str, str], float]  # clip, dimension, rater
@@ -140,7 +140,7 @@ def test_rows_about_models() -> None:
 
 BOOKKEEPING = (
     "annotation_id", "id", "lead_time", "created_at", "updated_at", "annotation_time", "duration", "duration_s",
-    "batch", "rank", "confidence", "index", "Timestamp", "WorkTimeInSeconds", "AssignmentId", "HITId", "seed",
+    "batch", "confidence", "index", "Timestamp", "WorkTimeInSeconds", "AssignmentId", "HITId", "seed",
     "Duration (in seconds)",
 )  # fmt: skip
 

@@ -14,7 +14,7 @@ import pytest
 from vmmetrics.alignment.readers import score_folders
 from vmmetrics.alignment.readers.read import read_study
 from vmmetrics.alignment.readers.score_tables import SourceScores
-from vmmetrics.alignment.readers.scores import read_scores
+from vmmetrics.alignment.readers.scores import read_scores, turned
 from vmmetrics.errors import SetupError
 
 PROMPTS = ("a dog runs on a beach", "a cat plays the piano")
@@ -227,8 +227,8 @@ def test_logs_of_evalcrafter(tmp_path: Path) -> None:
     assert column(scores, "VQA_A") == {"0000.mp4": 51.5, "0001.mp4": 40}
     assert scores.values["warping_error"][scores.clips.index("0000.mp4")] == -0.5  # lower is better
     assert any("IS_record.txt" in note for note in scores.notes)
-    turned = read_scores(tmp_path / "warping_error_record.txt", lower=["warping_error"])
-    np.testing.assert_array_equal(turned.values["warping_error"], [-0.5])  # and is not turned back
+    once = turned(read_scores(tmp_path / "warping_error_record.txt"), ["warping_error"])
+    np.testing.assert_array_equal(once.values["warping_error"], [-0.5])  # and is not turned back
 
 
 def test_true_and_false_in_a_table() -> None:

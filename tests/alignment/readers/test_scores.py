@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vmmetrics.alignment.readers.scores import read_scores
+from vmmetrics.alignment.readers.scores import read_scores, turned
 from vmmetrics.errors import SetupError
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.table import Table
@@ -61,14 +61,14 @@ def test_the_tables_of_a_run_say_the_same(tmp_path: Path) -> None:
 
 def test_lower_is_better(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", RECORDS, lower_is_better=["mss"])
-    scores = read_scores(run, lower=["tcs"])
+    scores = turned(read_scores(run), ["tcs"])
     np.testing.assert_array_equal(scores.values["mss"], [-0.9, -0.5, np.nan])
     np.testing.assert_array_equal(scores.values["tcs"], [np.nan, -0.25, np.nan])
     assert "Lower is better, sign turned: mss" in scores.notes
     Table(RECORDS[1:]).to_csv(run / "scores.csv")
     assert np.nanmax(read_scores(run / "scores.csv").values["mss"]) == -0.5
     with pytest.raises(SetupError, match="No metric ssim to turn"):
-        read_scores(run, lower=["ssim"])
+        turned(read_scores(run), ["ssim"])
 
 
 def test_clips_of_one_name_from_two_roots_go_by_their_paths(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_sources_side_by_side() -> None:
     np.testing.assert_array_equal(scores.values["tcs"], [3, 4, np.nan])
     np.testing.assert_array_equal(scores.values["ssim"], [0.1, 0.2, 0.3])
     assert set(read_scores([one, two, three], metrics=["mss"]).values) == {f"scores {n}:mss" for n in (1, 2, 3)}
-    np.testing.assert_array_equal(read_scores([one, two], lower=["mss"]).values["scores 2:mss"], [-10, -20, -30])
+    np.testing.assert_array_equal(turned(read_scores([one, two]), ["mss"]).values["scores 2:mss"], [-10, -20, -30])
 
 
 def test_sources_of_other_clips_go_below(tmp_path: Path) -> None:

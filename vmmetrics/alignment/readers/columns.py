@@ -52,6 +52,12 @@ _OF_ANNOTATION = (
     "assignment_duration_in_seconds", "auto_approval_delay_in_seconds", "lifetime_in_seconds",
     "number_of_similar_hits", "tstamp", "turn", "case_id", "idx",
 )  # fmt: skip
+# Words of columns of which a part tells that they hold no ratings: "trials.thisN", "slider.rt", "CI95", "n_ratings".
+_ANNOTATION_WORDS = frozenset({
+    "id", "rt", "ms", "trial", "trials", "attention", "sd", "std", "stdev", "stddev", "stderr", "sem", "ci", "ci95",
+    "var", "variance", "iqr", "second",
+})  # fmt: skip
+_COUNTS = re.compile(r"(?:n|num|number|no|count)(?:_.+)?")
 # Columns of free text: "good" there is no rating.
 _REMARKS = frozenset({
     "comment", "comments", "remark", "remarks", "note", "notes", "feedback", "reason", "reasons", "explanation",
@@ -85,7 +91,9 @@ def is_bookkeeping(name: str) -> bool:
     >>> is_bookkeeping("lead_time"), is_bookkeeping("AssignmentId"), is_bookkeeping("smoothness")
     (True, True, False)
     """
-    return describes_clip(name) or _joined(name) in _JOINED_OF_ANNOTATION
+    plain = normalised(name)
+    by_word = bool(_ANNOTATION_WORDS & set(plain.split("_"))) or _COUNTS.fullmatch(plain) is not None
+    return by_word or describes_clip(name) or _joined(name) in _JOINED_OF_ANNOTATION
 
 
 def is_remark(name: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from vmmetrics.alignment.readers.columns import is_clip_file, normalised
+from vmmetrics.alignment.readers.columns import CLIP, first_column, is_clip_file, normalised
 from vmmetrics.alignment.readers.label_studio import is_tasks, rows_of_tasks
 from vmmetrics.errors import SetupError
 
@@ -94,6 +94,22 @@ def _wrapped(content: Any, _: str) -> Rows | None:
     return rows, ""
 
 
+def _pandas(content: Any, _: str) -> Rows | None:
+    """Return rows of the JSON of a pandas data frame: orients "columns" (the default), "split" and "table"."""
+    if not isinstance(content, Mapping) or not content:
+        return None
+    if content.keys() == {"columns", "index", "data"}:
+        return [dict(zip(content["columns"], row, strict=True)) for row in content["data"]], ""
+    if content.keys() == {"schema", "data"} and _is_rows(content["data"]):
+        return [{name: cell for name, cell in row.items() if name != "index"} for row in content["data"]], ""
+    columns = list(content.values())
+    if not all(isinstance(of, Mapping) and of and list(of) == list(columns[0]) for of in columns):
+        return None
+    numbered = list(columns[0]) == [str(row) for row in range(len(columns[0]))]
+    is_table = first_column(map(str, content), CLIP) is not None
+    return ({str(name): list(of.values()) for name, of in content.items()}, "") if numbered and is_table else None
+
+
 def _ratings_inside(content: Any, _: str) -> Rows | None:
     """Return rows of clips with a list of ratings: ``{"video": "1.mp4", "ratings": [{"rater": "x", ...}]}``."""
     if not _is_rows(content):
@@ -176,6 +192,7 @@ LAYOUTS: tuple[Callable[[Any, str], Rows | None], ...] = (
     _label_studio,
     _arena,
     _uve,
+    _pandas,
     _wrapped,
     _ratings_inside,
     _by_model,

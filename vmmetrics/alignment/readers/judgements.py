@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from types import MappingProxyType
@@ -23,6 +23,38 @@ _TOLERANCE = 1e-9  # two ratings of one rater are the same below this: they pass
 
 RatingScale = tuple[float, float] | None
 """Lowest and highest possible rating."""
+
+
+@dataclass(frozen=True, slots=True)
+class RatingOptions:
+    """What the user states about ratings.
+
+    Attributes:
+        form: A form or a released set; detected from the content if None.
+        clip_column: Column that names the clip.
+        scale: Lowest and highest rating there can be.
+        dimensions: Dimensions to read although their names are those of bookkeeping.
+        roles: Column to its role (:data:`vmmetrics.alignment.readers.roles.ROLES`).
+        lower: Dimensions of which lower is better; their sign is turned.
+        higher: Dimensions of which higher is better although their names say otherwise.
+        missing: Numbers that stand for no rating.
+    """
+
+    form: str | None = None
+    clip_column: str | None = None
+    scale: RatingScale = None
+    dimensions: Sequence[str] = ()
+    roles: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    lower: Collection[str] = ()
+    higher: Collection[str] = ()
+    missing: Collection[float] = ()
+
+    @property
+    def asked(self) -> set[str]:
+        """Names, normalised, of columns that hold ratings whatever they are called."""
+        return set(
+            map(normalised, (*self.dimensions, *(name for name, role in self.roles.items() if role == "rating")))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +116,7 @@ def join_ratings(
     notes: Sequence[str],
     *,
     scale: RatingScale = None,
+    missing: Collection[float] = (),
     of_models: bool = False,
     columns: Mapping[str, str] = MappingProxyType({}),
     by_prompt: bool = False,
@@ -94,6 +127,7 @@ def join_ratings(
         rated: What was said in each place, in any order.
         notes: What was assumed on the way.
         scale: Lowest and highest rating there can be.
+        missing: Numbers that stand for no rating.
         of_models: Whether the clips are models.
         columns: Column of the file to how it was read.
         by_prompt: Whether a clip is known by its model and prompt alone.
@@ -116,7 +150,7 @@ def join_ratings(
         for dimension, value, rater in entry.ratings:
             of_dimension = numbers.setdefault(dimension, {})
             number = of_dimension.setdefault(rater, len(of_dimension))
-            if value == value:
+            if value == value and value not in missing:
                 cells_of[dimension].extend((index, number, value))
     all_notes, names = list(notes), tuple(clips)
     ratings, raters = {}, {}
@@ -152,6 +186,15 @@ def _matrix(cells: FloatArray, clips: int, raters: int) -> tuple[FloatArray, int
     np.maximum.at(high, cell, values)
     means = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan).reshape(clips, raters)
     return means, len(values) - int((counts > 0).sum()), int((high - low > _TOLERANCE).sum())
+
+
+def turned(judgements: Judgements, lower: Collection[str]) -> Judgements:
+    """Return the judgements with the sign of some dimensions turned, so that higher is better."""
+    names = set(map(normalised, lower))
+    chosen = [name for name in judgements.ratings if normalised(name) in names]
+    ratings = {name: -values if name in chosen else values for name, values in judgements.ratings.items()}
+    note = (f"Lower is better, sign turned: {', '.join(chosen)}",) if chosen else ()
+    return replace(judgements, ratings=ratings, notes=(*judgements.notes, *note))
 
 
 def judgements_of_dimensions(judgements: Judgements, selected: Sequence[str]) -> Judgements:

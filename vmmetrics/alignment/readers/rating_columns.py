@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ _GAP = r"[\s_.:-]"
 _DIMENSION_AND_RATER = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"^(?P<dimension>){_PERSON}{_GAP}*(?P<rater>\d+)$",  # rater1
+        rf"^(?P<dimension>){_PERSON}?{_GAP}*(?P<rater>\d+)$",  # rater1, 1
         rf"^{_PERSON}{_GAP}*(?P<rater>\d+){_GAP}+(?P<dimension>\D.*)$",  # rater1_smoothness
         rf"^(?P<dimension>.+?){_GAP}+{_PERSON}?{_GAP}*(?P<rater>\d+)$",  # smoothness_1, smoothness_rater1
         r"^(?P<dimension>.*\D)(?P<rater>\d+)$",  # smoothness1
@@ -45,6 +45,7 @@ class RatingColumns(NamedTuple):
         unread: Column to why it is not read.
         hows: How words became numbers, a sentence for each scale.
         words: Columns that hold words that were not understood, with the first of them.
+        scaled: Columns of words, whose scale says which end is better.
     """
 
     values: Mapping[str, FloatArray]
@@ -54,6 +55,7 @@ class RatingColumns(NamedTuple):
     unread: Mapping[str, str]
     hows: Sequence[str]
     words: Mapping[str, Sequence[str]]
+    scaled: Collection[str] = ()
 
     @property
     def ignored(self) -> list[str]:
@@ -70,7 +72,7 @@ class RatingColumns(NamedTuple):
 
 
 def rating_columns(
-    table: SourceTable, used: set[str | None], asked: Sequence[str], *, grid: bool, named: bool
+    table: SourceTable, used: set[str | None], asked: Set[str], *, grid: bool, named: bool
 ) -> RatingColumns:
     """Find the columns of ratings.
 
@@ -79,7 +81,7 @@ def rating_columns(
     Args:
         table: The table.
         used: Columns that hold something else.
-        asked: Columns to read although their names are those of bookkeeping.
+        asked: Columns, by normalised names, to read although their names are those of bookkeeping.
         grid: Whether columns may name a dimension and a rater.
         named: Whether raters may have names: ``smoothness_ann``.
 
@@ -89,9 +91,8 @@ def rating_columns(
     values: dict[str, FloatArray] = {}
     unread: dict[str, str] = {}
     free = [name for name in table.columns if name not in used]
-    requested = set(map(normalised, asked))
     bookkeeping = {name for name in free if _is_bookkeeping(name, asked)}
-    remarks = {name for name in free if called.is_remark(name) and normalised(name) not in requested}
+    remarks = {name for name in free if called.is_remark(name) and normalised(name) not in asked}
     wordy = (name for name in free if name not in bookkeeping | remarks and called.is_text(table.columns[name]))
     words = word_ratings(table, wordy)
     for name in free:
@@ -116,7 +117,7 @@ def rating_columns(
         alike[column.how].append(name)
     hows = [f"{', '.join(names)}: {how}" for how, names in alike.items()]
     odd = {name: _examples(table.columns[name]) for name, why in unread.items() if why == _WORDS}
-    return RatingColumns(values, single, by_rater, summaries, unread, hows, odd)
+    return RatingColumns(values, single, by_rater, summaries, unread, hows, odd, words.keys())
 
 
 def _examples(cells: Sequence[Any]) -> list[str]:
@@ -129,12 +130,17 @@ def _is_number(cell: Any) -> bool:
     return value is not None and not np.isnan(value)
 
 
-def _is_bookkeeping(column: str, asked: Sequence[str]) -> bool:
+def without(columns: RatingColumns, names: Collection[str]) -> RatingColumns:
+    """Return the columns without some that hold no ratings."""
+    unread = {**columns.unread, **dict.fromkeys(names, _BOOKKEEPING)}
+    return columns._replace(single=[name for name in columns.single if name not in names], unread=unread)
+
+
+def _is_bookkeeping(column: str, asked: Set[str]) -> bool:
     """Return True if a column, or the dimension in its name, is bookkeeping and not asked for."""
     named = _dimension_and_rater(column)
     names = {column, named[0] or column} if named else {column}
-    requested = {normalised(name) for name in asked}
-    return any(map(called.is_bookkeeping, names)) and not requested & {normalised(name) for name in names}
+    return any(map(called.is_bookkeeping, names)) and not asked & {normalised(name) for name in names}
 
 
 def _dimension_and_rater(column: str) -> tuple[str, str] | None:

@@ -14,43 +14,43 @@ pairs    two clips and what was preferred                            ``left,righ
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers import judgements, pairs
-from vmmetrics.alignment.readers.columns import first_column
-from vmmetrics.alignment.readers.judgements import AVERAGED, Judgements, RatedClip, RatingScale
-from vmmetrics.alignment.readers.rating_columns import RatingColumns, rating_columns
+from vmmetrics.alignment.readers.ambiguity import (
+    describing_rows,
+    refuse_codes,
+    refuse_open_direction,
+    refuse_people,
+    refuse_unnamed_raters,
+)
+from vmmetrics.alignment.readers.columns import first_column, normalised
+from vmmetrics.alignment.readers.judgements import AVERAGED, Judgements, RatedClip, RatingOptions
+from vmmetrics.alignment.readers.rating_columns import RatingColumns, rating_columns, without
 from vmmetrics.alignment.readers.table_clips import TableClips, clips_of
-from vmmetrics.alignment.readers.tables import SourceTable, numbers, texts
+from vmmetrics.alignment.readers.tables import SourceTable, advice, numbers, texts
 from vmmetrics.alignment.readers.words import word_ratings
 from vmmetrics.errors import SetupError
 
 FORMS = ("long", "cells", "wide", "averaged", "pairs")
+_NOTHING_STATED = RatingOptions()
 
 
-def read_ratings(
-    table: SourceTable,
-    *,
-    form: str | None = None,
-    clip_column: str | None = None,
-    scale: RatingScale = None,
-    dimensions: Sequence[str] = (),
-) -> Judgements:
+def read_ratings(table: SourceTable, options: RatingOptions = _NOTHING_STATED) -> Judgements:
     """Read a table of ratings.
 
     Args:
         table: The table.
-        form: One of :data:`FORMS`; detected from the columns if None.
-        clip_column: Which column names the clip.
-        scale: Lowest and highest rating there can be.
-        dimensions: Columns to read although their names are those of bookkeeping.
+        options: What the user states; the form is one of :data:`FORMS`, or detected from the columns.
 
     Raises:
-        SetupError: No column names clips or holds ratings, or a rating is no number or not on the scale.
+        SetupError: No column names clips or holds ratings, a rating is no number or not on the scale, or they may mean
+            several things.
     """
+    form, clip_column, scale = options.form, options.clip_column, options.scale
     if form == "pairs" or (form is None and clip_column is None and pairs.looks_like_pairs(table)):
-        return pairs.read_pairs(table, dimensions, scale)
+        return pairs.read_pairs(table, tuple(options.asked), scale)
     if scale is not None and scale[0] > scale[1]:
         raise SetupError(f"Expected the lowest rating first but got --scale {scale[0]:g} {scale[1]:g}")
     rows = clips_of(table, clip_column)
@@ -62,7 +62,7 @@ def read_ratings(
             raise SetupError(f"{table.source}: expected columns dimension and rating but got {table.heading}")
         read = _of_cells(table, rating)
     else:
-        dimension, read = None, _of_rows(table, rows, rater, form, dimensions)
+        dimension, read = None, _of_rows(table, rows, rater, options)
     people, of_rows = texts(table, rater), texts(table, dimension)
     cells = [
         (row, clip, of)
@@ -70,6 +70,8 @@ def read_ratings(
         if clip is not None and (of is not None or dimension is None)
     ]
     anonymous = rater is None and len({(clip, of) for _, clip, of in cells}) < len(cells)
+    if anonymous:
+        refuse_unnamed_raters(table, rows.clips, [name for name in read.words if name not in options.asked])
     rated_clips, seen = list[RatedClip](), Counter[tuple[str, str | None]]()
     for row, clip, of in cells:
         seen[clip, of] += 1
@@ -85,9 +87,14 @@ def read_ratings(
     nameless = len(table) - len(cells)
     notes += [f"{nameless} rows of ratings have no {rows.column} and were left out"] if nameless else []
     columns = table.roles(_roles(table, read, rows, rater, dimension))
-    return judgements.join_ratings(
-        rated_clips, notes, scale=scale, of_models=rows.of_models, columns=columns, by_prompt=rows.by_prompt
-    )
+    judged = judgements.join_ratings(
+        rated_clips, notes, scale=scale, missing=options.missing, of_models=rows.of_models, columns=columns,
+        by_prompt=rows.by_prompt,
+    )  # fmt: skip
+    if scale is None:
+        refuse_codes(judged)
+    refuse_open_direction((of for of in judged.ratings if of not in read.scaled and rating not in read.scaled), options)
+    return judgements.turned(judged, options.lower)
 
 
 def _of_cells(table: SourceTable, rating: str) -> RatingColumns:
@@ -95,17 +102,16 @@ def _of_cells(table: SourceTable, rating: str) -> RatingColumns:
     words = word_ratings(table, [rating]) if called.is_text(table.columns[rating]) else {}
     hows = [f"{rating}: {column.how}" for column in words.values()]
     values = words[rating].values if words else numbers(table, rating, required=True)
-    return RatingColumns({} if values is None else {rating: values}, [rating], {}, (), {}, hows, {})
+    return RatingColumns({} if values is None else {rating: values}, [rating], {}, (), {}, hows, {}, words.keys())
 
 
-def _of_rows(
-    table: SourceTable, rows: TableClips, rater: str | None, form: str | None, asked: Sequence[str]
-) -> RatingColumns:
+def _of_rows(table: SourceTable, rows: TableClips, rater: str | None, options: RatingOptions) -> RatingColumns:
     """Return the columns of ratings of a table with a row per clip.
 
     Raises:
-        SetupError: It is not of the form asked for, or no column holds ratings.
+        SetupError: It is not of the form asked for, no column holds ratings, or columns may be people or dimensions.
     """
+    form, asked = options.form, options.asked
     grid = form == "wide" or (form is None and rater is None)
     columns = rating_columns(table, {*rows.used, rater}, asked, grid=grid, named=form == "wide")
     if (form == "long" and rater is None) or (form == "wide" and not columns.grid):
@@ -113,9 +119,18 @@ def _of_rows(
         raise SetupError(f"{table.source}: expected {expected} but got {table.heading}{table.first_row}")
     if columns.are_blank:
         none = f"{table.source}: no column holds ratings; it has {table.heading}{table.first_row}"
-        words = [f"{name} holds {', '.join(map(repr, examples))}, ..." for name, examples in columns.words.items()]
+        words = [
+            f"{name} holds {', '.join(map(repr, examples))}, ...{advice(examples[0])}"
+            for name, examples in columns.words.items()
+        ]
         more = [f"write words of unknown scales as numbers: {'; '.join(words)}"] if words else []
-        raise SetupError("; ".join((none, *columns.ignored, *more)))
+        raise SetupError("; ".join((none, *columns.ignored, *more, *table.notes)))
+    open_columns = {name: columns.values[name] for name in columns.single if normalised(name) not in asked}
+    if len(columns.single) > len(open_columns) or columns.grid:
+        return columns
+    columns = without(columns, describing_rows(open_columns, rows.clips, texts(table, rater)))
+    if rater is None and form is None and len(set(rows.clips)) == len(rows.clips) and not rows.of_models:
+        refuse_people(table, columns.single, columns.values)
     return columns
 
 

@@ -7,20 +7,28 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from vmmetrics.alignment.readers.columns import Pairing, pair_dimensions
-from vmmetrics.alignment.readers.judgements import Judgements, RatingScale, battles_of_models, judgements_of_dimensions
+from vmmetrics.alignment.readers.columns import Pairing, metrics_called, normalised, pair_dimensions
+from vmmetrics.alignment.readers.judgements import (
+    Judgements,
+    RatingOptions,
+    RatingScale,
+    battles_of_models,
+    judgements_of_dimensions,
+)
 from vmmetrics.alignment.readers.layouts import rearranged
 from vmmetrics.alignment.readers.matching import knows_prompts, matched
 from vmmetrics.alignment.readers.names import NameMatch, groups_from_names
 from vmmetrics.alignment.readers.ratings import FORMS, read_ratings
 from vmmetrics.alignment.readers.released import RELEASED, read_released
+from vmmetrics.alignment.readers.roles import with_roles
 from vmmetrics.alignment.readers.score_tables import SourceScores
-from vmmetrics.alignment.readers.scores import is_run, read_scores
-from vmmetrics.alignment.readers.tables import read_table
+from vmmetrics.alignment.readers.scores import is_run, read_scores, turned
+from vmmetrics.alignment.readers.tables import read_table, table_of_files
 from vmmetrics.alignment.study import Matching, Study
 from vmmetrics.errors import SetupError
 from vmmetrics.types import BoolArray, FloatArray
@@ -28,6 +36,8 @@ from vmmetrics.utils.statistics.bootstrap import mean_of_defined
 
 FORMATS = (*FORMS, *RELEASED)
 """Values of ``format``."""
+_NOTHING_STATED = RatingOptions()
+_NO_ROLES: Mapping[str, str] = MappingProxyType({})
 
 
 def read_study(
@@ -41,6 +51,9 @@ def read_study(
     lower: Sequence[str] = (),
     clip_column: str | None = None,
     scale: RatingScale = None,
+    roles: Mapping[str, str] = _NO_ROLES,
+    higher: Sequence[str] = (),
+    missing: Sequence[float] = (),
 ) -> Study:
     """Read scores and ratings and match their clips.
 
@@ -52,9 +65,12 @@ def read_study(
         format: One of :data:`FORMATS`; detected from the content if None.
         metrics: Take these metrics alone.
         dimensions: Take these dimensions alone, be they about motion or not.
-        lower: Metrics of which lower is better; their sign is turned.
+        lower: Metrics and dimensions of which lower is better; their sign is turned.
         clip_column: Which column names the clip, where its name does not say so.
         scale: Lowest and highest rating there can be.
+        roles: Column of the ratings to its role, one of :data:`~vmmetrics.alignment.readers.roles.ROLES`.
+        higher: Dimensions of which higher is better although their names say otherwise.
+        missing: Numbers that stand for no rating.
 
     Returns:
         The clips that have both, in the order of the scores; ``matching`` says what was assumed and left out.
@@ -70,47 +86,32 @@ def read_study(
         >>> study.clips, study.pairing["mss"]
         (('1.mp4', '2.mp4'), ('smoothness',))
     """
-    source, judged = read_sides(
-        scores,
-        ratings,
-        pairing=pairing,
-        format=format,
-        metrics=metrics,
-        dimensions=dimensions,
-        lower=lower,
-        clip_column=clip_column,
-        scale=scale,
-    )
+    options = RatingOptions(format, clip_column, scale, dimensions, roles, lower, higher, missing)
+    source, judged = read_sides(scores, ratings, options, pairing=pairing, metrics=metrics)
     return matched_study(source, judged, pairing, dimensions)
 
 
 def read_sides(
-    scores: Any,
-    ratings: Any,
-    *,
-    pairing: Pairing | None = None,
-    format: str | None = None,  # noqa: A002
-    metrics: Sequence[str] = (),
-    dimensions: Sequence[str] = (),
-    lower: Sequence[str] = (),
-    clip_column: str | None = None,
-    scale: RatingScale = None,
+    scores: Any, ratings: Any, options: RatingOptions, *, pairing: Pairing | None = None, metrics: Sequence[str] = ()
 ) -> tuple[SourceScores, Judgements]:
     """Read scores and ratings, and match nothing yet; arguments as of :func:`read_study`.
 
     Raises:
-        SetupError: Something cannot be read.
+        SetupError: Something cannot be read, or is called lower-is-better and is not there.
     """
-    if format is not None and format not in FORMATS:
-        raise SetupError(f"Expected one of {', '.join(FORMATS)} as format but got {format!r}")
+    if options.form is not None and options.form not in FORMATS:
+        raise SetupError(f"Expected one of {', '.join(FORMATS)} as format but got {options.form!r}")
     if isinstance(ratings, str | Path) and is_run(Path(ratings)):
         raise SetupError(f"{ratings} is a run directory; scores come first and ratings last")
     file = Path(ratings) if isinstance(ratings, str | Path) and Path(ratings).is_file() else None
-    source = read_scores(scores, metrics=metrics, lower=lower, clip_column=clip_column, besides=file)
+    source = read_scores(scores, metrics=metrics, clip_column=options.clip_column, besides=file)
     paired = [name for names in (pairing or {}).values() for name in ([names] if isinstance(names, str) else names)]
-    judged = read_judgements(ratings, source.clips, format, clip_column, scale, [*dimensions, *paired])
-    if dimensions:
-        judged = judgements_of_dimensions(judged, dimensions)
+    judged = read_judgements(ratings, source.clips, replace(options, dimensions=(*options.dimensions, *paired)))
+    of_people = set(map(normalised, judged.dimensions))
+    lower = [name for name in options.lower if metrics_called(name, source.values) or normalised(name) not in of_people]
+    source = turned(source, lower)
+    if options.dimensions:
+        judged = judgements_of_dimensions(judged, options.dimensions)
     if not judged.dimensions:
         raise SetupError("; ".join(("The ratings contain no rating and no preference", *judged.notes)))
     return source, judged
@@ -146,43 +147,32 @@ def matched_study(
     return replace(study, matching=replace(study.matching, columns=columns))
 
 
-def read_judgements(
-    ratings: Any,
-    clips: Sequence[str],
-    form: str | None = None,
-    clip_column: str | None = None,
-    scale: RatingScale = None,
-    dimensions: Sequence[str] = (),
-) -> Judgements:
+def read_judgements(ratings: Any, clips: Sequence[str], options: RatingOptions = _NOTHING_STATED) -> Judgements:
     """Read ratings alone.
 
     Args:
         ratings: As of :func:`read_study`.
         clips: Names of the scored clips, which may be columns of a table.
-        form: One of :data:`FORMATS`; detected from the content if None.
-        clip_column: Which column names the clip.
-        scale: Lowest and highest rating there can be.
-        dimensions: Dimensions to read although their names are those of bookkeeping.
+        options: What the user states about them.
 
     Raises:
-        SetupError: The ratings cannot be read.
+        SetupError: The ratings cannot be read, or may mean several things.
     """
-    name = form if form in RELEASED else None
+    name = options.form if options.form in RELEASED else None
     if isinstance(ratings, str | Path):
         path = Path(ratings)
-        if (form is None or name is not None) and (released := read_released(path, name, scale)) is not None:
+        may_be = (options.form is None or name is not None) and not options.roles
+        if may_be and (released := read_released(path, name, options.scale)) is not None:
             return released
         if path.is_dir():
-            raise SetupError(
-                f"{path} is a folder but not a released set: expected one of {', '.join(RELEASED)}, or a table"
-            )
+            return read_ratings(with_roles(table_of_files(path), options.roles), options)
     elif name is not None:
         raise SetupError(f"The format {name} reads files: pass a path as ratings")
-    table = rearranged(read_table(ratings, "ratings"), clips)
-    named = (column for column in table.columns if clip_column in {column, table.origins.get(column, column)})
-    return read_ratings(
-        table, form=None if name else form, clip_column=next(named, None), scale=scale, dimensions=dimensions
-    )
+    table = rearranged(with_roles(read_table(ratings, "ratings"), options.roles), clips)
+    asked = options.clip_column
+    named = (column for column in table.columns if asked in {column, table.origins.get(column, column)})
+    form = None if name else options.form
+    return read_ratings(table, replace(options, form=form, clip_column=next(named, None)))
 
 
 def _to_one_level(scores: SourceScores, judged: Judgements) -> tuple[SourceScores, Judgements, tuple[str, ...]]:

@@ -37,7 +37,6 @@ def read_scores(
     sources: Any,
     *,
     metrics: Sequence[str] = (),
-    lower: Sequence[str] = (),
     clip_column: str | None = None,
     besides: Path | None = None,
 ) -> SourceScores:
@@ -47,7 +46,6 @@ def read_scores(
         sources: A run directory, a table (file, mapping, rows, data frame, what :func:`vmmetrics.score` gave), or a
             list of these; ``NAME=PATH`` names a source.
         metrics: Take these alone; empty takes every column of numbers that does not describe the clip.
-        lower: Metrics of which lower is better; their sign is turned.
         clip_column: Which column names the clip.
         besides: A file to skip in a folder of scores, such as the ratings.
 
@@ -77,7 +75,7 @@ def read_scores(
     if len(others) > _SHOWN:
         note = f"{len(parts)} sources were put together: {', '.join(f'{count} {name}' for name, count in how.items())}"
         joined = replace(joined, notes=(*(n for n in joined.notes if not n.startswith(_PUT)), note))
-    return _turned(joined, lower)
+    return joined
 
 
 def as_sources(sources: Any) -> list[Any]:
@@ -143,7 +141,7 @@ def _of_path(path: Path, name: str, asked: _Asked) -> SourceScores:
     from vmmetrics.scoring.header import read_run_json
 
     lower = set(read_run_json(run).get("lower_is_better", ()))  # a table of a run does not say of which
-    return _turned(scores, [metric for metric in scores.values if metric in lower])
+    return turned(scores, [metric for metric in scores.values if metric in lower])
 
 
 def _of_files(read: ScoreFile, source: str, name: str, metrics: Sequence[str]) -> SourceScores:
@@ -152,7 +150,7 @@ def _of_files(read: ScoreFile, source: str, name: str, metrics: Sequence[str]) -
     scores = scores_of_table(read.table(source), name, metrics)
     passed = {column: role for column, role in scores.columns[name].items() if role.startswith("passed over")}
     scores = replace(scores, columns={name: {**read.roles, **passed}})
-    return _turned(scores, [metric for metric in scores.values if metric in read.lower])
+    return turned(scores, [metric for metric in scores.values if metric in read.lower])
 
 
 def _of_run(path: Path) -> SourceTable:
@@ -267,12 +265,16 @@ def _mixed(versions: Sequence[tuple[str, Versions]]) -> tuple[str, ...]:
     return tuple(f"Scores mean different things: {text}" for text in differing(versions).values())
 
 
-def _turned(scores: SourceScores, lower: Sequence[str]) -> SourceScores:
-    """Return the scores with the sign of some metrics turned, so that higher is better; each is turned once."""
-    turned = set(_named(scores, lower, "to turn; the scores have")) - scores.lower
-    values = {metric: -column if metric in turned else column for metric, column in scores.values.items()}
-    note = (f"Lower is better, sign turned: {', '.join(m for m in scores.values if m in turned)}",) if turned else ()
-    return replace(scores, values=values, notes=(*scores.notes, *note), lower=scores.lower | turned)
+def turned(scores: SourceScores, lower: Sequence[str]) -> SourceScores:
+    """Return the scores with the sign of some metrics turned, so that higher is better; each is turned once.
+
+    Raises:
+        SetupError: A metric is not there.
+    """
+    names = set(_named(scores, lower, "to turn; the scores have")) - scores.lower
+    values = {metric: -column if metric in names else column for metric, column in scores.values.items()}
+    note = (f"Lower is better, sign turned: {', '.join(m for m in scores.values if m in names)}",) if names else ()
+    return replace(scores, values=values, notes=(*scores.notes, *note), lower=scores.lower | names)
 
 
 def _named(scores: SourceScores, names: Sequence[str], what: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import NamedTuple
 
@@ -9,6 +10,8 @@ from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers.columns import first_column, normalised
 from vmmetrics.alignment.readers.tables import SourceTable, texts
 from vmmetrics.errors import SetupError
+
+_SIGNATURE = re.compile(r"[?&](?:x-amz-|x-goog-)?(?:signature|sig|expires|token)=", re.IGNORECASE)
 
 
 class TableClips(NamedTuple):
@@ -56,7 +59,7 @@ def clips_of(table: SourceTable, asked: str | None) -> TableClips:
     by = clip if of_models else model if counts_rows else None
     if asked is None and by is not None and prompt is not None and _repeats(texts(table, by)):
         return _by_prompt(table, by, prompt)
-    names, models = texts(table, clip), texts(table, model)
+    names, models = list(map(_unsigned, texts(table, clip))), texts(table, model)
     notes: tuple[str, ...] = ()
     if any(times > 1 for times in Counter(name or "" for name, _ in set(zip(names, models, strict=True))).values()):
         names = [f"{model}/{name}" if name and model else name for name, model in zip(names, models, strict=True)]
@@ -72,6 +75,12 @@ def clips_of(table: SourceTable, asked: str | None) -> TableClips:
         prompt,
         model,
     )
+
+
+def _unsigned(name: str | None) -> str | None:
+    """Return an address without its signature, which differs from row to row, and without its part of the clip."""
+    signed = name is not None and called.is_clip_file(name) and _SIGNATURE.search(name) is not None
+    return name.partition("?")[0] if name is not None and signed else name
 
 
 def _by_prompt(table: SourceTable, model: str, prompt: str) -> TableClips:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vmmetrics.alignment.readers.columns import is_clip_file, normalised
+from vmmetrics.alignment.readers.columns import RATER, first_column, is_clip_file, normalised
 from vmmetrics.alignment.readers.contents import rows_of
 from vmmetrics.alignment.readers.label_studio import answer, plain_columns
 from vmmetrics.errors import SetupError, cannot
@@ -37,6 +37,7 @@ _SHEETS = frozenset({".xlsx", ".xls", ".xlsm", ".ods", ".numbers"})
 _BLANKS = frozenset({"", "nan", "na", "n/a", "none", "null", "-", "–", "missing", "failed", "?"})
 # Names of the columns of a file without a header: "1.mp4|a cat|3.5", as T2VQA-DB has it.
 _HEADLESS = {2: ["clip", "rating"], 3: ["clip", "prompt", "rating"]}
+_SEPARATOR_LINE = re.compile(r"sep=(?P<separator>.)\r?\n", re.IGNORECASE)
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(?:,\d+)?")
 _MOST_ROWS, _ROWS_AT_ONCE, _LARGEST = 1_000_000, 32, 512 * 2**20  # rows of a Parquet file; its bytes in memory
 _AT_ONCE = 64 * 2**20  # bytes of text parsed at once, which take ten times as much in memory
@@ -105,6 +106,27 @@ def read_table(source: Any, name: str) -> SourceTable:
     _refuse_headers(list(table.columns), table.source)
     columns, notes = plain_columns(table.columns)
     return replace(table, columns=columns, notes=(*table.notes, *notes))
+
+
+def table_of_files(folder: Path) -> SourceTable:
+    """Read a folder with a table per rater, who is called as the file is where no column says.
+
+    Raises:
+        SetupError: It holds anything else.
+    """
+    tables = {path: read_table(path, "ratings") for path in sorted(folder.iterdir()) if path.suffix in TABLE_SUFFIXES}
+    heads = {tuple(table.columns) for table in tables.values()}
+    if len(heads) != 1 or len(tables) < 2:
+        raise SetupError(f"{folder} is a folder but not a released set, nor one of tables with the same columns")
+    columns: dict[str, list[Any]] = {name: [] for name in heads.pop()}
+    alone = first_column(columns, RATER) is None
+    for path, table in tables.items():
+        for name, cells in table.columns.items():
+            columns[name] += cells
+        if alone:
+            columns.setdefault("rater", []).extend([path.stem] * len(table))
+    notes = dict.fromkeys(note for table in tables.values() for note in table.notes)
+    return SourceTable(str(folder), columns, (*notes, f"{len(tables)} files" + (", a rater each" if alone else "")))
 
 
 def read_json_or_lines(path: Path) -> tuple[Any, tuple[str, ...]]:
@@ -176,7 +198,9 @@ def numbers(table: SourceTable, column: str, *, required: bool = False) -> Float
     good = sum(value is not None and not math.isnan(value) for value in values)
     if bad and (required or good > len(bad)):
         shown = str(cells[bad[0]])[:40]
-        raise SetupError(f"{table.source}, row {bad[0] + 1}: expected a number in {column} but got {shown!r}")
+        raise SetupError(
+            f"{table.source}, row {bad[0] + 1}: expected a number in {column} but got {shown!r}{advice(cells[bad[0]])}"
+        )
     if bad or (good == 0 and not required):
         return None
     array = np.array(values, np.float64)
@@ -184,6 +208,14 @@ def numbers(table: SourceTable, column: str, *, required: bool = False) -> Float
     if (huge := np.flatnonzero(np.abs(array) > _LARGEST_NUMBER)).size:
         raise SetupError(f"{table.source}, row {huge[0] + 1}: {column} is {cells[huge[0]]}, too large to compute with")
     return array
+
+
+def advice(cell: Any) -> str:
+    """Return the cause why a cell is no number, and what to write, as text after a message; "" for any other text."""
+    text = str(cell).strip()
+    if _DECIMAL_COMMA.fullmatch(text):
+        return "; write a decimal comma as a point, or separate columns by ; or tabs"
+    return "; write a column for each number of a list" if text.startswith("[") else ""
 
 
 def texts(table: SourceTable, column: str | None) -> list[str | None]:
@@ -207,12 +239,15 @@ def _of_file(path: Path) -> SourceTable:
         how = "; save the sheet as CSV" if suffix in _SHEETS else ""
         raise SetupError(f"{path}: expected a table in {', '.join(TABLE_SUFFIXES)}{how}")
     if suffix == ".parquet":
-        return _of_content(_of_parquet(path), str(path))
+        rows, notes = _of_parquet(path)
+        return _of_content(rows, str(path), notes)
     if suffix in {".json", ".jsonl", ".ndjson"}:
         content, notes = read_json_or_lines(path)
         return _of_content(content, str(path), notes)
     text, notes = _text(path)
-    delimiter = "" if suffix == ".md" else _delimiter(text, suffix)
+    stated = _SEPARATOR_LINE.match(text)  # a line that Excel writes and reads
+    text = text[stated.end() :] if stated else text
+    delimiter = "" if suffix == ".md" else stated["separator"] if stated else _delimiter(text, suffix)
     names, rows = _of_lines(text, delimiter, path) if delimiter else _of_markdown(text, path)
     if (header := _HEADLESS.get(len(names))) and is_clip_file(names[0]) and to_number(names[-1]) is not None:
         names, rows = header, [names, *rows]
@@ -224,22 +259,23 @@ def _of_file(path: Path) -> SourceTable:
     return SourceTable(str(path), columns, notes)
 
 
-def _of_parquet(path: Path) -> list[Any]:
-    """Return rows of a Parquet file without columns of lists; a small file may unfold to many or to large ones."""
+def _of_parquet(path: Path) -> tuple[list[Any], tuple[str, ...]]:
+    """Return rows of a Parquet file without columns of lists, which a note names; a small file may unfold to many."""
     rows: list[Any] = []
     with open_parquet(path) as file:
         from pyarrow.types import is_dictionary, is_list
 
         if file.metadata.num_rows > _MOST_ROWS:
             raise SetupError(f"{path}: {file.metadata.num_rows:,} rows; at most {_MOST_ROWS:,} are read")
-        columns, size = [of.name for of in file.schema_arrow if not is_list(of.type)], 0
+        lists = [of.name for of in file.schema_arrow if is_list(of.type)]
+        columns, size = [of.name for of in file.schema_arrow if of.name not in lists], 0
         for batch in file.iter_batches(_ROWS_AT_ONCE, columns=columns):
             plain = [c.dictionary_decode() if is_dictionary(c.type) else c for c in batch.columns]
             size += sum(column.nbytes for column in plain)
             if size > _LARGEST:
                 raise SetupError(f"{path}: larger than {_LARGEST // 2**20} MiB when read; keep the columns that count")
             rows += batch.to_pylist()
-    return rows
+    return rows, (f"{path.name}: not read, since a cell is a list: {listed(lists, _SHOWN)}",) if lists else ()
 
 
 def _has_decimal_commas(cells: Sequence[str]) -> bool:

@@ -149,7 +149,10 @@ def _of_numbers(cells: Sequence[str], scale: tuple[float, float] | None, graded:
         fitting.append(_FROM_ZERO)
     if len({tuple(words[word] for word in cells) for words in fitting}) > 1:
         listed = " and ".join(filter(None, (", ".join(cells[:-1]), cells[-1])))
-        return f"it holds only {listed}, where 0 may be a tie, the left or the right one; write left, right and tie"
+        return (
+            f"it holds only {listed}, where 0 may be a tie, the left or the right one; write left, right and tie, "
+            "or use --scale 0 1 if 0 is for the first, --scale 1 0 if 1 is"
+        )
     names: Mapping[int, str] = {LEFT: "the first", RIGHT: "the second", TIE: "a tie"}
     how = ", ".join(f"{word} {names[fitting[0][word]]}" for word in reversed(cells))
     return VoteReading(lambda cell: fitting[0].get(_short(cell)), how)
