@@ -8,6 +8,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+import pytest
 
 from tests.bad_inputs import write_video
 
@@ -69,6 +70,7 @@ assert "aes" in Path("both/scores.csv").read_text().splitlines()[0].split(",")
 '''
 
 
+@pytest.mark.slow
 def test_it_is_scored_tabled_ranked_compared_shown_and_aligned(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     ratings = ["clip,rating"]
