@@ -9,8 +9,8 @@
 each file takes. ``draw`` chooses lines evenly among those that a test reaches, and an operator evenly among those that
 fit the line: a comparison turned round, a constant one more, ``and`` for ``or``, None returned, a statement dropped, a
 condition negated. ``run`` copies the tree, and writes one JSON file per mutation, so that it goes on where it stopped;
-fastest test files come first, and those beyond the bound on seconds are left out. A mutation is noticed by the first
-test that fails, or by a run that does not end. ``compare`` names the mutations that were noticed before and not after.
+fastest test files come first (in other results than ``before``, the file that noticed it in those), and those beyond
+the bound on seconds are left out. A mutation is noticed by the first test that fails, or by a run that does not end.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 MARKED = "not ray and not browser"
-PATIENCE = 4
+PATIENCE = 12
 """A run may take so many times the seconds that its files took when they were covered, and a minute."""
 _TURNED = {
     ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -164,8 +164,10 @@ def run(tree: Path, out: Path, results: str, seconds: float) -> None:
             result = out / results / f"{number:02}.json"
             if result.exists():
                 continue
+            earlier = out / "before" / f"{number:02}.json"
+            noticed_by = str(json.loads(earlier.read_text())["by"]) if earlier.exists() else ""
             files, total = [], 0.0
-            for file, took in each["files"].items():
+            for file, took in sorted(each["files"].items(), key=lambda item: not noticed_by.startswith(item[0])):
                 total += took
                 if (work / file).exists() and (not files or total <= seconds):
                     files.append(file)
