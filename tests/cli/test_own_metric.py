@@ -108,6 +108,7 @@ def test_it_is_drawn(folder: Path, command: Callable[..., str], scored: str) -> 
     assert (folder / "a.png").stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_it_is_probed(folder: Path, command: Callable[..., str]) -> None:
     shutil.copy(ROOT / "tests" / "data" / "samples" / "zeroscope" / "woman-walks-and-sits.mp4", folder / "good.mp4")
     what = ("--metrics", "light", "--defects", "flicker", "--invariances", "none", "--jobs", "2")
