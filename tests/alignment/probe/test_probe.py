@@ -123,6 +123,7 @@ def test_jobs_change_nothing(clips):
     assert one.invariances == two.invariances
 
 
+@pytest.mark.slow
 def test_a_case_that_kills_its_worker_is_named_and_the_rest_is_done(clips):
     plan = Plan(defects=("blur", "noise"), strengths=(0.5, 1.0), **QUICK)
     found = probe(clips[:1], "toy_metrics:dies", plan=plan, jobs=2)
@@ -132,6 +133,7 @@ def test_a_case_that_kills_its_worker_is_named_and_the_rest_is_done(clips):
     assert found.curve("dies", "noise").points[1].change.clips == 1
 
 
+@pytest.mark.slow
 def test_a_case_that_hangs_is_named_and_the_rest_is_done(clips):
     plan = Plan(defects=("blur", "noise"), strengths=(1.0,), **QUICK)
     report = probe(clips[:1], "toy_metrics:hangs", plan=plan, jobs=1, timeout=3)
