@@ -9,8 +9,9 @@
 each file takes. ``draw`` chooses lines evenly among those that a test reaches, and an operator evenly among those that
 fit the line: a comparison turned round, a constant one more, ``and`` for ``or``, None returned, a statement dropped, a
 condition negated. ``run`` copies the tree, and writes one JSON file per mutation, so that it goes on where it stopped;
-fastest test files come first (in other results than ``before``, the file that noticed it in those), and those beyond
-the bound on seconds are left out. A mutation is noticed by the first test that fails, or by a run that does not end.
+fastest test files come first, and those beyond the bound on seconds are left out. A mutation is noticed by the first
+test that fails, or by a run that does not end. Other results than ``before`` take only what was noticed there, and the
+file that noticed it first.
 """
 
 from __future__ import annotations
@@ -166,6 +167,8 @@ def run(tree: Path, out: Path, results: str, seconds: float) -> None:
                 continue
             earlier = out / "before" / f"{number:02}.json"
             noticed_by = str(json.loads(earlier.read_text())["by"]) if earlier.exists() else ""
+            if results != "before" and noticed_by in ("", "None"):
+                continue
             files, total = [], 0.0
             for file, took in sorted(each["files"].items(), key=lambda item: not noticed_by.startswith(item[0])):
                 total += took
@@ -195,14 +198,13 @@ def run(tree: Path, out: Path, results: str, seconds: float) -> None:
 
 
 def compare(out: Path, before: str, after: str) -> None:
-    """Print how many each noticed of those that both ran, and the ones that only the first did."""
-    kept = [
-        {path.name: json.loads(path.read_text())["noticed"] for path in sorted((out / name).glob("*.json"))}
+    """Print how many were noticed before, and which of those that ran again were not noticed after."""
+    first, second = (
+        {path.stem: json.loads(path.read_text())["noticed"] for path in sorted((out / name).glob("*.json"))}
         for name in (before, after)
-    ]
-    both = sorted(set(kept[0]) & set(kept[1]))
-    print(f"{len(both)} ran in both; noticed: {', then '.join(str(sum(each[n] for n in both)) for each in kept)}")
-    print("noticed before and missed after:", [n for n in both if kept[0][n] and not kept[1][n]] or "none")
+    )
+    print(f"{before}: {sum(first.values())} of {len(first)} noticed; of these {len(second)} ran again in {after}")
+    print("noticed before and missed after:", [name for name, noticed in second.items() if not noticed] or "none")
 
 
 def main() -> None:

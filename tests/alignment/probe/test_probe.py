@@ -94,6 +94,7 @@ def test_what_cannot_be_done_is_said(clips):
     assert found.failures == ()
 
 
+@pytest.mark.slow
 def test_every_defect_and_harmless_change_runs_with_what_the_models_see(clips):
     found = probe(clips[0], toy_metrics.sharpness, plan=Plan(strengths=(1.0,), harmless_strengths=(1.0,)))
     assert found.defects == tuple(DEFECTS)
@@ -116,6 +117,7 @@ def test_without_the_models_that_see_things_the_rest_is_probed(clips, monkeypatc
     assert found.curve("sharpness", "blur").points[0].change is not None
 
 
+@pytest.mark.slow
 def test_jobs_change_nothing(clips):
     plan = Plan(defects=("boil", "blur"), strengths=(0.5,), **QUICK)
     one, two = (probe(clips[:2], "toy_metrics:sharpness", plan=plan, jobs=jobs) for jobs in (0, 2))
