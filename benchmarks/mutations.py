@@ -74,12 +74,12 @@ def choices(path: Path, lines: set[int]) -> dict[int, list[dict[str, Any]]]:
         inner -= {id(node) for node in ast.walk(string)}
     for node in (node for node in ast.walk(tree) if id(node) in inner and getattr(node, "lineno", 0) in lines):
         for operator, instead in mutations(node):
-            place: Any = node.test if operator == "negated" else node  # type: ignore[attr-defined]
+            place: Any = node.test if operator == "negated" else node
             written = ast.unparse(instead)
             if isinstance(instead, ast.expr):
                 written = f"({written})"
             span = (place.lineno, place.col_offset, place.end_lineno, place.end_col_offset)
-            found[node.lineno].append({"operator": operator, "span": span, "instead": written})  # type: ignore[attr-defined]
+            found[node.lineno].append({"operator": operator, "span": span, "instead": written})
     return found
 
 
@@ -95,8 +95,9 @@ def cover(tree: Path, out: Path, folders: list[str]) -> None:
     """Run folders of tests, each as a process in which this module is a plugin of pytest."""
     for folder in folders or sorted(path.name for path in (tree / "tests").iterdir() if path.is_dir()):
         if not (out / f"{folder}.json").exists():
-            environment = {**os.environ, "VMMETRICS_COVERAGE": str(out / folder)}
-            plugin = ["-p", "benchmarks.mutations", "-p", "no:cacheprovider"]
+            found = os.pathsep.join([str(tree), os.environ.get("PYTHONPATH", ""), str(Path(__file__).parent)])
+            environment = {**os.environ, "VMMETRICS_COVERAGE": str(out / folder), "PYTHONPATH": found}
+            plugin = ["-p", "mutations", "-p", "no:cacheprovider"]
             line = [sys.executable, "-m", "pytest", f"tests/{folder}", *plugin, "-m", MARKED, "-q", "--tb=line"]
             subprocess.run(line, cwd=tree, env=environment, check=False)
 
@@ -218,7 +219,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seed", type=int, default=34)
     parser.add_argument("--seconds", type=float, default=180)
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     given.out.mkdir(parents=True, exist_ok=True)
     if given.command == "cover":
         cover(given.tree.resolve(), given.out.resolve(), given.names)

@@ -40,6 +40,7 @@ def scores_of(table: Any) -> list[Any]:
     return [(record.clip, record.model, record.prompt, record.sha256, record.scores) for record in table]
 
 
+@pytest.mark.slow
 def test_rows_of_parquet_files_are_scored_like_files(tmp_path: Path) -> None:
     data = contents(tmp_path, 5)
     (tmp_path / "files" / "m").mkdir(parents=True)
@@ -68,6 +69,7 @@ def test_rows_of_parquet_files_are_scored_like_files(tmp_path: Path) -> None:
     assert scores_of(whole.table) == scores_of(table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [0, 1])
 def test_a_data_set_from_python(tmp_path: Path, jobs: int) -> None:
     data = contents(tmp_path, 3)
