@@ -70,6 +70,7 @@ def test_a_better_metric_is_told_from_a_worse_one_and_not_from_itself() -> None:
     assert (same.pooled.value, same.pooled.low, same.pooled.high, same.pooled.p) == (0, 0, 0, 1)
 
 
+@pytest.mark.slow
 def test_equally_good_metrics_are_seldom_told_apart() -> None:
     told = 0
     for seed in range(120):

@@ -70,6 +70,7 @@ def test_more_than_eight_models_have_scipys_p() -> None:
     assert (found.value, found.p) == pytest.approx(tuple(expected), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_shuffled_ratings_keep_only_the_models() -> None:
     sample = crossed(4, 1.5)
     models, rng = np.array(sample.models), np.random.default_rng(8)

@@ -127,6 +127,7 @@ def test_strength_of_two_models_by_hand() -> None:
     assert found.models[0].strength.high == pytest.approx(high, abs=0.1)
 
 
+@pytest.mark.slow
 def test_simulated_strengths_are_found() -> None:
     rng = np.random.default_rng(4)
     truth = {"A": 0.9, "B": 0.4, "C": 0.0, "D": -0.4, "E": -0.9}

@@ -40,6 +40,7 @@ def transformed_differences(
     return np.array(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second", "between", "prompts", "each", "share"),
     [
@@ -59,6 +60,7 @@ def test_standard_error_by_simulation(
     assert 0.95 < error / found.std() < 1.12
 
 
+@pytest.mark.slow
 def test_power_by_simulation() -> None:
     found = transformed_differences(0.6, 0.7, 0.6, 100, 1, 0.0, studies=1500)
     seen = np.mean(np.abs(found) > norm.ppf(0.975) * found.std())
@@ -85,6 +87,7 @@ def test_smallest_within_model_at_the_sizes_known() -> None:
     assert smallest_within_model([3]) is None  # it would be above 1
 
 
+@pytest.mark.slow
 def test_smallest_within_model_by_simulation() -> None:
     rng = np.random.default_rng(1)
     first, second = rankdata(rng.random((2, 4000, 4, 17)), axis=-1) - 9

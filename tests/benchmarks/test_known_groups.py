@@ -39,6 +39,7 @@ def test_a_repository_of_many_clips_weighs_as_much_as_one_of_few() -> None:
     assert separation(high, [1.0], (of_high, ["other"]), equal=False).value == pytest.approx(0.9)
 
 
+@pytest.mark.slow
 def test_the_interval_draws_repositories_for_both_sides_at_once() -> None:
     rng = np.random.default_rng(1)
     level = rng.normal(0, 10, 12).repeat(2)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -21,19 +24,37 @@ make_clips = _shared.make_clips
 RunCommand = Callable[..., int]
 
 
-@pytest.fixture
-def vmmetrics(fake_suite: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunCommand:
-    """Run the command with some arguments in ``tmp_path``; the exit code. Without ``--jobs`` it scores here."""
+def run_command(*arguments: object) -> int:
+    """Run the command in this process; its exit code. Without ``--jobs`` it scores here too."""
     from vmmetrics.cli.main import main
 
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("vmmetrics.cli.running.DEFAULT_JOBS", 0)
-
-    def run(*arguments: object) -> int:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("vmmetrics.cli.running.DEFAULT_JOBS", 0)
         try:
             main([str(a) for a in arguments])
         except SystemExit as stop:
             return int(stop.code or 0)
-        return 0
+    return 0
 
-    return run
+
+class Done(NamedTuple):
+    """Exit code and output of a command."""
+
+    code: int
+    out: str
+    err: str
+
+
+def command_in(folder: Path, *arguments: object) -> Done:
+    """Run the command in a folder, in this process, where no fixture of one test may capture what it prints."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = run_command(*arguments)
+    return Done(code, out.getvalue(), err.getvalue())
+
+
+@pytest.fixture
+def vmmetrics(fake_suite: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunCommand:
+    """Return :func:`run_command`, in ``tmp_path`` and with the fake suite."""
+    monkeypatch.chdir(tmp_path)
+    return run_command

@@ -1,9 +1,8 @@
-"""What somebody types in the first hour, in the order in which they type it: each as a process of its own."""
+"""What somebody types in the first hour, in the order in which they type it; some of it as a process of its own."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -15,6 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.bad_inputs import moving_frames, write_video
+from tests.cli.conftest import run_command
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -29,6 +29,7 @@ class Typed(NamedTuple):
         told: What must be among what is printed on stderr.
         piped: What comes in from a pipe.
         environment: Variables that are set.
+        apart: Whether it runs as a process of its own.
     """
 
     line: str
@@ -37,20 +38,21 @@ class Typed(NamedTuple):
     told: tuple[str, ...] = ()
     piped: str = ""
     environment: tuple[tuple[str, str], ...] = ()
+    apart: bool = False
 
 
 COMMANDS = (
-    Typed("", 2, (), ("score",)),
+    Typed("", 2, (), ("score",), apart=True),
     Typed("-h", 0, ("score", "align", "doctor")),
     Typed("-V", 0, ("vmmetrics ",)),
-    Typed("--show-completion", 0, ("complete",), (), "", (("SHELL", "/bin/bash"),)),
+    Typed("--show-completion", 0, ("complete",), (), "", (("SHELL", "/bin/bash"),), apart=True),
     Typed("scor clips", 2, (), ("score",)),
     Typed("score", 2, (), ("CLIPS",)),
     Typed("score nowhere", 2, (), ("nowhere",)),
     Typed("score empty", 2, (), ("No clips in empty", ".mp4")),
     Typed("score clips --metric mss", 2, (), ("--metrics",)),
     Typed("score clips --metrics mss --dry-run", 0, ("fast/1.mp4", "slow/2.mp4")),
-    Typed("score clips --metrics mss -o run -j 2", 0, ("fast/1.mp4", "MSS", "all"), ("4 clips", "a clip")),
+    Typed("score clips --metrics mss -o run -j 2", 0, ("fast/1.mp4", "MSS", "all"), ("4 clips", "a clip"), apart=True),
     Typed("score clips --metrics mss -o run", 0, ("fast/1.mp4",), ("scored before",)),
     Typed("score clips --metrics mss,pas -o run -q", 0, ("PAS",)),
     Typed("score 'clips/fast/*.mp4' --metrics mss -o pattern", 0, ("1.mp4", "2.mp4")),
@@ -60,7 +62,7 @@ COMMANDS = (
     Typed("score clips --metrics mss --config settings.toml", 0, ("slow/1.mp4",)),
     Typed("score clips --metrics mss --config wrong.yaml", 2, (), ("metircs", "metrics")),
     Typed("score clips --metrics mss -o run --fail-under MSS=1.01", 2, (), ("MSS lies between 0 and 1",)),
-    Typed("score clips --metrics cas -o run --fail-under CAS=1", 4, ("CAS",), ("under 1",)),
+    Typed("score clips --metrics cas -o cas --limit 1 --fail-under CAS=1", 4, ("CAS",), ("under 1",)),
     Typed("score clips --metrics mss --shard 1/2 -o part1", 0),
     Typed("merge part1 -o whole", 3, (), ("2/2",)),
     Typed("leaderboard run --sort-by mss", 0, ("fast", "slow")),
@@ -73,11 +75,11 @@ COMMANDS = (
     Typed("align m_eval_results.json ratings.csv", 0, ("motion_smoothness",)),
     Typed("align scores.csv strange.csv", 2, (), ("shoe", "--clip-column")),
     Typed("align scores.csv ratings.csv --face mss=smoothness", 2, (), ("--pair",)),
-    Typed("plan", 0, ("ρ",), (), "", (("PYTHONIOENCODING", "utf-8"),)),
-    Typed("plan", 0, ("rho",), (), "", (("PYTHONIOENCODING", "ascii"),)),
+    Typed("plan", 0, ("ρ",), (), "", (("PYTHONIOENCODING", "utf-8"),), apart=True),
+    Typed("plan", 0, ("rho",), (), "", (("PYTHONIOENCODING", "ascii"),), apart=True),
     Typed("baselines clips --metrics ssim -o base", 0, ("ssim", "fast"), ("SSIM 0.",)),
     Typed("prompts stats mini", 0, ("mini",)),
-    Typed("prompts review mini --reviewer me --decisions decisions.jsonl", 0, (), (), "keep\ndrop unclear\nquit\n"),
+    Typed("prompts review mini --reviewer me --decisions d.jsonl", piped="keep\ndrop unclear\nquit\n", apart=True),
     Typed("understand list", 0, ("synthetic", "motionbench")),
     Typed("understand synthetic -o suite --count 9 --quiet", 0),
     Typed("understand run synthetic --data suite --model random -o random", 0, ("accuracy",)),
@@ -100,7 +102,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (home / "mixed").mkdir()
     write_video(home / "mixed" / "good.mp4", moving_frames(12, (96, 96)))
     (home / "mixed" / "broken.mp4").write_bytes(b"no video")
-    (home / "settings.toml").write_text('out = "from-settings"\njobs = 2\n')
+    (home / "settings.toml").write_text('out = "from-settings"\nlimit = 3\n')
     (home / "wrong.yaml").write_text("metircs: mss\n")
     names = [f"{model}/{number}.mp4" for model in ("fast", "slow") for number in range(1, 9)]
     rows = [(name, 0.1 * (place % 7), 1 + place % 5) for place, name in enumerate(names)]
@@ -122,19 +124,28 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("typed", COMMANDS, ids=lambda typed: typed.line[:60] or "nothing")
-def test_first_commands(typed: Typed, folder: Path) -> None:
-    environment = {**os.environ, "COLUMNS": "100", **dict(typed.environment)}
-    line = [sys.executable, "-m", "vmmetrics", *shlex.split(typed.line.replace("DATA", str(DATA)))]
-    done = subprocess.run(
-        line, cwd=folder, env=environment, input=typed.piped, capture_output=True, text=True, timeout=120, check=False
-    )
-    output = f"{done.stdout}\n--- stderr\n{done.stderr}"
-    assert done.returncode == typed.code, output
-    assert all(text in done.stdout for text in typed.shown), output
-    assert all(text in done.stderr for text in typed.told), output
+def test_first_commands(
+    typed: Typed, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "100")
+    for name, value in typed.environment:
+        monkeypatch.setenv(name, value)
+    words = shlex.split(typed.line.replace("DATA", str(DATA)))
+    if typed.apart:
+        line = [sys.executable, "-m", "vmmetrics", *words]
+        done = subprocess.run(line, input=typed.piped, capture_output=True, text=True, timeout=120, check=False)
+        code, out, err = done.returncode, done.stdout, done.stderr
+    else:
+        code = run_command(*words)
+        out, err = capfd.readouterr()
+    output = f"{out}\n--- stderr\n{err}"
+    assert code == typed.code, output
+    assert all(text in out for text in typed.shown), output
+    assert all(text in err for text in typed.told), output
     assert "Traceback" not in output
     if "--format json" in typed.line:
-        json.loads(done.stdout)
+        json.loads(out)
 
 
 def test_there_are_forty() -> None:

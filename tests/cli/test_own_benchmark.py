@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from tests.cli.conftest import command_in
+from vmmetrics.understanding import registry
+from vmmetrics.utils import plugins
 
 ROOT = Path(__file__).parents[2]
 _TEXT = (ROOT / "docs" / "understanding.md").read_text("utf-8").partition("## A benchmark of your own")[2]
@@ -34,12 +36,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def understand(folder: Path, *arguments: str, code: int = 0) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "vmmetrics", "understand", *arguments],
-        capture_output=True, text=True, cwd=folder, check=False,
-    )  # fmt: skip
-    assert done.returncode == code, done.stderr
-    return done.stdout + done.stderr
+    """Run a command as a process of its own would: none knows what plugins of another registered."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "_REGISTERED", {})
+        plugins._run.cache_clear()
+        done = command_in(folder, "understand", *arguments)
+    assert done.code == code, done.err
+    return done.out + done.err
 
 
 @pytest.fixture(scope="module")

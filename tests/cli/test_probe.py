@@ -103,6 +103,7 @@ def _lives(process: int) -> bool:
 CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not CHILDREN.exists(), reason="looks for processes in /proc")
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_killed_probe_goes_on_where_it_was(folder: Path, tmp_path: Path, jobs: int) -> None:

@@ -16,6 +16,7 @@ from vmmetrics.video import read_clip
 CLIP = Path(__file__).parents[1] / "data" / "samples" / "zeroscope" / "woman-walks-and-sits.mp4"
 
 
+@pytest.mark.slow
 def test_from_clip_to_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     clip = tmp_path / CLIP.name

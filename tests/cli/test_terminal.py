@@ -188,6 +188,7 @@ def test_no_command_prints_what_a_terminal_acts_upon(hostile_files: None, vmmetr
     assert wrong == {}, "\n".join(f"{case}: {what}" for case, what in wrong.items())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="pseudo terminals")
 def test_a_real_terminal_and_closed_or_narrow_streams(tmp_path: Path) -> None:
     import pty

@@ -47,6 +47,7 @@ def test_no_outputs_are_committed(path: Path) -> None:
     assert [cell["outputs"] for cell in cells if cell["cell_type"] == "code" and cell["outputs"]] == []
 
 
+@pytest.mark.slow
 def test_scoring_and_looking(monkeypatch: pytest.MonkeyPatch) -> None:
     cells = executed(ROOT / "docs" / "notebooks" / "score_and_look.ipynb", monkeypatch)
     assert "zeroscope" in outputs(cells, "text/html")[0] or "cars-drive-fast" in outputs(cells, "text/html")[0]
@@ -54,6 +55,7 @@ def test_scoring_and_looking(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "mss" in outputs(cells, "text/plain")[-1]
 
 
+@pytest.mark.slow
 def test_aligning_with_ratings(monkeypatch: pytest.MonkeyPatch) -> None:
     cells = executed(ROOT / "docs" / "notebooks" / "align_with_ratings.ipynb", monkeypatch)
     claims, figures = outputs(cells, "text/plain")

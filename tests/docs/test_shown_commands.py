@@ -1,7 +1,7 @@
 """Commands, code and output that the docs show: all commands parse, and blocks marked ``<!-- run -->`` run.
 
-They run on tiny clips in place of the samples. What a page shows of their output is compared with what they print:
-with all its numbers where they read none of these clips, else word by word.
+Blocks run on tiny clips in place of the samples, those of a page in one process. What a page shows of their output is
+compared with what they print: with all its numbers where they read none of these clips, else word by word.
 """
 
 from __future__ import annotations
@@ -122,29 +122,53 @@ def folder(tmp_path: Path, page: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *arguments: str) -> str:
+PROGRAM = """
+import contextlib, io, json, sys
+import vmmetrics.cli.running
+from vmmetrics.cli.main import main
+
+vmmetrics.cli.running.DEFAULT_JOBS = 0
+printed = []
+for block in json.load(sys.stdin):
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        if isinstance(block, str):
+            exec(block, {"__name__": "__main__"})
+        for words in block if isinstance(block, list) else []:
+            try:
+                main(words)
+            except SystemExit as stop:
+                assert not stop.code, words
+    printed.append(out.getvalue())
+json.dump(printed, sys.stdout)
+"""
+"""Run blocks of a page, commands or Python, one after the other in one process, which scores in itself."""
+
+
+def printed_by(blocks: list[str | list[list[str]]], folder: Path) -> list[str]:
+    """Return what each block prints."""
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": paths},
+        [sys.executable, "-c", PROGRAM], cwd=folder, input=json.dumps(blocks), capture_output=True, text=True,
+        check=False, env={**os.environ, "PYTHONPATH": paths},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", MARKED, ids=lambda page: page.stem)
 def test_the_marked_blocks_of_a_page_run_in_its_order_and_print_what_it_shows(page: Path, folder: Path) -> None:
     blocks = BLOCK.findall(page.read_text("utf-8"))
+    run = [text if language == "python" else commands(text) for mark, language, text in blocks if mark]
+    assert all(run)
+    outputs = iter(printed_by(run, folder))
     printed: str | None = None
     stale: list[str] = []
     for mark, language, block in blocks:
         if language == "" and printed is not None:
             stale += not_printed(block, printed, words=page.stem in OF_TINY_CLIPS)
         elif language in ("python", *SHELL):
-            lines = commands(block)
-            assert lines or language == "python" or not mark
-            started = [["-c", block]] if language == "python" else [["-m", "vmmetrics", *words] for words in lines]
-            printed = "".join([run(folder, *each) for each in started]) if mark else None
+            printed = next(outputs) if mark else None
     assert not stale
 
 

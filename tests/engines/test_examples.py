@@ -69,6 +69,7 @@ def test_the_indexed_job_scores_every_shard_once() -> None:
     assert shards == [f"{n}/{spec['completions']}" for n in range(1, spec["completions"] + 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="a shell script")
 def test_the_tasks_of_the_slurm_array_make_one_run(tmp_path: Path) -> None:
     (tmp_path / "clips").mkdir()

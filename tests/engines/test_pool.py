@@ -63,6 +63,7 @@ def lives(process: int) -> bool:
     return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["hang", "stop"])
 def test_what_takes_too_long_fails_and_the_others_go_on(fault: str) -> None:
     with workers() as pool:
@@ -74,12 +75,14 @@ def test_what_takes_too_long_fails_and_the_others_go_on(fault: str) -> None:
     assert results[1].seconds >= 1
 
 
+@pytest.mark.slow
 def test_one_of_two_that_hangs_does_not_hold_up_the_other() -> None:
     with workers(2) as pool:
         results = work(pool, ("hang", 0), *(("ok", n) for n in range(1, 6)))
     assert {result.answer for result in results} == {None, 1, 2, 3, 4, 5}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["leave a child", "leave a child and die"])
 def test_children_of_a_worker_that_is_late_or_dead_are_killed_too(fault: str) -> None:
     with workers() as pool:
@@ -108,6 +111,7 @@ def test_a_group_is_killed_only_while_its_number_is_taken(reaped: bool, monkeypa
     assert killed == ([] if reaped else [process.pid])
 
 
+@pytest.mark.slow
 def test_an_answer_that_nobody_reads_for_long_is_not_late() -> None:
     with workers() as pool:
         pool.submit(("answer at length", 10_000_000))  # more than the pipe holds
@@ -122,6 +126,7 @@ def test_an_answer_that_nobody_reads_for_long_is_not_late() -> None:
     assert len(result.answer) == 10_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", ["an item", "loading"])
 def test_what_a_late_worker_said_last_does_not_change_what_it_was_late_with(
     bound: str, monkeypatch: pytest.MonkeyPatch
@@ -162,18 +167,21 @@ def test_loading_within_loading_does_not_start_the_clock(monkeypatch: pytest.Mon
     assert messages == [("loading", True), ("loading", False), ("loaded", None)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["load slowly", "load on first use"])
 def test_loading_does_not_count_against_an_item(when: str) -> None:
     with workers() as pool:
         assert [result.answer for result in work(pool, (when, 1.5), ("ok", 2))] == [1.5, 2]
 
 
+@pytest.mark.slow
 def test_loading_has_a_bound_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pools, "LOADING_TIMEOUT", 0.3)
     with workers() as pool, pytest.raises(SetupError, match="did not load its models within"):
         work(pool, ("load slowly", 3600))
 
 
+@pytest.mark.slow
 def test_a_worker_that_was_stopped_between_two_items_is_ended() -> None:
     with workers() as pool:
         (first,) = work(pool, ("pid", None))
@@ -184,6 +192,7 @@ def test_a_worker_that_was_stopped_between_two_items_is_ended() -> None:
     assert not lives(first.answer)
 
 
+@pytest.mark.slow
 def test_a_large_item_for_a_stopped_worker_does_not_block() -> None:
     with workers() as pool:
         (first,) = work(pool, ("pid", None))
@@ -192,6 +201,7 @@ def test_a_large_item_for_a_stopped_worker_does_not_block() -> None:
     assert late.late
 
 
+@pytest.mark.slow
 def test_closing_ends_hanging_and_stopped_workers() -> None:
     with workers(3, timeout=3600) as pool:
         pids = [result.answer for result in work(pool, ("pid", None))]
@@ -226,6 +236,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a stopped process outlives its parent")
 def test_a_stopped_worker_ends_with_its_parent(tmp_path: Path) -> None:
     script = tmp_path / "abandoned.py"
@@ -242,6 +253,7 @@ def test_a_stopped_worker_ends_with_its_parent(tmp_path: Path) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["load never", "nothing is set up"])
 def test_what_must_be_set_up_ends_it_all(fault: str) -> None:
     with workers() as pool, pytest.raises(SetupError):

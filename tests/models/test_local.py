@@ -307,6 +307,7 @@ def test_the_numbers_of_a_model_may_have_another_type(folder: Path) -> None:
         LocalModel(folder, 8, dtype="int8")
 
 
+@pytest.mark.slow
 def test_a_model_by_its_name_on_the_hub(folder: Path, tmp_path: Path) -> None:
     """From the Hub's own cache, laid out as it lays it out, without a network."""
     commit = "0123456789abcdef0123456789abcdef01234567"

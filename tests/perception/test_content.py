@@ -62,6 +62,7 @@ def test_noise_that_is_new_in_every_frame_is_refused(grain: int, colour: str) ->
     assert kind_of(fresh_noise(grain, size=(320, 180), grain=grain, colour=colour, contrast=0.4)) == "noise"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("over", ["logo", "border", "drift"])
 @pytest.mark.parametrize("crf", [0, 23, 32])
 def test_a_logo_a_border_a_drift_of_light_and_coding_leave_noise_noise(over: str, crf: int, tmp_path: Path) -> None:
@@ -97,6 +98,7 @@ def test_noise_of_which_each_frame_is_shown_twice_is_refused() -> None:
     assert kind_of([frame for frame in fresh_noise(0, grain=2) for _ in range(2)]) == "noise"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["pan", "zoom", "mover"])
 @pytest.mark.parametrize("texture", STILL)
 def test_a_texture_that_moves_is_judged(texture: str, how: str) -> None:
@@ -106,6 +108,7 @@ def test_a_texture_that_moves_is_judged(texture: str, how: str) -> None:
         assert kind_of(frames) is None, (scale, share)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("texture", STILL)
 def test_a_texture_that_moves_farther_than_blocks_are_matched_is_judged(texture: str) -> None:
     for share in (0.3, 0.5):
@@ -117,6 +120,7 @@ def test_a_texture_that_moves_farther_than_blocks_are_matched_is_judged(texture:
         assert kind_of([frame[120:360, 160:480] for frame in frames]) is None, (angle, zoom)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("texture", ALIVE)
 def test_a_texture_that_deforms_or_consists_of_many_things_is_judged(texture: str) -> None:
     for seed, (scale, share) in enumerate(((5, 0.005), (5, 0.01), (10, 0.01), (20, 0.01), (20, 0.025))):
@@ -124,6 +128,7 @@ def test_a_texture_that_deforms_or_consists_of_many_things_is_judged(texture: st
         assert kind_of(moving(texture, seed, scale=scale, share=share)) is None, (scale, share)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("texture", [*STILL, *ALIVE])
 def test_a_coded_texture_is_judged(texture: str, tmp_path: Path) -> None:
     frames = moving(texture, 7, scale=8, share=0.01, size=(640, 360))
@@ -193,6 +198,7 @@ def test_a_camera_over_a_still_is_judged(picture: np.ndarray) -> None:
     assert kind_of([np.roll(picture, 2 * t, axis=1) for t in range(24)]) is None
 
 
+@pytest.mark.slow
 def test_samples_and_footage_are_judged_at_every_speed() -> None:
     shared = [FOOTAGE / item.file for item in recordings("train", "validation")[::9]] if FOOTAGE.is_dir() else []
     rated = sorted((SHARED / "fetv-dev/clips").glob("*.*"))[::8]
@@ -222,6 +228,7 @@ def test_the_released_protocol_scores_whatever_it_is_given(picture: np.ndarray) 
     assert found.scores == {"mss": 1.0}
 
 
+@pytest.mark.slow
 def test_a_clip_one_pixel_wide_takes_little_memory() -> None:
     frames = np.random.default_rng(0).integers(0, 255, (3, 4000, 1, 3), np.uint8)
     tracemalloc.start()

@@ -131,6 +131,7 @@ def test_things_that_move_apart_before_a_panning_camera_count(photograph):
     assert still_factor(change_of(frames)) == 1
 
 
+@pytest.mark.slow
 def test_never_less_with_a_larger_thing(photograph):
     frames = moved(photograph, pan)
     random = np.random.default_rng(0)

@@ -58,6 +58,7 @@ def test_a_thing_that_never_moves_is_missed_when_it_goes_and_noticed_when_it_com
         assert np.hypot((x0 + x1) / 2 - centre[0], (y0 + y1) / 2 - centre[1]) < 36 + (x1 - x0) / 2
 
 
+@pytest.mark.slow
 def test_the_more_of_the_scene_goes_the_lower_the_score() -> None:
     scores = []
     for radius in (30, 60, 90):
@@ -66,6 +67,7 @@ def test_the_more_of_the_scene_goes_the_lower_the_score() -> None:
     assert scores[0] > scores[1] > scores[2]
 
 
+@pytest.mark.slow
 def test_light_and_blur_that_change_gradually_are_no_vanishing() -> None:
     frames = draw(views_of(STILL, FRAMES)).frames
     faded = np.stack([frame * 0.95**t for t, frame in enumerate(frames)]).astype(np.uint8)
@@ -80,6 +82,7 @@ def test_what_passes_in_front_hides() -> None:
     assert result.score is not None and result.score > 0.95
 
 
+@pytest.mark.slow
 def test_a_cut_between_two_shots_is_no_vanishing_and_one_in_every_frame_is() -> None:
     one, other = (draw(views_of(PAN, FRAMES), seed=seed).frames for seed in (0, 1))
     assert judged(np.concatenate([one[:10], other[10:]])).score == 1.0

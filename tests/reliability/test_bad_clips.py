@@ -12,6 +12,7 @@ from tests.reliability.in_turn import in_turn
 from tests.reliability.reading import executed, read_one, verdict
 from tests.reliability.watched import Limits
 
+pytestmark = pytest.mark.slow
 LIMITS = Limits(cpu=90, memory=3 << 30)
 
 

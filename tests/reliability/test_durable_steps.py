@@ -10,6 +10,8 @@ import pytest
 from tests.reliability import durable, warm, watched
 from tests.reliability.journals import faults_of_files, leftovers, parse_lines, scores_of, stuck_locks
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def clips(tmp_path: Path) -> Path:

@@ -94,6 +94,7 @@ def test_a_clip_that_changes_after_it_was_read_is_read_again(
     assert reads == ["a", "b", "b"]
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_not_blamed_on_the_clip_before(
     make_clips: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

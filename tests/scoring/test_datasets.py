@@ -40,6 +40,7 @@ def scores_of(table: Any) -> list[Any]:
     return [(record.clip, record.model, record.prompt, record.sha256, record.scores) for record in table]
 
 
+@pytest.mark.slow
 def test_rows_of_parquet_files_are_scored_like_files(tmp_path: Path) -> None:
     data = contents(tmp_path, 5)
     (tmp_path / "files" / "m").mkdir(parents=True)
@@ -68,7 +69,7 @@ def test_rows_of_parquet_files_are_scored_like_files(tmp_path: Path) -> None:
     assert scores_of(whole.table) == scores_of(table)
 
 
-@pytest.mark.parametrize("jobs", [0, 1])
+@pytest.mark.parametrize("jobs", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_data_set_from_python(tmp_path: Path, jobs: int) -> None:
     data = contents(tmp_path, 3)
     dataset = rows([*data, b"no video"], caption=["a dog runs", None, "a cat", "x"], model=["wan", "ltx", "ltx", "ltx"])

@@ -32,6 +32,7 @@ def test_every_sample_has_goldens_under_both_protocols() -> None:
     assert {clip for _, clip in CLIPS} <= samples
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("protocol", "clip"), CLIPS)
 def test_scores_are_what_they_were(protocol: str, clip: str) -> None:
     if clip.endswith(".gif") and int(cv2.__version__.partition(".")[0]) < 5:

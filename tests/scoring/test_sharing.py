@@ -20,7 +20,11 @@ from vmmetrics.scoring.api import score
 from vmmetrics.scoring.merge import merge
 from vmmetrics.scoring.records import read_events, read_records
 
-pytestmark = [pytest.mark.usefixtures("fake_suite"), pytest.mark.skipif(os.name != "posix", reason="kills processes")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.usefixtures("fake_suite"),
+    pytest.mark.skipif(os.name != "posix", reason="kills processes"),
+]
 ROOT = Path(__file__).parents[2]
 
 

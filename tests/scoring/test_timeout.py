@@ -20,6 +20,7 @@ from vmmetrics.scoring.work import Outcome
 pytestmark = pytest.mark.usefixtures("fake_suite")
 
 
+@pytest.mark.slow
 def test_the_clip_fails_and_is_tried_again_on_the_next_start(make_clips: Any, tmp_path: Path) -> None:
     clips, run = make_clips("a", "hang", "z"), tmp_path / "run"
     table = score(clips, metrics=("pas",), jobs=1, timeout=1, out=run)
@@ -48,6 +49,7 @@ def test_the_clip_that_was_read_ahead_is_not_blamed(make_clips: Any, tmp_path: P
     assert records[1].scores
 
 
+@pytest.mark.slow
 def test_the_slowest_clip_is_told_to_the_listener(make_clips: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[tuple[str, float]] = []
 

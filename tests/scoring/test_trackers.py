@@ -53,6 +53,7 @@ def kept(found: dict[str, float]) -> None:
     assert "cas" not in found  # it has no score, and no number stands for that
 
 
+@pytest.mark.slow
 def test_weights_and_biases(make_clips: Any, tmp_path: Path) -> None:
     make_clips("1", "2", folder="samples")
     after = "import json; wandb.log({}, step=2001)\n"  # a step is taken over when the next begins
@@ -63,6 +64,7 @@ def test_weights_and_biases(make_clips: Any, tmp_path: Path) -> None:
     assert list((tmp_path / "wandb").glob("offline-run-*/run-*.wandb"))
 
 
+@pytest.mark.slow
 def test_mlflow(make_clips: Any, tmp_path: Path) -> None:
     make_clips("1", "2", folder="samples")
     ran(tmp_path, "mlflow")
@@ -72,6 +74,7 @@ def test_mlflow(make_clips: Any, tmp_path: Path) -> None:
     kept({name: float(row[1]) for name, row in rows.items()})
 
 
+@pytest.mark.slow
 def test_tensorboard(make_clips: Any, tmp_path: Path) -> None:
     make_clips("1", "2", folder="samples")
     ran(tmp_path, "tensorboardX")

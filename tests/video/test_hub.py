@@ -242,6 +242,7 @@ def hub_with(files: dict[str, bytes]) -> Iterator[tuple[str, list[str]]]:
         server.server_close()
 
 
+@pytest.mark.slow
 def test_the_real_client_brings_a_data_set_from_the_endpoint_named(tmp_path: Path) -> None:
     pytest.importorskip("huggingface_hub")
     code = (
@@ -277,6 +278,7 @@ def test_the_real_client_brings_a_data_set_from_the_endpoint_named(tmp_path: Pat
         assert len(asked) == there
 
 
+@pytest.mark.slow
 def test_a_dry_run_asks_the_hub_for_no_clip(tmp_path: Path) -> None:
     pytest.importorskip("huggingface_hub")
     command = [sys.executable, "-m", "vmmetrics", "score", "hf://datasets/org/name", "--dry-run", "--metrics", "mss"]

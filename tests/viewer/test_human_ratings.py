@@ -121,6 +121,7 @@ def rated(tmp_path: Path, prompts: int = 12) -> tuple[str, Path]:
     return write(tmp_path / "run", clips), file
 
 
+@pytest.mark.slow
 def test_agreement_is_that_of_align_and_of_scipy(tmp_path: Path) -> None:
     source, file = rated(tmp_path)
     runs = read_runs([source])

@@ -115,6 +115,7 @@ def test_arrays_and_nothing_kept(translated):
     assert "ssim" in repr(table).lower()
 
 
+@pytest.mark.slow
 def test_killed_outright_it_goes_on(tmp_path, translated):
     """SIGKILL after the first clips; the same command then ends where an undisturbed run does."""
     folder = tmp_path / "clips"

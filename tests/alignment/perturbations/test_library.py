@@ -57,6 +57,7 @@ def test_the_same_seed_gives_the_same_clip_and_the_clip_given_is_left_alone(name
     assert once.clip.frames.shape != before.shape or (once.clip.frames != before).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OF_PICTURES)
 def test_it_is_next_to_nothing_near_strength_0_and_grows(name, clip, objects):
     clip, objects = first_of(clip, objects, 20)

@@ -94,6 +94,7 @@ def test_what_cannot_be_done_is_said(clips):
     assert found.failures == ()
 
 
+@pytest.mark.slow
 def test_every_defect_and_harmless_change_runs_with_what_the_models_see(clips):
     found = probe(clips[0], toy_metrics.sharpness, plan=Plan(strengths=(1.0,), harmless_strengths=(1.0,)))
     assert found.defects == tuple(DEFECTS)
@@ -116,6 +117,7 @@ def test_without_the_models_that_see_things_the_rest_is_probed(clips, monkeypatc
     assert found.curve("sharpness", "blur").points[0].change is not None
 
 
+@pytest.mark.slow
 def test_jobs_change_nothing(clips):
     plan = Plan(defects=("boil", "blur"), strengths=(0.5,), **QUICK)
     one, two = (probe(clips[:2], "toy_metrics:sharpness", plan=plan, jobs=jobs) for jobs in (0, 2))
@@ -123,6 +125,7 @@ def test_jobs_change_nothing(clips):
     assert one.invariances == two.invariances
 
 
+@pytest.mark.slow
 def test_a_case_that_kills_its_worker_is_named_and_the_rest_is_done(clips):
     plan = Plan(defects=("blur", "noise"), strengths=(0.5, 1.0), **QUICK)
     found = probe(clips[:1], "toy_metrics:dies", plan=plan, jobs=2)
@@ -132,6 +135,7 @@ def test_a_case_that_kills_its_worker_is_named_and_the_rest_is_done(clips):
     assert found.curve("dies", "noise").points[1].change.clips == 1
 
 
+@pytest.mark.slow
 def test_a_case_that_hangs_is_named_and_the_rest_is_done(clips):
     plan = Plan(defects=("blur", "noise"), strengths=(1.0,), **QUICK)
     report = probe(clips[:1], "toy_metrics:hangs", plan=plan, jobs=1, timeout=3)

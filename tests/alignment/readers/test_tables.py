@@ -173,6 +173,7 @@ def test_a_number_too_large_to_compute_with_is_refused(cell: str, tmp_path: Path
     assert numbers(table, "id") is not None  # identifiers may have many digits
 
 
+@pytest.mark.slow
 def test_a_million_columns_and_endless_lines_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "wide.csv").write_text(",".join(map(str, range(10**6))) + "\n")
     with pytest.raises(SetupError, match="1,000,000 columns; at most 10,000 are read"):

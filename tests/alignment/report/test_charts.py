@@ -155,6 +155,7 @@ def test_degenerate_studies_are_drawn_with_the_reason() -> None:
     assert "$still$" in letters(charts["matrix"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metrics", "models", "prompts", "raters"),
     [

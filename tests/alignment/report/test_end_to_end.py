@@ -46,6 +46,7 @@ def test_studies_that_lack_something_have_every_output(study: Study) -> None:
         assert not re.search(r"\bnan\b", text, re.IGNORECASE)
 
 
+@pytest.mark.slow
 def test_charts_show_what_the_report_speaks_of() -> None:
     study = make_study(metrics=("cas", "mss"), prompts=6)
     report = align(study, exclude_models=["real"], resamples=20)

@@ -169,6 +169,7 @@ def test_clips_that_cannot_be_read_are_left_out_and_named(material, tmp_path: Pa
     assert left_out["clip"] == broken.name
 
 
+@pytest.mark.slow
 def test_processes_share_a_batch_and_the_command_line_prints(
     material, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):

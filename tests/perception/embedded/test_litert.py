@@ -17,6 +17,7 @@ def in_a_process(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
 
 
+@pytest.mark.slow
 def test_the_first_network_of_a_process_says_nothing() -> None:
     opening = f"Interpreter(model_path={str(NETWORK)!r}).allocate_tensors()"
     alone = in_a_process(f"from ai_edge_litert.interpreter import Interpreter; {opening}")

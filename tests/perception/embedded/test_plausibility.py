@@ -98,6 +98,7 @@ def trembling(clip: Clip, rows: slice, columns: slice) -> Clip:
     return with_frames(clip, frames)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 400), st.floats(1.0, 120.0))
 def test_views_are_even_within_the_clip_and_not_too_many(frames, fps):
     subsequences = subsequences_of(blank(frames, fps))
@@ -131,6 +132,7 @@ def test_nothing_of_a_clip_of_some_seconds_is_unseen(seconds, fps):
     assert seen == set(range(frames))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [30, 60, 300])
 def test_views_of_a_long_clip_are_spread_over_it(seconds):
     frames = seconds * 30
@@ -327,6 +329,7 @@ def test_a_model_of_other_numbers_is_refused(tmp_path: Path, classifier, monkeyp
         OrdinalModel.load(tmp_path / "a.npz")
 
 
+@pytest.mark.slow
 def test_the_same_clip_gives_the_same_answer(pan, model):
     first = model.classify(scene_of(pan, model))
     np.testing.assert_array_equal(model.classify(scene_of(pan, model)), first)
@@ -334,6 +337,7 @@ def test_the_same_clip_gives_the_same_answer(pan, model):
     np.testing.assert_allclose(two_threads.classify(scene_of(pan, two_threads)), first, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_part_of_another_scene_in_every_other_frame_lowers_the_score_and_is_looked_at(
     pan, model, drawn, moving_views
 ):
@@ -360,6 +364,7 @@ def assert_looked_at_below_right(result: PlausibilityResult) -> None:
     assert gain[2:, 2:].mean() > 2 * gain[:2, :2].mean()
 
 
+@pytest.mark.slow
 def test_the_record_says_over_which_frames_each_view_went(drawn, moving_views, model):
     clip = drawn(moving_views(STEP, 33), size=(120, 80), fps=48.0)
     result = cas.measure(scene_of(clip, model))

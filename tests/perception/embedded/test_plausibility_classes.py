@@ -72,6 +72,7 @@ def test_a_still_picture_is_steady_and_one_that_keeps_changing_is_not(model, dra
     assert wild.max() <= 1
 
 
+@pytest.mark.slow
 def test_every_frame_of_a_fast_clip_has_a_value_and_short_clips_none(model, drawn, moving_views):
     clip = drawn(moving_views(SLOW, 48), size=(160, 120)).frames
     values = unsteadiness(clip, 24.0, model)

@@ -224,6 +224,7 @@ def walker() -> Clip:
     return Clip(clip.frames[:8], clip.timestamps[:8], clip.fps)
 
 
+@pytest.mark.slow
 def test_the_woman_is_found_in_every_frame_whatever_the_threads(walker: Clip) -> None:
     one, two = (BlazePose(threads).estimate(Scene(walker, NO_MODELS)) for threads in (1, 2))
     assert one.keypoints.shape == (8, 1, 17, 2)
@@ -236,6 +237,7 @@ def test_the_woman_is_found_in_every_frame_whatever_the_threads(walker: Clip) ->
     assert (hips < ankles).all()
 
 
+@pytest.mark.slow
 def test_a_mirrored_clip_gives_the_mirrored_person(walker: Clip) -> None:
     poses = BlazePose().estimate(Scene(walker, NO_MODELS))
     flipped = Clip(np.ascontiguousarray(walker.frames[:, :, ::-1]), walker.timestamps, walker.fps)
@@ -247,6 +249,7 @@ def test_a_mirrored_clip_gives_the_mirrored_person(walker: Clip) -> None:
     assert np.median(distance) < 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(7, 3), (64, 64), (120, 300)])
 def test_nobody_in_noise_and_darkness(size: tuple[int, int]) -> None:
     frames = np.random.default_rng(0).integers(0, 255, (3, *size, 3)).astype(np.uint8)

@@ -128,6 +128,7 @@ def test_a_spoilt_frame_is_flagged_and_no_other(defect, length):
     assert flagged(frames) == [BAD]
 
 
+@pytest.mark.slow
 def test_clean_motion_is_steady():
     rng = np.random.default_rng(3)
     jolts = rng.normal(0, 2.0, (LENGTH, 2))
@@ -150,6 +151,7 @@ def test_a_bouncing_ball_is_steady():
     assert flagged(frames) == []
 
 
+@pytest.mark.slow
 def test_light_motion_blur_and_cuts_are_steady():
     drift = (filmed(pan) * np.linspace(1, 0.6, LENGTH)[:, None, None, None]).astype(np.uint8)
     assert flagged(drift) == []
@@ -160,6 +162,7 @@ def test_light_motion_blur_and_cuts_are_steady():
     assert flagged(cut) == []
 
 
+@pytest.mark.slow
 def test_a_coded_clip_is_steady():
     frames = filmed(pan, 30)
     file = io.BytesIO()
@@ -200,6 +203,7 @@ def test_a_frame_rate_conversion_is_a_cadence_and_scattered_repeats_are_not():
     assert not _is_cadence([4, 9, 14], 33)
 
 
+@pytest.mark.slow
 def test_the_level_follows_lasting_quality():
     clean = filmed(pan)
     worse = {
@@ -210,6 +214,7 @@ def test_the_level_follows_lasting_quality():
     assert all(scene_with(frames).quality.mean() < 0.9 * best for frames in worse.values())
 
 
+@pytest.mark.slow
 def test_mirroring_and_enlarging_change_little():
     frames = filmed(pan).copy()
     frames[BAD] = cv2.GaussianBlur(frames[BAD], (0, 0), 2.0)

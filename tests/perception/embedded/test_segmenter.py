@@ -94,11 +94,13 @@ def test_a_moving_disc_is_one_object_throughout() -> None:
     assert measure(scene, "vmmetrics").score == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pan", "noise"), [(0.0, 5.0), (2.5, 3.0)])
 def test_nothing_moves_by_itself(pan: float, noise: float) -> None:
     assert scene_of(draw(None, pan=pan, noise=noise)).objects.objects == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("spin", "pan"), [(-3.0, 1.0), (1.5, 0.0)])
 def test_a_disc_that_spins_in_place_is_an_object(spin: float, pan: float) -> None:
     scene = scene_of(draw(lambda t: (110, 80), pan=pan, spin=spin))
@@ -123,6 +125,7 @@ def test_a_disc_that_rests_has_not_vanished() -> None:
     assert overlap(scene, stops, FRAMES - 1) > 0.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("still", [False, True])
 @pytest.mark.parametrize("backwards", [False, True])
 def test_vanishing_and_popping_in_are_seen_where_they_happen(still: bool, backwards: bool) -> None:
@@ -139,6 +142,7 @@ def test_vanishing_and_popping_in_are_seen_where_they_happen(still: bool, backwa
     assert result.score == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pan", [0.0, 1.5])
 def test_an_object_replaced_while_it_moves_fast_ends_in_that_frame(pan: float) -> None:
     clip = draw(lambda t: (30.0 + 6 * t, 80.0) if t < 14 else None, pan=pan)
@@ -160,6 +164,7 @@ def test_no_break_where_a_thing_turns_between_two_frames() -> None:
     assert find_breaks(gather_evidence(scene_of(clip))) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("speed", "backwards"), [(1.0, False), (3.0, False), (3.0, True)])
 def test_a_fade_leaves_no_mask_on_the_bare_background(speed: float, backwards: bool) -> None:
     thing = draw(lambda t: (80.0 + speed * t, 80.0), noise=2.0)
@@ -188,6 +193,7 @@ def test_what_was_hardly_seen_is_not_missed() -> None:
     assert [e for e in measure(scene_of(draw(place, noise=2.0)), "vmmetrics").events if e.excuse is None] == []
 
 
+@pytest.mark.slow
 def test_passing_behind_a_pillar_is_no_vanishing() -> None:
     def passes(t: int) -> tuple[float, float]:
         return 40.0 + 5.0 * t, 80.0
@@ -206,6 +212,7 @@ def test_leaving_through_the_edge_is_excused() -> None:
     assert measure(scene, "vmmetrics").score == 1.0
 
 
+@pytest.mark.slow
 def test_mirrored_clip_has_the_same_objects_and_runs_alike() -> None:
     clip = draw(moving, noise=2.0)
     mirrored = Clip(np.ascontiguousarray(clip.frames[:, :, ::-1]), clip.timestamps, clip.fps)

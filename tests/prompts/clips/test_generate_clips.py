@@ -181,6 +181,7 @@ def test_a_folder_with_other_files_is_left_alone(
     assert done.returncode == 2 and (tmp_path / "clips/0001.mp4").read_bytes() == b"mine"
 
 
+@pytest.mark.slow
 def test_kill_in_the_middle_leaves_whole_clips_only_and_the_next_run_goes_on(
     tmp_path: Path, program: str, generate_clips: Generate
 ) -> None:
@@ -207,6 +208,7 @@ def lines_torn(folder: Path) -> list[str]:
     return [line for line in (folder / "generation.jsonl").read_text().splitlines() if '"sha256"' in line]
 
 
+@pytest.mark.slow
 def test_processes_share_one_folder(tmp_path: Path, program: str) -> None:
     write_entries(tmp_path / "l.json", [shared.entry(n, f"Kite {n}." + " FAILS" * (n == 2)) for n in range(1, 9)])
     more = shared.arguments("--prompts", "l.json", "--out", "clips", "--command", program + " --meeting meeting")
@@ -221,6 +223,7 @@ def test_processes_share_one_folder(tmp_path: Path, program: str) -> None:
     assert len(list((tmp_path / "clips").glob("*.mp4"))) == 7
 
 
+@pytest.mark.slow
 def test_ctrl_c_and_too_long_a_wait_end_the_program_too(
     tmp_path: Path, prompts: Path, program: str, generate_clips: Generate
 ) -> None:

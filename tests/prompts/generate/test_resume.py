@@ -75,6 +75,7 @@ def test_other_settings_need_another_folder(run):
     assert code == 0 and len(lines("combinations")) == 4
 
 
+@pytest.mark.slow
 def test_kill_9_loses_nothing_and_nothing_is_paid_twice(run, tmp_path):
     address, script = run.address(lambda body: server.slow(0.03, honest(body)))
     command = [sys.executable, "-m", "vmmetrics", *GENERATE, "--yes"]
@@ -105,6 +106,7 @@ def test_kill_9_loses_nothing_and_nothing_is_paid_twice(run, tmp_path):
     assert sorted(map(str, read_entries("out/candidates.jsonl"))) == sorted(map(str, entries))
 
 
+@pytest.mark.slow
 def test_a_polite_stop_is_said_and_gone_on_from(run):
     address, script = run.address(lambda body: server.slow(0.05, honest(body)))
     command = [sys.executable, "-m", "vmmetrics", *GENERATE, "--yes", "--url", address, "--model", "some"]
@@ -122,6 +124,7 @@ def test_a_polite_stop_is_said_and_gone_on_from(run):
     assert code == 0 and len(script.requests) == 60
 
 
+@pytest.mark.slow
 def test_one_process_at_a_time(run):
     from vmmetrics.errors import SetupError
     from vmmetrics.prompts.generate.generation import Candidates

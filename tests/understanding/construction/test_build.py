@@ -184,6 +184,7 @@ def test_going_on_after_an_outage_pays_for_nothing_twice(run: Run) -> None:
     assert Path("out/questions.jsonl").read_bytes() == first
 
 
+@pytest.mark.slow
 def test_killed_anywhere_it_goes_on_to_the_same_questions(tmp_path: Path) -> None:
     """Killed without warning again and again; nothing is asked twice but what was on its way."""
     source = models.write_clips(tmp_path, 3)

@@ -302,6 +302,7 @@ main(sys.argv[1:])
 """
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_goes_on(understand: Any, served: Any, tmp_path: Path) -> None:
     tiny_benchmark.write(tmp_path / "data", clips=20, each=1)
 

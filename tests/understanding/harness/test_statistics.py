@@ -52,6 +52,7 @@ def test_questions_of_one_video_do_not_count_as_many() -> None:
     assert "rough" in alike.note
 
 
+@pytest.mark.slow
 def test_intervals_cover_as_often_as_they_say() -> None:
     rng = np.random.default_rng(1)
     hits = 0

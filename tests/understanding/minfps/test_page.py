@@ -192,6 +192,7 @@ def test_closing_takes_two_seconds_whatever_others_do(monkeypatch: pytest.Monkey
             stranger.close()
 
 
+@pytest.mark.slow
 def test_killed_it_goes_on_at_the_terminal_with_what_was_said(tmp_path: Path) -> None:
     levels = (10 * np.arange(1, 21)).astype(np.uint8)
     write_video(tmp_path / "v.mp4", np.tile(levels[:, None, None, None], (1, 32, 48, 3)))

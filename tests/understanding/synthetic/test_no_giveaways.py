@@ -21,6 +21,7 @@ from vmmetrics.understanding.synthetic.figures import INK, MARKERS, room
 from vmmetrics.understanding.synthetic.reader import find_markers
 from vmmetrics.understanding.synthetic.suite import TASKS, Item, make, write_suite
 
+pytestmark = pytest.mark.slow
 EACH = 60
 
 

@@ -335,6 +335,7 @@ def test_stopping_waits_for_no_pause_and_sends_nothing_more(served, server, trou
     assert len(script.requests) == (1 if trouble == "pace" else 2)
 
 
+@pytest.mark.slow
 def test_replies_survive_kill_9_of_several_processes(served, server, tmp_path):
     """Three processes write the same cache and are killed in the middle of it; every file that is there is whole."""
     client, script = served(server.completion(GOOD))

@@ -156,6 +156,7 @@ def test_equals_a_brute_force_fit(model: str, prior: float | None) -> None:
         assert fit.tau_error == pytest.approx(math.sqrt(covariance[4, 4]), rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_intervals_hold_the_truth_as_often_as_they_say(model: str) -> None:
     rng = np.random.default_rng(11)
@@ -236,7 +237,7 @@ def has_direction_of_escape(rows: list[tuple[int, int, Outcome]], clips: int = 4
     return any(linprog(-g, A_ub=np.array(limits), b_ub=np.zeros(len(limits)), bounds=bounds).fun < -1e-7 for g in goals)
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(
     st.lists(
         st.tuples(st.integers(0, 3), st.integers(0, 3), st.sampled_from(OUTCOMES)).filter(lambda r: r[0] != r[1]),

@@ -97,6 +97,7 @@ def test_p_is_about_that_of_a_clustered_regression(seed: int) -> None:
     assert stats.t.isf(p / 2, 58) == pytest.approx(abs(expected), rel=0.1)
 
 
+@pytest.mark.slow
 def test_p_finds_nothing_where_there_is_nothing() -> None:
     """Scipy's p takes clips for independent and is below 0.05 in some 17 % of such studies."""
     studies, found, naive = 300, 0, 0
@@ -142,6 +143,7 @@ def test_perfect_order_and_too_few_prompts() -> None:
     assert undefined.low is None and "under half" in str(undefined.note)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("prompts", "level"), [(9, "all"), (9, "prompt")])
 def test_intervals_hold_the_truth_at_few_prompts(prompts: int, level: str) -> None:
     """Of 200 simulated studies of 4 models; percentile intervals of the mean within prompts do in some 85 %."""

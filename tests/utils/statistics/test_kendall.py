@@ -97,6 +97,7 @@ def test_the_standard_error_is_that_of_the_bootstrap() -> None:
         assert alone.p is not None and estimate.p is not None and alone.p < estimate.p < 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("prompts", "clips", "rho"), [(40, 1, 0.6), (20, 5, 0.5), (20, 5, 0.0)])
 def test_the_interval_covers(prompts: int, clips: int, rho: float) -> None:
     """Normal pairs, prompt and clip alike correlated at ρ: τ is 2/π arcsin ρ (Greiner)."""

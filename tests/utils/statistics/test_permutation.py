@@ -72,6 +72,7 @@ def test_three_prompts_give_no_interval_and_two_no_p() -> None:
     assert (two.low, two.p) == (None, None) and "it takes 3 prompts" in str(two.note)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["within", "both"])
 def test_few_prompts_find_a_good_metric_and_no_other(level: str) -> None:
     """By the bootstrap, 2 of 100 such studies find the good one (true ρ about 0.7 within models)."""

@@ -211,6 +211,7 @@ def test_vectors_are_those_of_the_published_model() -> None:
     np.testing.assert_allclose(found, [row["vector"] for row in kept["texts"]], atol=1e-5)
 
 
+@pytest.mark.slow
 @installed
 def test_nothing_heavy_is_imported() -> None:
     code = (
