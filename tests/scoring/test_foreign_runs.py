@@ -17,8 +17,8 @@ from vmmetrics.scoring import leaderboard_text
 from vmmetrics.scoring.api import score
 from vmmetrics.scoring.leaderboard import make_boards
 from vmmetrics.scoring.merge import merge
-from vmmetrics.scoring.recall import recall
 from vmmetrics.scoring.records import read_records
+from vmmetrics.scoring.scored_clip import recall
 from vmmetrics.scoring.show.findings import Findings
 from vmmetrics.scoring.show.sheet import draw_sheet
 from vmmetrics.utils.display.tables import to_latex, to_markdown

@@ -15,47 +15,46 @@ from vmmetrics.errors import SetupError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.scoring.settings import Settings
-    from vmmetrics.scoring.task import Task
+    from vmmetrics.scoring.run import Run
+    from vmmetrics.scoring.tasks import Task
     from vmmetrics.utils.display.tables import DisplayTable, Part
 
 SHOWN_CLIPS = 20
 """Maximum rows on a terminal; other formats have all."""
 
 
-def show_run(
-    tasks: Sequence[Task], settings: Settings, clips: Sequence[str], out: Path | None, form: str, output: Console
-) -> None:
+def show_run(run: Run, form: str, output: Console) -> None:
     """Print the clips of a run with their prompts, its models and weights, and where results would go.
 
     Raises:
         typer.Exit: With 2 where something that the run needs is not here, else with 0.
     """
-    from vmmetrics.scoring.local import default_directory, prepare
     from vmmetrics.scoring.tasks import prompt_sources
     from vmmetrics.utils.display.tables import DisplayTable, Lines, heads
 
-    lines = [f"{count(len(tasks), 'clip')}; metrics: {', '.join(settings.metrics)}", prompt_sources(tasks)]
+    lines = [
+        f"{count(len(run.tasks), 'clip')}; metrics: {', '.join(run.settings.metrics)}", prompt_sources(run.tasks)
+    ]  # fmt: skip
     models = DisplayTable("models", "Models", "", heads("for", "model", texts=2))
     weights = DisplayTable("weights", "Weights, all present", "", heads("file", "SHA-256", texts=2))
     lacking = False
+    directory = run.out
     try:
-        setup = prepare(settings)
+        setup = run.setup
     except SetupError as error:
         lacking = True
         lines += ["not ready to run:", *map(str, error.args)]
-        directory = out
     else:
+        directory = run.directory
         lines.append(setup.label)
-        unused = getattr(setup.scorer.suite(settings.metrics), "unused", ())  # baselines load what they need alone
+        unused = getattr(setup.scorer.suite(run.settings.metrics), "unused", ())  # baselines load what they need alone
         for table, part in ((models, "models"), (weights, "weights")):
             for name, shown in setup.configuration.get(part, {}).items():
                 if name not in unused:
                     table.add(str(name), str(shown))
-        directory = default_directory(setup, clips) if out is None else out
     if directory is not None:
-        lines.append(f"results: {directory}, {_there(directory, tasks)}")
-    parts: list[Part] = [Lines("plan", "Planned run", tuple(filter(None, lines))), clip_table(tasks, form)]
+        lines.append(f"results: {directory}, {_there(directory, run.tasks)}")
+    parts: list[Part] = [Lines("plan", "Planned run", tuple(filter(None, lines))), clip_table(run.tasks, form)]
     parts += [table for table in (models, weights) if table.rows]
     print_result(form, parts, output)
     raise typer.Exit(2 if lacking else 0)

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from vmmetrics.cli import options
 from vmmetrics.cli.options import count_option, number_option, option, out_option, seed_option, threads_option
-from vmmetrics.cli.running import ClusterOptions, cluster_of
+from vmmetrics.cli.running import cluster_of
 from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, error, open_consoles, until_stopped, usage, warn
 from vmmetrics.errors import SetupError
 
@@ -180,7 +180,7 @@ def run(
             seed, per_minute, price_per_million, max_cost, key_env, threads, reasoning_effort, extra_body, batch_size,
             dtype, device,
         )  # fmt: skip
-    cluster = cluster_of(ClusterOptions(engine, address, cpus_per_job, gpus_per_job, retries))
+    cluster = cluster_of(engine, address, cpus_per_job, gpus_per_job, retries)
     if cluster is not None and settings.kind not in CLUSTER_KINDS:
         raise typer.BadParameter(f"--engine ray is for hf: models; {settings.kind} takes no GPU of ours")
     loaded = benchmark.load(data, videos)

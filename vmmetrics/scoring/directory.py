@@ -14,12 +14,10 @@ from typing import Any
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.metrics.registry import in_order
-from vmmetrics.scoring.entry import Entry
-from vmmetrics.scoring.header import FORMAT, described, read_run_json
-from vmmetrics.scoring.index import EVENTS, KEYS, SCORES, STATES, RunIndex
+from vmmetrics.scoring.index import EVENTS, KEYS, SCORES, STATES, Entry, RunIndex
 from vmmetrics.scoring.pictures import OVERLAYS, POSTERS, Pictures, keep_overlay, poster_line
 from vmmetrics.scoring.record import Record, State
-from vmmetrics.scoring.records import RunRecords
+from vmmetrics.scoring.records import FORMAT, RunRecords, described, read_run_json
 from vmmetrics.utils.schema import convert
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.atomic import write_json

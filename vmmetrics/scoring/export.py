@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from vmmetrics.scoring.anchors import Scale
-from vmmetrics.scoring.header import read_run_json
 from vmmetrics.scoring.index import SCORES
-from vmmetrics.scoring.records import RunRecords, opened_index
+from vmmetrics.scoring.records import RunRecords, opened_index, read_run_json
 from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO, Summary
 from vmmetrics.scoring.table import COUNTS, NUMBERS, Table, columns_of, other_scores, row_of
 from vmmetrics.utils.display.markup import csv_text

@@ -14,11 +14,10 @@ from vmmetrics.errors import VMMetricsError
 from vmmetrics.metrics.registry import in_order, label, version_of
 from vmmetrics.scoring.directory import RunDirectory
 from vmmetrics.scoring.engine import Engine
-from vmmetrics.scoring.entry import Entry, input_hash, kind_of, state_text
-from vmmetrics.scoring.index import KEYS
+from vmmetrics.scoring.index import KEYS, Entry, input_hash, kind_of, state_text
 from vmmetrics.scoring.pictures import Pictures
 from vmmetrics.scoring.record import Record, State
-from vmmetrics.scoring.task import Task, identify, state_of
+from vmmetrics.scoring.tasks import Task, identify, state_of
 
 _POLL_SECONDS = 0.2  # between two looks at clips that another process has in hand
 _TICK_SECONDS = 1.0  # between two progress messages

@@ -1,4 +1,4 @@
-"""Tasks of a run from the user's input: paths, arrays or data sets."""
+"""Tasks of a run, a clip each with its location, prompt and state, from paths, arrays or data sets."""
 
 from __future__ import annotations
 
@@ -6,23 +6,174 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from vmmetrics.clip import Clip, Subject
-from vmmetrics.errors import ClipError
-from vmmetrics.scoring.task import Task
+from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.scoring.record import Record, State
+from vmmetrics.scoring.settings import Settings
 from vmmetrics.types import Tags
-from vmmetrics.utils.storage.addresses import address_of
+from vmmetrics.utils.storage import provenance
+from vmmetrics.utils.storage.addresses import address_of, safe_name
 from vmmetrics.utils.storage.remote import check_address
+from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video import Source, discover, read_batch
+from vmmetrics.video.discover import array_fingerprint, file_state, fingerprint, is_settled, state
 from vmmetrics.video.listing import listed_clips, local_copy, prompt_of_name
 from vmmetrics.video.manifest import ManifestClip, is_manifest
 from vmmetrics.video.prompts import Prompts
-from vmmetrics.video.rows import dataset_clips
+from vmmetrics.video.rows import InlineClip, dataset_clips, is_dataset
 from vmmetrics.video.subject import subject_of_phrase
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One clip to score.
+
+    Attributes:
+        clip: Its name.
+        model: Folder of its model, or None.
+        path: Absolute path of its file or folder, or None where it is in memory or at ``uri``.
+        metrics: Metrics to score.
+        prompt: Text it was generated from, or None.
+        prompt_source: Where the prompt was found, or None.
+        subject: Subject, or None.
+        tags: Tags of the prompt list on the expected motion.
+        in_memory: The decoded clip where it was handed in as an array, or the bytes of its file where it is in a data
+            set; None where it is read from ``path`` or ``uri``.
+        root: Folder that symlinks must not lead out of, or None.
+        broken: Why it cannot be scored, where that is known before it is read.
+        uri: Its address, where it is not on this machine; with all that opens it, so it is never kept or shown.
+        listed: State of the file in a listing.
+    """
+
+    clip: str
+    model: str | None
+    path: Path | None
+    metrics: tuple[str, ...]
+    prompt: str | None = None
+    prompt_source: str | None = None
+    subject: Subject | None = None
+    tags: Tags = field(default_factory=dict)
+    in_memory: Clip | InlineClip | None = None
+    root: Path | None = None
+    broken: str | None = None
+    uri: str | None = None
+    listed: FileState | None = None
+
+    @property
+    def key(self) -> str:
+        """Identifier of the clip within a run: its address or path, else its name."""
+        if self.uri is not None:
+            return safe_name(self.uri)
+        return str(self.path) if self.path is not None else self.clip
+
+    def only(self, metrics: tuple[str, ...]) -> Task:
+        """Return this task with fewer metrics."""
+        return replace(self, metrics=metrics)
+
+    def record(self, settings: Settings, **fields: Any) -> Record:
+        """Return a record of this clip with the given fields."""
+        base: dict[str, Any] = {name: getattr(self, name) for name in ("clip", "model", "prompt", "prompt_source")}
+        path = None if self.path is None and self.uri is None else self.key
+        base |= {"path": path, "subject": self.subject and asdict(self.subject), "sha256": None}
+        base |= {"worker": provenance.process(), "ended": provenance.now()}
+        return Record(preset=settings.preset, protocol=settings.protocol, tags=dict(self.tags), **base | fields)
+
+
+def identify(task: Task) -> str:
+    """Return SHA-256 of the clip of a task, for a file that is known to be one.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    if task.path is not None:
+        return fingerprint(task.path)
+    assert task.in_memory is not None  # noqa: S101  (a task has a path, a clip, or an address, which is not read here)
+    if isinstance(task.in_memory, InlineClip):
+        return task.in_memory.sha256
+    return array_fingerprint(task.in_memory)
+
+
+def state_of(task: Task) -> tuple[State | None, bool]:
+    """Return the file state that a later run compares with, and True if a later change is sure to show in it.
+
+    Raises:
+        OSError: The file or folder cannot be read.
+    """
+    if task.path is None:
+        listed = None if task.listed is None else task.listed.to_record()
+        return listed, listed is not None
+    files = state(task.path)
+    return file_state(files), is_settled(files)
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Clips as the user names them.
+
+    Attributes:
+        clips: Paths and addresses, arrays and clips, or a data set, as :func:`vmmetrics.score` takes them.
+        prompts: Prompt list for clips on disk and in data sets; None looks beside the clips, and in the rows.
+        subject: What every clip is about, or None.
+        follow_links: True if symlinks may lead out of the folders given.
+        relist: True if addresses are listed again that an earlier start listed.
+        fps: Frames per second of arrays.
+        layout: Axes of arrays.
+    """
+
+    clips: Any
+    prompts: str | os.PathLike[str] | None = None
+    subject: str | None = None
+    follow_links: bool = True
+    relist: bool = False
+    fps: float | None = None
+    layout: str | None = None
+
+    @property
+    def items(self) -> list[Any]:
+        """The paths or arrays."""
+        return list(self.clips) if isinstance(self.clips, list | tuple) else [self.clips]
+
+    @property
+    def paths(self) -> list[str | os.PathLike[str]]:
+        """The paths and addresses; none where there are other things."""
+        return [item for item in self.items if isinstance(item, str | os.PathLike)]
+
+    @property
+    def remote(self) -> bool:
+        """True if a clip, or a list of clips, is at an address."""
+        return any(address_of(path) is not None for path in self.paths)
+
+
+def tasks_of(inputs: Inputs, settings: Settings, **finding: Any) -> tuple[list[Task], list[str]]:
+    """Return the tasks of inputs, and the clips that the prompt list names and that are not there.
+
+    Args:
+        inputs: The clips.
+        settings: What to score, and how clips are read.
+        finding: Options of :func:`tasks_of_paths` for paths.
+
+    Raises:
+        SetupError: A path does not exist, or arrays are given a prompt list.
+        ClipError: An array is no clip.
+    """
+    if is_dataset(inputs.clips):
+        return tasks_of_dataset(inputs.clips, settings.metrics, inputs.prompts, inputs.subject), []
+    if len(inputs.paths) == len(inputs.items):
+        return tasks_of_paths(
+            inputs.paths, settings.metrics, inputs.prompts, inputs.subject, inputs.follow_links,
+            relist=inputs.relist, **finding,
+        )  # fmt: skip
+    if inputs.prompts is not None:
+        raise SetupError(
+            "A prompt list applies to files and data sets; pass the prompt of an array as Clip(frames, ..., prompt=...)"
+        )
+    reading = {"fps": inputs.fps, "layout": inputs.layout, **dict(settings.reading)}
+    return tasks_of_arrays(inputs.items, settings.metrics, inputs.subject, **reading), []
 
 
 def tasks_of_paths(

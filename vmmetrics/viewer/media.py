@@ -13,8 +13,8 @@ from typing import Literal
 from urllib.parse import quote
 
 from vmmetrics.errors import ClipError, explain, os_reason
-from vmmetrics.scoring.recall import unchanged
 from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.scored_clip import unchanged
 from vmmetrics.utils.storage.addresses import address_of
 from vmmetrics.utils.storage.opening import open_regular
 from vmmetrics.video.containers import opened

@@ -22,7 +22,7 @@ from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, SetupError, explain
 from vmmetrics.perception.scene import Scene
 from vmmetrics.scoring.settings import Scoring, Settings, reading_options
-from vmmetrics.scoring.task import Task
+from vmmetrics.scoring.tasks import Task
 from vmmetrics.video import read_clip
 
 # What can be probed: our metrics, the baselines, and any function of a clip.

@@ -13,9 +13,8 @@ from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, SetupError, os_reason
 from vmmetrics.perception.presets import preset_names
 from vmmetrics.scoring.anchors import Place, Scale
-from vmmetrics.scoring.header import read_run_json
 from vmmetrics.scoring.record import Record, result_from_json
-from vmmetrics.scoring.records import read_events, read_records
+from vmmetrics.scoring.records import read_events, read_records, read_run_json
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.show.findings import Perceived, explain, perceive
 from vmmetrics.scoring.show.overlay import read_overlay
