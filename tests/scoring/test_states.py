@@ -16,7 +16,7 @@ from vmmetrics.scoring.api import score
 from vmmetrics.scoring.run import Start, prepare, run
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.tasks import tasks_of_paths
-from vmmetrics.video.discover import file_state, is_settled, state
+from vmmetrics.video.content import file_state, is_settled, state
 
 pytestmark = pytest.mark.usefixtures("fake_suite")
 LONG_AGO = 10**18

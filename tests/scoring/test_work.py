@@ -14,7 +14,7 @@ from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.tasks import Task
 from vmmetrics.types import MetricResult
 from vmmetrics.utils.storage.scratch import Scratch
-from vmmetrics.video.discover import state
+from vmmetrics.video.content import state
 
 pytestmark = pytest.mark.usefixtures("fake_suite")
 

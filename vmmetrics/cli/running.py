@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,8 +13,10 @@ import typer
 from rich.console import Console
 
 from vmmetrics.cli import options
+from vmmetrics.cli.formats import print_result
 from vmmetrics.cli.options import option
 from vmmetrics.cli.terminal import EXIT_FAILURES, count, error, open_consoles, until_stopped, usage
+from vmmetrics.errors import SetupError
 from vmmetrics.utils.display.markup import listed, shortened
 
 if TYPE_CHECKING:
@@ -22,12 +24,16 @@ if TYPE_CHECKING:
     from vmmetrics.scoring.run import Run, Start
     from vmmetrics.scoring.settings import Settings
     from vmmetrics.scoring.table import Table
+    from vmmetrics.scoring.tasks import Task
+    from vmmetrics.utils.display.tables import DisplayTable, Part
     from vmmetrics.utils.storage.scratch import Scratch
 
 DEFAULT_JOBS = 1
 """Default worker processes: one, so that a clip that crashes its process does not end the run."""
+SHOWN_CLIPS = 20
+"""Maximum rows of clips on a terminal before a run; other formats have all."""
 MAX_BYTES = 2**50
-"""Upper bound of processes."""
+"""Upper bound of sizes."""
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
@@ -73,18 +79,38 @@ def parse_scratch(text: str | None) -> Scratch:
 
 
 @dataclass
-class RunOptions:
+class ClusterOptions:
+    """Options of the commands that may run on a Ray cluster."""
+
+    engine: options.EngineName = "local"
+    address: options.Address = None
+    cpus_per_job: options.CpusPerJob = None
+    gpus_per_job: options.GpusPerJob = None
+    retries: options.Retries = None
+
+    def cluster(self) -> Cluster | None:
+        """Return the Ray cluster that the options describe; None for this machine."""
+        from vmmetrics.engines.connection import Cluster, check_installed
+
+        given = {"address": self.address, "cpus": self.cpus_per_job, "gpus": self.gpus_per_job, "retries": self.retries}
+        values: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        if self.engine == "local":
+            if values:
+                raise typer.BadParameter("--address, --cpus-per-job, --gpus-per-job and --retries are for --engine ray")
+            return None
+        check_installed()
+        with usage():
+            return Cluster(**values)
+
+
+@dataclass
+class RunOptions(ClusterOptions):
     """Options of the commands that score clips into a run directory."""
 
     out: options.RunFolder = None
     prompts: options.PromptsBeside = None
     jobs: Annotated[int | None, options.jobs_option(options.JOBS, 0)] = None
     timeout: options.Timeout = None
-    engine: options.EngineName = "local"
-    address: options.Address = None
-    cpus_per_job: options.CpusPerJob = None
-    gpus_per_job: options.GpusPerJob = None
-    retries: options.Retries = None
     shard: Annotated[str | None, option("Score part i of n, as i/n; join with 'vmmetrics merge'.")] = None
     assume_fps: options.AssumeFps = None
     max_memory: options.MaxMemory = None
@@ -104,7 +130,7 @@ class RunOptions:
         from vmmetrics.engines.pool import checked_timeout
         from vmmetrics.scoring.run import Start
 
-        cluster = cluster_of(self.engine, self.address, self.cpus_per_job, self.gpus_per_job, self.retries)
+        cluster = self.cluster()
         jobs = DEFAULT_JOBS if self.jobs is None else self.jobs if cluster is None else max(self.jobs, 1)
         start = Start(jobs, self.timeout, parse_shard(self.shard), self.limit, self.verify, cluster)
         with usage():
@@ -152,8 +178,6 @@ def run_clips(
         run.find(update)
     _print_remarks(run, messages)
     if given.dry_run:
-        from vmmetrics.cli.dry_run import show_run
-
         with usage():
             show_run(run, given.form, output)
     with usage():
@@ -205,22 +229,63 @@ def _print_remarks(run: Run, messages: Console) -> None:
         messages.print(f"shard {i}/{n}: none of the {count(len(run.found[: run.start.limit]), 'clip')} falls to it")
 
 
-def cluster_of(
-    engine: str,
-    address: str | None = None,
-    cpus: float | None = None,
-    gpus: float | None = None,
-    retries: int | None = None,
-) -> Cluster | None:
-    """Return the Ray cluster that the options of a command describe; None for this machine."""
-    from vmmetrics.engines.connection import Cluster, check_installed
+# What ``--dry-run`` prints; nothing is computed or written.
 
-    values = {"address": address, "cpus": cpus, "gpus": gpus, "retries": retries}
-    values = {name: value for name, value in values.items() if value is not None}
-    if engine == "local":
-        if values:
-            raise typer.BadParameter("--address, --cpus-per-job, --gpus-per-job and --retries are for --engine ray")
-        return None
-    check_installed()
-    with usage():
-        return Cluster(**values)  # type: ignore[arg-type]
+
+def show_run(run: Run, form: str, output: Console) -> None:
+    """Print the clips of a run with their prompts, its models and weights, and where results would go.
+
+    Raises:
+        typer.Exit: With 2 where something that the run needs is not here, else with 0.
+    """
+    from vmmetrics.scoring.tasks import prompt_sources
+    from vmmetrics.utils.display.tables import DisplayTable, Lines, heads
+
+    lines = [
+        f"{count(len(run.tasks), 'clip')}; metrics: {', '.join(run.settings.metrics)}", prompt_sources(run.tasks)
+    ]  # fmt: skip
+    models = DisplayTable("models", "Models", "", heads("for", "model", texts=2))
+    weights = DisplayTable("weights", "Weights, all present", "", heads("file", "SHA-256", texts=2))
+    lacking = False
+    directory = run.out
+    try:
+        setup = run.setup
+    except SetupError as error:
+        lacking = True
+        lines += ["not ready to run:", *map(str, error.args)]
+    else:
+        directory = run.directory
+        lines.append(setup.label)
+        unused = getattr(setup.scorer.suite(run.settings.metrics), "unused", ())  # baselines load what they need alone
+        for table, part in ((models, "models"), (weights, "weights")):
+            for name, shown in setup.configuration.get(part, {}).items():
+                if name not in unused:
+                    table.add(str(name), str(shown))
+    if directory is not None:
+        lines.append(f"results: {directory}, {_there(directory, run.tasks)}")
+    parts: list[Part] = [Lines("plan", "Planned run", tuple(filter(None, lines))), clip_table(run.tasks, form)]
+    parts += [table for table in (models, weights) if table.rows]
+    print_result(form, parts, output)
+    raise typer.Exit(2 if lacking else 0)
+
+
+def clip_table(tasks: Sequence[Task], form: str) -> DisplayTable:
+    """Return clips with their models and prompts, and where the prompts are from; the first of them as text."""
+    from vmmetrics.utils.display.tables import DisplayTable, heads
+
+    shown = tasks[:SHOWN_CLIPS] if form == "text" else tasks
+    more = f"and {len(tasks) - len(shown)} more" if len(shown) < len(tasks) else ""
+    table = DisplayTable("clips", "Clips", more, heads("clip", "model", "prompt", "prompt from", texts=4))
+    for task in shown:
+        table.add(task.clip, task.model or "", task.prompt or "", task.prompt_source or "")
+    return table
+
+
+def _there(directory: Path, tasks: Sequence[Task]) -> str:
+    from vmmetrics.scoring.records import records_by_name
+
+    if not (directory / "run.json").exists():
+        return "new"
+    keys = {task.key for task in tasks}
+    done = sum(record.key in keys and not record.failed for record in records_by_name(directory))
+    return f"which has {done} of these clips"

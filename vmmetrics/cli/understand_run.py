@@ -15,7 +15,7 @@ from rich.console import Console
 
 from vmmetrics.cli import options
 from vmmetrics.cli.options import count_option, number_option, option, out_option, seed_option, threads_option
-from vmmetrics.cli.running import cluster_of
+from vmmetrics.cli.running import ClusterOptions
 from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, error, open_consoles, until_stopped, usage, warn
 from vmmetrics.errors import SetupError
 
@@ -121,6 +121,7 @@ def run(
         ),
     ],
     data: Annotated[Path, option("Folder or file of the benchmark, as it was released.")],
+    where: ClusterOptions,
     videos: options.Videos = None,
     out: Annotated[Path | None, out_option("Folder of the run; resumes what is there.")] = None,
     frames: Annotated[
@@ -150,12 +151,7 @@ def run(
     batch_size: Annotated[int, count_option("Batch size of a local model.")] = 1,
     dtype: Annotated[str, option("Data type of a local model: auto, float32, float16 or bfloat16.")] = "auto",
     device: options.Device = None,
-    engine: options.EngineName = "local",
-    address: options.Address = None,
     jobs: Annotated[int, options.jobs_option("Ray: workers, each with the whole model.")] = 1,
-    cpus_per_job: options.CpusPerJob = None,
-    gpus_per_job: options.GpusPerJob = None,
-    retries: options.Retries = None,
     dry_run: options.DryRun = False,
     retry_errors: Annotated[bool, option("Retry questions that ended in an error.", "--retry-errors")] = False,
     yes: options.Yes = False,
@@ -180,7 +176,7 @@ def run(
             seed, per_minute, price_per_million, max_cost, key_env, threads, reasoning_effort, extra_body, batch_size,
             dtype, device,
         )  # fmt: skip
-    cluster = cluster_of(engine, address, cpus_per_job, gpus_per_job, retries)
+    cluster = where.cluster()
     if cluster is not None and settings.kind not in CLUSTER_KINDS:
         raise typer.BadParameter(f"--engine ray is for hf: models; {settings.kind} takes no GPU of ours")
     loaded = benchmark.load(data, videos)

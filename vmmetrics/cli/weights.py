@@ -33,12 +33,12 @@ def doctor(
 
     With --engine ray, also what each node of the cluster has: versions, weights, GPU memory, scratch disk, clock.
     """
-    from vmmetrics.cli.running import cluster_of
+    from vmmetrics.cli.running import ClusterOptions
     from vmmetrics.scoring.doctor import check_cluster, check_up
     from vmmetrics.utils.display.tables import DisplayTable, heads
 
     output, _ = open_consoles()
-    cluster = cluster_of(engine, address)
+    cluster = ClusterOptions(engine, address).cluster()
     report = check_up()
     if cluster is not None:
         report |= check_cluster(cluster)

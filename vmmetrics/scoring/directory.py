@@ -24,7 +24,7 @@ from vmmetrics.utils.storage.atomic import write_json
 from vmmetrics.utils.storage.job_folder import check_folder, prepare, refuse
 from vmmetrics.utils.storage.journal import Journal, encode
 from vmmetrics.utils.storage.lock import CONFIGURATION, JOURNAL, ByteLocks, Locked
-from vmmetrics.video.search import printable
+from vmmetrics.video.discover import printable
 
 GROUP_LINES, GROUP_SECONDS = 64, 0.5
 """Outcomes that are written together, and seconds that the first of them waits for others."""

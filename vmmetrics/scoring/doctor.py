@@ -63,7 +63,12 @@ def check_up() -> dict[str, list[Finding]]:
     return {
         "Machine": [_machine()],
         "Packages": [_package(name, module) for name, module in _NEEDED.items()],
-        "Extras": [_extra(module) for module in _EXTRAS],
+        "Extras": [
+            Finding(module, None, f"not installed; adds {purpose}", cure)
+            if find_spec(module) is None
+            else Finding(module, True, f"{provenance.version_of(module) or 'version unknown'}; {purpose}")
+            for module, (purpose, cure) in _EXTRAS.items()
+        ],
         "Weights": [_weight(name) for name in load_manifest()],
         "Published weights (preset vmbench)": [_published(entry) for entry in select(["vmbench"])],
         "Presets": [_preset(name) for name in preset_names()],
@@ -88,13 +93,6 @@ def _package(name: str, module: str) -> Finding:
     except Exception as error:  # a library that cannot be loaded raises whatever it likes
         return Finding(name, False, f"cannot be loaded: {error}", f"pip install --force-reinstall {name}")
     return Finding(name, True, version or "version unknown")
-
-
-def _extra(module: str) -> Finding:
-    purpose, cure = _EXTRAS[module]
-    if find_spec(module) is None:
-        return Finding(module, None, f"not installed; adds {purpose}", cure)
-    return Finding(module, True, f"{provenance.version_of(module) or 'version unknown'}; {purpose}")
 
 
 def _weight(name: str) -> Finding:

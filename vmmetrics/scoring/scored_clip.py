@@ -29,7 +29,7 @@ from vmmetrics.utils.storage.scratch import Scratch
 from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video import ASSUME_FPS, read_clip
 from vmmetrics.video.budget import DEFAULT_MAX_MEMORY
-from vmmetrics.video.discover import fingerprint, is_there
+from vmmetrics.video.content import fingerprint, is_there
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from vmmetrics.scoring.tasks import Task, identify
 from vmmetrics.utils.storage.scratch import Fetched, Scratch, ScratchError
 from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video import read_clip
-from vmmetrics.video.discover import file_state, is_settled, state
+from vmmetrics.video.content import file_state, is_settled, state
 from vmmetrics.video.shards import temporary_file
 
 ClipAndFile = tuple[Clip | None, Fetched | None]

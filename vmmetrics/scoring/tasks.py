@@ -7,7 +7,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,12 @@ from vmmetrics.utils.storage.addresses import address_of, safe_name
 from vmmetrics.utils.storage.remote import check_address
 from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video import Source, discover, read_batch
-from vmmetrics.video.discover import array_fingerprint, file_state, fingerprint, is_settled, state
+from vmmetrics.video.content import InlineClip, array_fingerprint, file_state, fingerprint, is_settled, state
 from vmmetrics.video.listing import listed_clips, local_copy, prompt_of_name
-from vmmetrics.video.manifest import ManifestClip, is_manifest
+from vmmetrics.video.manifest import ListedClip, is_manifest
+from vmmetrics.video.prompt_lists import subject_in
 from vmmetrics.video.prompts import Prompts
-from vmmetrics.video.rows import InlineClip, dataset_clips, is_dataset
-from vmmetrics.video.subject import subject_of_phrase
+from vmmetrics.video.rows import dataset_clips, is_dataset
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,11 +229,11 @@ def tasks_of_paths(
         if duplicates := _add_listed(tasks, clips, metrics, lookup, follow_links):
             were = "was" if duplicates == 1 else "were"
             notes.append(f"{duplicates:,} of the listed clips {were} listed twice; each is scored once")
-    return tasks, lookup.unmatched(chain(sources, (Source(Path(task.key), task.clip) for task in tasks)))
+    return tasks, lookup.unmatched(task.clip for task in tasks)
 
 
 def _add_listed(
-    tasks: list[Task], clips: Iterable[ManifestClip], metrics: tuple[str, ...], prompts: Prompts, follow_links: bool
+    tasks: list[Task], clips: Iterable[ListedClip], metrics: tuple[str, ...], prompts: Prompts, follow_links: bool
 ) -> int:
     """Add the tasks of listed clips, each place once; of two with one name, the second has its place for a name.
 
@@ -257,9 +256,9 @@ def _add_listed(
     return duplicates
 
 
-def _listed_task(clip: ManifestClip, metrics: tuple[str, ...], prompts: Prompts, follow_links: bool) -> Task:
+def _listed_task(clip: ListedClip, metrics: tuple[str, ...], prompts: Prompts, follow_links: bool) -> Task:
     """Return the task of a listed clip; its prompt is the list's, else that of a file beside a local clip."""
-    path, model = Path(clip.uri) if clip.local else None, clip.model
+    path, model = clip.path, clip.model
     fields: dict[str, Any] = {}
     try:
         if clip.error is not None:
@@ -273,6 +272,8 @@ def _listed_task(clip: ManifestClip, metrics: tuple[str, ...], prompts: Prompts,
         fields = {"broken": str(error)}
     if path is not None:
         return Task(clip.name, model, path, metrics, root=None if follow_links else path.parent, **fields)
+    if clip.inline is not None:
+        return Task(clip.name, model, None, metrics, in_memory=clip.inline, **fields)
     return Task(clip.name, model, None, metrics, uri=clip.uri, listed=clip.state, **fields)
 
 
@@ -291,7 +292,12 @@ def _task(source: Source, metrics: tuple[str, ...], prompts: Prompts, follow_lin
 
 def prompt_sources(tasks: Sequence[Task]) -> str:
     """Say in one line how many clips have a prompt, where from, and how the others get theirs."""
-    sources = Counter(_source_in_words(task.prompt_source) for task in tasks if task.prompt is not None)
+    texts = {"list": "a list", "dataset": "the data set", "sidecar": "files beside the clips"}
+    sources: Counter[str] = Counter()
+    for task in tasks:
+        if task.prompt is not None:
+            kind, _, pattern = (task.prompt_source or "").removesuffix(" (cut)").partition(":")
+            sources[f"names ({pattern})" if kind == "name" else texts.get(kind, "the clips")] += 1
     cut = sum("(cut)" in (task.prompt_source or "") for task in tasks)
     without = sum(task.prompt is None and task.subject is None for task in tasks)
     parts = [", ".join(f"{number} from {source}" for source, number in sources.most_common())] if sources else []
@@ -302,12 +308,6 @@ def prompt_sources(tasks: Sequence[Task]) -> str:
             f"none for {without} of {len(tasks)} clips, give them with --prompts LIST or as a.txt beside a.mp4"
         )
     return f"prompts: {'; '.join(parts)}" if parts else ""
-
-
-def _source_in_words(source: str | None) -> str:
-    kind, _, pattern = (source or "").removesuffix(" (cut)").partition(":")
-    texts = {"list": "a list", "dataset": "the data set", "sidecar": "files beside the clips"}
-    return f"names ({pattern})" if kind == "name" else texts.get(kind, "the clips")
 
 
 def tasks_of_dataset(
@@ -322,16 +322,7 @@ def tasks_of_dataset(
         SetupError: It has no column of clips, or is a stream or a set of splits; or the prompt list cannot be read.
     """
     lookup = Prompts(prompts, subject=subject)
-    tasks = []
-    for clip in dataset_clips(dataset):
-        task = Task(clip.name, clip.model, clip.path, metrics, in_memory=clip.inline)
-        try:
-            prompt, about, source, tags, _ = lookup.lookup_row(clip.name, clip.prompt)
-        except ClipError as error:
-            tasks.append(replace(task, broken=str(error)))
-        else:
-            tasks.append(replace(task, prompt=prompt, subject=about, prompt_source=source, tags=dict(tags)))
-    return tasks
+    return [_listed_task(clip, metrics, lookup, follow_links=True) for clip in dataset_clips(dataset)]
 
 
 def tasks_of_arrays(
@@ -353,7 +344,7 @@ def tasks_of_arrays(
         name = f"clip-{number:04d}"
         batch = [array] if isinstance(array, Clip) else read_batch(array, name=name, **reading)
         clips += batch if len(batch) > 1 or batch[0] is array else [replace(batch[0], name=name)]
-    about = _about(subject)
+    about = None if subject is None else subject_in(subject, "option")
     return [
         Task(
             clip.name,
@@ -367,11 +358,6 @@ def tasks_of_arrays(
         )
         for clip in _distinct(clips)
     ]
-
-
-def _about(subject: str | None) -> Subject | None:
-    """Return the subject given for every clip."""
-    return None if subject is None else subject_of_phrase(subject, "option") or Subject(subject, subject, "option")
 
 
 def shard(tasks: Sequence[Task], index: int, count: int) -> list[Task]:

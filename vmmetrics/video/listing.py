@@ -27,13 +27,12 @@ from vmmetrics.utils.storage.remote import (
     state_of,
 )
 from vmmetrics.utils.storage.state import FileState
-from vmmetrics.video.discover import Source, models_of
+from vmmetrics.video.discover import Source, models_of, printable
 from vmmetrics.video.folders import CLIP_SUFFIXES, natural_key
-from vmmetrics.video.manifest import CLIP_LIST, ManifestClip, is_manifest, listed_when, read_manifest, write_manifest
+from vmmetrics.video.manifest import CLIP_LIST, ListedClip, is_manifest, listed_when, read_manifest, write_manifest
 from vmmetrics.video.names import prompt_in_name
 from vmmetrics.video.prompt_lists import LIST_SUFFIXES, MAX_LIST_BYTES
 from vmmetrics.video.prompts import LIST_STEMS, MAX_SIDECAR_BYTES, PromptOf, Prompts
-from vmmetrics.video.search import printable
 
 _READERS = 32
 """Texts beside clips that are read at a time."""
@@ -53,7 +52,7 @@ def listed_clips(
     progress: Callable[[int], None] | None = None,
     *,
     write: bool = True,
-) -> Iterator[ManifestClip]:
+) -> Iterator[ListedClip]:
     """Yield the clips of lists and addresses.
 
     Args:
@@ -120,7 +119,7 @@ def prompt_of_name(name: str) -> PromptOf:
 
 def list_clips(
     uris: Iterable[str], remarks: list[str] | None = None, progress: Callable[[int], None] | None = None
-) -> list[ManifestClip]:
+) -> list[ListedClip]:
     """List the clips at some addresses, with prompts from the files beside them.
 
     Names, models and prompts are those of a folder on this machine; no clip is read.
@@ -134,7 +133,7 @@ def list_clips(
         SetupError: There is nothing at an address, or it cannot be listed.
     """
     notes = [] if remarks is None else remarks
-    groups: list[tuple[str, list[ManifestClip]]] = []
+    groups: list[tuple[str, list[ListedClip]]] = []
     seen: set[str] = set()
     addresses = list(uris)
     for uri in addresses:
@@ -160,7 +159,7 @@ def list_clips(
     ]
 
 
-def _at(uri: str, remarks: list[str], progress: Callable[[int], None] | None) -> list[ManifestClip]:
+def _at(uri: str, remarks: list[str], progress: Callable[[int], None] | None) -> list[ListedClip]:
     pattern = None
     top = uri.rstrip("/")
     if is_web(uri):
@@ -172,13 +171,13 @@ def _at(uri: str, remarks: list[str], progress: Callable[[int], None] | None) ->
         state = state_of(top)
     if state is not None:
         name = printable(PurePosixPath(safe_name(uri)).name)
-        return [ManifestClip(uri, name, None, state, prompt_of_name(name))]
+        return [ListedClip(uri, name, None, state, prompt_of_name(name))]
     return _in_folder(top, pattern, remarks, progress)
 
 
 def _in_folder(
     top: str, pattern: str | None, remarks: list[str], progress: Callable[[int], None] | None
-) -> list[ManifestClip]:
+) -> list[ListedClip]:
     clips: dict[str, FileState] = {}
     texts: list[tuple[str, int]] = []
     others: Counter[str] = Counter()
@@ -221,18 +220,18 @@ def _in_folder(
             raise SetupError(str(error).replace(folder, safe_name(top))) from error
 
 
-def _listed(top: str, name: str, state: FileState, model: str | None, copies: Path, prompts: Prompts) -> ManifestClip:
+def _listed(top: str, name: str, state: FileState, model: str | None, copies: Path, prompts: Prompts) -> ListedClip:
     """Return a clip with the prompt that is beside it, looked up among the copies of the texts there."""
     uri, called = f"{top}/{name}", printable(name)
     try:
         prompt = prompts.lookup(Source(copies / name, called, model, copies))
     except ClipError as error:
-        return ManifestClip(uri, called, model, state, error=str(error))
+        return ListedClip(uri, called, model, state, error=str(error))
     except OSError:  # a name that no file of this machine can have
-        return ManifestClip(uri, called, model, state, _shared(None, None, "none", None))
+        return ListedClip(uri, called, model, state, _shared(None, None, "none", None))
     if not prompt.tags:
         prompt = _shared(prompt.prompt, prompt.subject, prompt.source, prompt.model)
-    return ManifestClip(uri, called, prompt.model, state, prompt)
+    return ListedClip(uri, called, prompt.model, state, prompt)
 
 
 @lru_cache(maxsize=4096)  # clips of one prompt, or of none, are most often listed together

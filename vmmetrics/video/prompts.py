@@ -97,7 +97,7 @@ class Prompts:
         listed = None if self._list is None else _from_list(self._list, source)
         packed = row_of(source.path) is not None
         metadata = None if packed else self._beside_it(source, _METADATA)
-        match = listed or _in_dataset(source)
+        match = listed or (PromptOf(source.prompt, None, "dataset") if source.prompt else None)
         if match is None and not packed:
             match = self._sidecar(source) or self._beside_it(source, _LIST_STEMS)
         if match is None and metadata is not None and (metadata.prompt or metadata.subject):
@@ -108,15 +108,13 @@ class Prompts:
             match = PromptOf(name.text, None, name.source) if name else PromptOf(None, None, "none")
         return self._checked(match)._replace(model=(metadata and metadata.model) or source.model)
 
-    def lookup_row(self, name: str, prompt: str | PromptOf | None) -> PromptOf:
+    def lookup_row(self, name: str, prompt: PromptOf) -> PromptOf:
         """Find the prompt of a row of a data set, or of a list of clips: in the list given, then the row.
 
         Raises:
             ClipError: The prompt is longer than :data:`MAX_PROMPT`.
         """
         listed = None if self._list is None else _named_in(self._list, name)
-        if not isinstance(prompt, PromptOf):
-            prompt = PromptOf(prompt, None, "dataset" if prompt else "none")
         return self._checked(listed or prompt)
 
     def _checked(self, match: PromptOf) -> PromptOf:
@@ -127,11 +125,11 @@ class Prompts:
             subject = find_subject(match.prompt)
         return match._replace(subject=subject)
 
-    def unmatched(self, sources: Iterable[Source]) -> list[str]:
-        """Return the clips that the list given names and that are not among ``sources``, as the list writes them."""
+    def unmatched(self, names: Iterable[str]) -> list[str]:
+        """Return the clips of the list given that are not among the clips with these names, as the list writes them."""
         if self._list is None:
             return []
-        used = {self._list.find(source.name) for source in sources}
+        used = {self._list.find(name) for name in names}
         return [entry.clip for number, entry in enumerate(self._list.entries) if number not in used]
 
     def _sidecar(self, source: Source) -> PromptOf | None:
@@ -209,10 +207,6 @@ def _prompt_of_json(text: str) -> str:
     if not isinstance(value, Mapping):
         return ""
     return next((prompt for column in PROMPT_COLUMNS if isinstance(prompt := value.get(column), str)), "")
-
-
-def _in_dataset(source: Source) -> PromptOf | None:
-    return PromptOf(source.prompt, None, "dataset") if source.prompt else None
 
 
 def _from_list(listed: PromptList, source: Source, folder: Path | None = None) -> PromptOf | None:
