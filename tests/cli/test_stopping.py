@@ -57,7 +57,7 @@ def test_a_command_without_a_run(vmmetrics: Any, monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_import_that_is_cut_off(vmmetrics: Any, monkeypatch: pytest.MonkeyPatch, capfd: Captured) -> None:
-    def cut_off(*_: Any, **__: Any) -> None:
+    def cut_off(*_: Any) -> None:
         try:
             signal.raise_signal(signal.SIGINT)
         except BaseException:  # as extension modules do
@@ -125,7 +125,7 @@ def test_what_is_ignored_stays_ignored() -> None:
 
 
 def test_errors_that_follow_from_nothing_stay_errors(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any, **__: Any) -> None:
+    def fail(*_: Any) -> None:
         raise RuntimeError("a bug")
 
     monkeypatch.setattr("vmmetrics.scoring.tasks.tasks_of_paths", fail)

@@ -142,7 +142,7 @@ class RunOptions(ClusterOptions):
         from vmmetrics.scoring.settings import reading_options
 
         max_memory = None if self.max_memory is None else parse_bytes(self.max_memory)
-        return tuple(reading_options(self.assume_fps, max_memory).items())
+        return reading_options(self.assume_fps, max_memory)
 
 
 Show = Callable[["Table", Console, Console], None]

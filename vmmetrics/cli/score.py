@@ -146,7 +146,6 @@ def show(
         raise typer.BadParameter(f"the folder {out.absolute().parent} does not exist")
     from vmmetrics.scoring.scored_clip import recall
     from vmmetrics.scoring.show.film import write_film
-    from vmmetrics.scoring.show.findings import Findings
     from vmmetrics.scoring.show.sheet import draw_sheet
     from vmmetrics.utils.storage.atomic import temporary_of
 
@@ -154,18 +153,14 @@ def show(
     output, messages = open_consoles()
     for warning in recalled.warnings:
         messages.print(f"warning: {warning}", soft_wrap=True)
-    findings = Findings(
-        recalled.record.clip, recalled.label, recalled.results, recalled.record.errors, recalled.record.prompt,
-        recalled.places, recalled.no_anchor, recalled.record.motion_index, recalled.record.index_remark,
-    )  # fmt: skip
     building = temporary_of(out)
     try:
         building.mkdir()
         partial = building / out.name
         if out.suffix.lower() == ".mp4":
-            write_film(partial, recalled.clip, findings, recalled.perceived)
+            write_film(partial, recalled.clip, recalled.findings, recalled.perceived)
         else:
-            draw_sheet(recalled.clip, findings, recalled.perceived).save(partial)
+            draw_sheet(recalled.clip, recalled.findings, recalled.perceived).save(partial)
         partial.replace(out)
     finally:
         shutil.rmtree(building, ignore_errors=True)

@@ -94,11 +94,10 @@ def score(
     """
     jobs = max(jobs, 1) if cluster is not None else jobs
     checked_timeout(timeout, jobs)
-    reading = reading_options(assume_fps, max_memory)
     cas = None if cas_model is None else os.path.abspath(cas_model)  # noqa: PTH100  (links are kept)
     files = tuple(os.path.abspath(path) for path in plugins)  # noqa: PTH100
     settings = Settings(
-        preset, protocol, tuple(metrics), tuple(reading.items()), cas, plugins=files, tf32=tf32,
+        preset, protocol, tuple(metrics), reading_options(assume_fps, max_memory), cas, plugins=files, tf32=tf32,
         keep_overlays=keep_overlays,
     )  # fmt: skip
     if scratch is not None:

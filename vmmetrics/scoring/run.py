@@ -225,14 +225,9 @@ class Run:
             ClipError: An array is no clip.
         """
         with looking_up(self.start.timeout):
+            keep = self.directory if self.inputs.remote and not self._dry else self.out
             self.found, self.unmatched = tasks_of(
-                self.inputs,
-                self.settings,
-                remarks=self.remarks,
-                progress=progress,
-                limit=self.start.limit,
-                listing=self._dry,
-                keep=self.directory if self.inputs.remote and not self._dry else self.out,
+                self.inputs, self.settings, self.remarks, progress, self.start.limit, self._dry, keep
             )
         self.tasks = self.found[: self.start.limit]
         if self.start.shard is not None:

@@ -148,13 +148,25 @@ class Inputs:
         return any(address_of(path) is not None for path in self.paths)
 
 
-def tasks_of(inputs: Inputs, settings: Settings, **finding: Any) -> tuple[list[Task], list[str]]:
+def tasks_of(
+    inputs: Inputs,
+    settings: Settings,
+    remarks: list[str] | None = None,
+    progress: Callable[[int], None] | None = None,
+    limit: int | None = None,
+    listing: bool = False,
+    keep: Path | None = None,
+) -> tuple[list[Task], list[str]]:
     """Return the tasks of inputs, and the clips that the prompt list names and that are not there.
 
     Args:
         inputs: The clips.
         settings: What to score, and how clips are read.
-        finding: Options of :func:`tasks_of_paths` for paths.
+        remarks: Of paths, as those after it, for :func:`tasks_of_paths`.
+        progress: Called with the number of clips found so far.
+        limit: Clips to fetch of each data set of the Hub.
+        listing: Fetch none, and write no list.
+        keep: Run directory that caches the listings of addresses.
 
     Raises:
         SetupError: A path does not exist, or arrays are given a prompt list.
@@ -164,8 +176,8 @@ def tasks_of(inputs: Inputs, settings: Settings, **finding: Any) -> tuple[list[T
         return tasks_of_dataset(inputs.clips, settings.metrics, inputs.prompts, inputs.subject), []
     if len(inputs.paths) == len(inputs.items):
         return tasks_of_paths(
-            inputs.paths, settings.metrics, inputs.prompts, inputs.subject, inputs.follow_links,
-            relist=inputs.relist, **finding,
+            inputs.paths, settings.metrics, inputs.prompts, inputs.subject, inputs.follow_links, remarks, progress,
+            limit, listing, keep, inputs.relist,
         )  # fmt: skip
     if inputs.prompts is not None:
         raise SetupError(

@@ -187,10 +187,9 @@ def measure(
         SetupError: A path does not exist, something a baseline needs is missing, or ``out`` holds another run.
         ClipError: An array is no clip.
     """
-    reading = reading_options(assume_fps, max_memory)
     settings = BaselineSettings(
         metrics=chosen(only, tuple(resources or ())),
-        reading=tuple(reading.items()),
+        reading=reading_options(assume_fps, max_memory),
         resources=tuple((resources or {}).items()),
     )
     run = Run(

@@ -315,7 +315,7 @@ def _read(key: _Key, plan: Plan) -> Clip:
     if isinstance(task.in_memory, Clip):
         return window(task.in_memory, plan)
     clip = read_clip(
-        task.path, name=task.clip, prompt=task.prompt, subject=task.subject, root=task.root, **reading_options()
+        task.path, name=task.clip, prompt=task.prompt, subject=task.subject, root=task.root, **dict(reading_options())
     )
     return window(clip, plan)
 
