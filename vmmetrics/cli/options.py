@@ -252,17 +252,23 @@ Videos = Annotated[Path | None, option("Folder of the videos. Default: with the 
 
 
 @dataclass
-class EndpointOptions:
+class CostOptions:
+    """Options of the commands that may pay for answers."""
+
+    key_env: KeyEnv = KEY_VARIABLE
+    price_per_million: PricePerMillion = None
+    max_cost: MaxCost = None
+    yes: Yes = False
+
+
+@dataclass
+class EndpointOptions(CostOptions):
     """Options of the commands that ask a model behind an endpoint."""
 
     url: Url = None
     model: ModelThere = None
     per_minute: PerMinute = None
     threads: Threads = 4
-    key_env: KeyEnv = KEY_VARIABLE
-    price_per_million: PricePerMillion = None
-    max_cost: MaxCost = None
-    yes: Yes = False
 
     def client(self, replies: Path, **asking: Any) -> Client | None:
         """Return the client of the endpoint; None where no endpoint is named.

@@ -241,13 +241,11 @@ def show_run(run: Run, form: str, output: Console) -> None:
     from vmmetrics.scoring.tasks import prompt_sources
     from vmmetrics.utils.display.tables import DisplayTable, Lines, heads
 
-    lines = [
-        f"{count(len(run.tasks), 'clip')}; metrics: {', '.join(run.settings.metrics)}", prompt_sources(run.tasks)
-    ]  # fmt: skip
+    tasks, metrics, directory = run.tasks, run.settings.metrics, run.out
+    lines = [f"{count(len(tasks), 'clip')}; metrics: {', '.join(metrics)}", prompt_sources(tasks)]
     models = DisplayTable("models", "Models", "", heads("for", "model", texts=2))
     weights = DisplayTable("weights", "Weights, all present", "", heads("file", "SHA-256", texts=2))
     lacking = False
-    directory = run.out
     try:
         setup = run.setup
     except SetupError as error:
@@ -256,14 +254,14 @@ def show_run(run: Run, form: str, output: Console) -> None:
     else:
         directory = run.directory
         lines.append(setup.label)
-        unused = getattr(setup.scorer.suite(run.settings.metrics), "unused", ())  # baselines load what they need alone
+        unused = getattr(setup.scorer.suite(metrics), "unused", ())  # baselines load what they need alone
         for table, part in ((models, "models"), (weights, "weights")):
             for name, shown in setup.configuration.get(part, {}).items():
                 if name not in unused:
                     table.add(str(name), str(shown))
     if directory is not None:
-        lines.append(f"results: {directory}, {_there(directory, run.tasks)}")
-    parts: list[Part] = [Lines("plan", "Planned run", tuple(filter(None, lines))), clip_table(run.tasks, form)]
+        lines.append(f"results: {directory}, {_there(directory, tasks)}")
+    parts: list[Part] = [Lines("plan", "Planned run", tuple(filter(None, lines))), clip_table(tasks, form)]
     parts += [table for table in (models, weights) if table.rows]
     print_result(form, parts, output)
     raise typer.Exit(2 if lacking else 0)

@@ -151,7 +151,8 @@ class RunDirectory(Locked):
             name: key for key, name in self._entries.names("clip", [n for k, n in clips.items() if k not in known])
         }
         for key, name in clips.items():
-            expected = known.get(key) or next(filter(None, (_below(root, key) for root in self._model_roots)), name)
+            below = (printable(key.removeprefix(root)) for root in self._model_roots if key.startswith(root))
+            expected = known.get(key) or next(below, name)
             if expected != name:
                 inside = key.endswith(f"/{expected}")
                 folder = key.removesuffix(f"/{expected}") if inside else "the folder that this run was scored from"
@@ -315,11 +316,6 @@ class _Outcome:
     events: bytes
     poster: bytes
     released: bool = False
-
-
-def _below(root: str, key: str) -> str | None:
-    """Return the name of a clip in a folder, or None where it lies elsewhere."""
-    return printable(key.removeprefix(root)) if key.startswith(root) else None
 
 
 _LOOKED_AT = 1000  # records, for the folders of models

@@ -40,6 +40,9 @@ _EXTRAS = {  # module: (what it adds, command)
     "torchmetrics": ("the torchmetrics wrapper", install("torchmetrics")),
 }
 _REINSTALL = install(options="--force-reinstall")
+_ANSWER_SECONDS = 120.0  # for a node to answer
+_SCRATCH_BYTES = 2 * 10**9  # free on the disk of temporary files, below which that is a fault
+_GB = 10**9
 
 
 class Finding(NamedTuple):
@@ -137,12 +140,7 @@ def _folder() -> Finding:
     return Finding(str(here), False, "not writable; choose another directory with --out")
 
 
-_LOOK_SECONDS = 120.0  # for a node to be looked at
-_SCRATCH_BYTES = 2 * 10**9  # free on the disk of temporary files, below which that is a fault
-_GB = 10**9
-
-
-def look() -> dict[str, Any]:
+def describe() -> dict[str, Any]:
     """Return what this node has, its weights included."""
     shipped = {}
     for name in load_manifest():
@@ -156,7 +154,7 @@ def look() -> dict[str, Any]:
 
 
 def check_cluster(cluster: Cluster) -> dict[str, list[Finding]]:
-    """Look at every node of a cluster; findings by node.
+    """Check every node of a cluster; return findings by node.
 
     Raises:
         SetupError: Ray is not installed, or the cluster cannot be reached.
@@ -169,16 +167,16 @@ def check_cluster(cluster: Cluster) -> dict[str, list[Finding]]:
             strategy = NodeAffinitySchedulingStrategy(node, soft=False)
             return ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=strategy)(function).remote()
 
-        pending = {name: on(name, look) for name in connection.nodes}
-        local, findings = look(), {}
+        pending = {name: on(name, describe) for name in connection.nodes}
+        local, findings = describe(), {}
         for name, node in connection.nodes.items():
             title = f"Node {node['NodeManagerHostname']} ({node['NodeManagerAddress']}, {name[:8]})"
             room = ", ".join(f"{node['Resources'].get(kind, 0):g} {kind}" for kind in ("CPU", "GPU"))
             findings[title] = [Finding("room", True, room)]
             try:
-                remote = ray.get(pending.get(name) or on(name, look), timeout=_LOOK_SECONDS)
+                remote = ray.get(pending.get(name) or on(name, describe), timeout=_ANSWER_SECONDS)
                 before = time.time()
-                clock = ray.get(on(name, node_time), timeout=_LOOK_SECONDS)
+                clock = ray.get(on(name, node_time), timeout=_ANSWER_SECONDS)
             except ray.exceptions.RayError as error:
                 text = str(error).strip().splitlines()[-1]
                 findings[title].append(Finding("vmmetrics", False, f"cannot be run there: {text}"))

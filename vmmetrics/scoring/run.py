@@ -155,7 +155,9 @@ def run(
 
 
 class Run:
-    """A run, step by step: the checks that take no time, the clips, the models, the scores.
+    """A run, step by step: checks, clips, models, scores.
+
+    Clips at addresses are listed into the run directory, so the models, with which it must agree, are loaded first.
 
     Args:
         inputs: The clips.

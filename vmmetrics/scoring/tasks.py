@@ -21,8 +21,8 @@ from vmmetrics.utils.storage.remote import check_address
 from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video import Source, discover, read_batch
 from vmmetrics.video.content import InlineClip, array_fingerprint, file_state, fingerprint, is_settled, state
-from vmmetrics.video.listing import listed_clips, local_copy, prompt_of_name
-from vmmetrics.video.manifest import ListedClip, is_manifest
+from vmmetrics.video.listing import listed_at, listed_clips, local_copy
+from vmmetrics.video.manifest import ListedClip
 from vmmetrics.video.prompt_lists import subject_in
 from vmmetrics.video.prompts import Prompts
 from vmmetrics.video.rows import dataset_clips, is_dataset
@@ -223,14 +223,8 @@ def tasks_of_paths(
         SetupError: A path does not exist, or the prompt list cannot be read.
     """
     notes = [] if remarks is None else remarks
-    local: list[str | os.PathLike[str]] = []
-    remote: list[str] = []
-    for path in paths:
-        address = address_of(path)
-        if is_manifest(path) or (address is not None and not address.startswith("hf://")):
-            remote.append(os.fspath(path) if address is None else address)
-        else:
-            local.append(path)
+    places = [(path, listed_at(path)) for path in paths]
+    local, remote = [path for path, at in places if at is None], [at for _, at in places if at is not None]
     sources = discover(local, follow_links=follow_links, remarks=notes, progress=progress, limit=limit, listing=listing)
     root = next((source.root for source in sources if source.root is not None), None)
     with local_copy(prompts) as list_file:
@@ -278,15 +272,14 @@ def _listed_task(clip: ListedClip, metrics: tuple[str, ...], prompts: Prompts, f
         if clip.prompt is None and path is not None:
             prompt, subject, source, tags, model = prompts.lookup(Source(path, clip.name, clip.model))
         else:
-            prompt, subject, source, tags, _ = prompts.lookup_row(clip.name, clip.prompt or prompt_of_name(clip.name))
+            prompt, subject, source, tags, _ = prompts.lookup_row(clip.name, clip.prompt)
         fields = {"prompt": prompt, "subject": subject, "prompt_source": source, "tags": tags or _NO_TAGS}
     except ClipError as error:
         fields = {"broken": str(error)}
-    if path is not None:
-        return Task(clip.name, model, path, metrics, root=None if follow_links else path.parent, **fields)
-    if clip.inline is not None:
-        return Task(clip.name, model, None, metrics, in_memory=clip.inline, **fields)
-    return Task(clip.name, model, None, metrics, uri=clip.uri, listed=clip.state, **fields)
+    if path is None and clip.inline is None:
+        fields |= {"uri": clip.uri, "listed": clip.state}
+    root = None if follow_links or path is None else path.parent
+    return Task(clip.name, model, path, metrics, in_memory=clip.inline, root=root, **fields)
 
 
 _NO_TAGS: Tags = {}  # one for all: tasks may be millions

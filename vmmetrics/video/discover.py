@@ -153,7 +153,7 @@ def models_of(parts: Sequence[tuple[str, ...]], remarks: list[str]) -> list[str 
     stray = ["/".join(part) for part, model in zip(parts, models, strict=True) if model is None]
     if model_names and stray:
         remarks.append(
-            f"{some(stray, 'clip')} outside the {some(model_names, 'model folder')}: scored without a model name"
+            f"{counted(stray, 'clip')} outside the {counted(model_names, 'model folder')}: scored without a model name"
         )
     return models
 
@@ -202,7 +202,7 @@ def _joined(sources: Sequence[Source], rows: Sequence[PackedClip], file: Path, r
     listed = PromptList([ListEntry(row.name or "", row.prompt, None, file.name, model=row.model) for row in rows])
     matches = [listed.find(source.name) for source in sources]
     if missing := [row.name or "" for position, row in enumerate(rows) if position not in matches]:
-        remarks.append(f"{file.name}: no clip for {some(missing, 'row')}")
+        remarks.append(f"{file.name}: no clip for {counted(missing, 'row')}")
     return [
         source
         if match is None
@@ -269,9 +269,9 @@ class Search:
             else:
                 self._take(link)
         if outside:
-            self.remarks.append(f"{some(outside, 'linked folder')} not searched: it leads out (--follow-links)")
+            self.remarks.append(f"{counted(outside, 'linked folder')} not searched: it leads out (--follow-links)")
         if circular:
-            self.remarks.append(f"{some(circular, 'linked folder')} not searched again: the link leads back here")
+            self.remarks.append(f"{counted(circular, 'linked folder')} not searched again: the link leads back here")
 
     def _take(self, folder: Path) -> None:
         for clip in self._walk(folder):
@@ -325,10 +325,10 @@ def is_still_webp(path: Path) -> bool:
     return head[12:16] != b"VP8X" or not head[20] & 0x02  # the animation flag, RFC 9649 section 2.7
 
 
-def some(names: Sequence[str], thing: str) -> str:
+def counted(names: Sequence[str], thing: str) -> str:
     """Return a count with the first few names.
 
-    >>> some(["a", "b", "c", "d"], "clip")
+    >>> counted(["a", "b", "c", "d"], "clip")
     '4 clips (a, b, c, ...)'
     """
     first = ", ".join(names[:_SHOWN_NAMES]) + (", ..." if len(names) > _SHOWN_NAMES else "")

@@ -18,6 +18,11 @@ from vmmetrics.video.reader import read_clip
 
 TICKS = 90_000
 """Of a second, the clock of MPEG."""
+_CODING = {"crf": "18", "preset": "veryfast", "g": "12", "bf": "0", "x264-params": "mbtree=0"}
+"""Key frames often, so that a seek decodes 12 frames; without macroblock trees, by which one encoding in a hundred had
+other bytes, with one thread too (x264 of PyAV 18)."""
+_HD_LINES, _HD_COLUMNS = 720, 1280  # from which players take untagged video for BT.709
+_BT601, _BT709, _LIMITED, _FULL = 5, 1, 1, 2  # as swscale numbers them
 
 
 def write_h264(
@@ -88,13 +93,6 @@ def write_h264(
                 frame.pts, frame.time_base = time, Fraction(1, TICKS)
             write(frame)
         write(None)
-
-
-_CODING = {"crf": "18", "preset": "veryfast", "g": "12", "bf": "0", "x264-params": "mbtree=0"}
-"""Key frames often, so that a seek decodes 12 frames; without macroblock trees, by which one encoding in a hundred had
-other bytes, with one thread too (x264 of PyAV 18)."""
-_HD_LINES, _HD_COLUMNS = 720, 1280  # from which players take untagged video for BT.709
-_BT601, _BT709, _LIMITED, _FULL = 5, 1, 1, 2  # as swscale numbers them
 
 
 def transcode(source: Path, target: Path, ticks: Sequence[int], comment: str) -> None:

@@ -15,9 +15,18 @@ from urllib.parse import unquote
 from vmmetrics.errors import SetupError, install
 from vmmetrics.utils.display.markup import shortened
 from vmmetrics.video.folders import CLIP_SUFFIXES, natural_key
+from vmmetrics.video.prompt_lists import LIST_SUFFIXES
 from vmmetrics.video.shards import packed_clips
 
-_WILDCARD = re.compile(r"[*?\[]")
+WILDCARD = re.compile(r"[*?\[]")
+"""Begins a pattern."""
+_ADDRESS = re.compile(
+    r"hf://datasets/(?P<repo>[\w.-]+/[\w.-]+)"
+    r"(?:@(?P<revision>refs/(?:convert|pr)/[^/]+|[^/]+))?(?:/(?P<path>.*))?"
+)
+_SUFFIXES = CLIP_SUFFIXES - {".npy", ".pt", ".webp"}  # arrays there are mostly latents, webp still pictures
+_LISTS = ("metadata", "prompts", "prompt", "captions")
+_LONGEST_CHAIN, _LONGEST_REASON = 10, 300  # errors behind one another; characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +67,13 @@ def locate(source: str | os.PathLike[str], limit: int | None = None, *, listing:
             path = path.expanduser()
         if os.path.lexists(path):
             return Location(path)
-    if _WILDCARD.search(text):
+    if WILDCARD.search(text):
         return _expanded(path)
     raise SetupError(f"No such file or folder: {path}{_nearest(path)}")
 
 
 def _expanded(pattern: Path) -> Location:
-    first = next(number for number, part in enumerate(pattern.parts) if _WILDCARD.search(part))
+    first = next(number for number, part in enumerate(pattern.parts) if WILDCARD.search(part))
     root = Path(*pattern.parts[:first])
     if not root.is_dir():
         raise SetupError(f"No file matches {pattern}: there is no folder {root}")
@@ -74,7 +83,7 @@ def _expanded(pattern: Path) -> Location:
     matches = tuple(path for path in _matching(root, parts) if path != root)
     if not matches:
         raise SetupError(f"No file matches {pattern}")
-    return Location(root, matches, not _WILDCARD.search(pattern.suffix) and bool(pattern.suffix))
+    return Location(root, matches, not WILDCARD.search(pattern.suffix) and bool(pattern.suffix))
 
 
 def _matching(root: Path, parts: tuple[str, ...]) -> Iterator[Path]:
@@ -97,18 +106,8 @@ def _nearest(path: Path) -> str:
 
 def pattern_name(path: Path) -> str:
     """Return the last part of a path without wildcards, to name a folder by."""
-    plain = path.parts if os.path.lexists(path) else [part for part in path.parts if not _WILDCARD.search(part)]
+    plain = path.parts if os.path.lexists(path) else [part for part in path.parts if not WILDCARD.search(part)]
     return plain[-1] if plain else "clips"
-
-
-_ADDRESS = re.compile(
-    r"hf://datasets/(?P<repo>[\w.-]+/[\w.-]+)"
-    r"(?:@(?P<revision>refs/(?:convert|pr)/[^/]+|[^/]+))?(?:/(?P<path>.*))?"
-)
-_SUFFIXES = CLIP_SUFFIXES - {".npy", ".pt", ".webp"}  # arrays there are mostly latents, webp still pictures
-_LISTS = ("metadata", "prompts", "prompt", "captions")
-_LONGEST_CHAIN, _LONGEST_REASON = 10, 300  # errors behind one another; characters
-_LIST_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl")
 
 
 def is_on_hub(text: str) -> bool:
@@ -194,7 +193,7 @@ def _patterns(inside: str, suffixes: Set[str]) -> list[str]:
     start = _escaped(inside)
     below = f"{start}/" if inside else ""
     endings = {*suffixes, *map(str.upper, suffixes)}
-    lists = {f"{stem}{suffix}" for stem in _LISTS for suffix in (*_LIST_SUFFIXES, ".parquet")}
+    lists = {f"{stem}{suffix}" for stem in _LISTS for suffix in LIST_SUFFIXES}
     patterns = {f"{below}*{end}" for end in endings | lists} | lists  # lists of the whole data set, too
     return sorted(patterns | ({start} if inside and suffixes else set()))
 

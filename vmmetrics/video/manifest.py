@@ -137,12 +137,9 @@ def _entry(raw: bytes, plain: bool) -> _Line:
         line = parse_json(raw)
         location = isinstance(line, dict) and next((line[name] for name in _LOCATION_FIELDS if line.get(name)), None)
         if not location:
-            raise ValueError(f"expected an object with uri but got {_shown(raw)}") from error
+            shown = masked(raw[: 100 * _SHOWN].decode("utf-8", "replace"))[:_SHOWN]
+            raise ValueError(f"expected an object with uri but got {shown}") from error
         return convert(_Line, {**line, "uri": location})
-
-
-def _shown(raw: bytes) -> str:
-    return masked(raw[: 100 * _SHOWN].decode("utf-8", "replace"))[:_SHOWN]
 
 
 def _clip(entry: _Line, path: Path, origin: str | None, root: str) -> ListedClip:

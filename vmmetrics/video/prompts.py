@@ -104,18 +104,17 @@ class Prompts:
             match = metadata
         if match is None:
             path: PurePath = PurePosixPath(source.name) if packed else source.path
-            name = prompt_in_name(path, folder=source.path.is_dir())
-            match = PromptOf(name.text, None, name.source) if name else PromptOf(None, None, "none")
+            match = prompt_of_name(path, folder=source.path.is_dir())
         return self._checked(match)._replace(model=(metadata and metadata.model) or source.model)
 
-    def lookup_row(self, name: str, prompt: PromptOf) -> PromptOf:
-        """Find the prompt of a row of a data set, or of a list of clips: in the list given, then the row.
+    def lookup_row(self, name: str, prompt: PromptOf | None) -> PromptOf:
+        """Find the prompt of a row of a data set or list of clips: in the list given, then the row, then the name.
 
         Raises:
             ClipError: The prompt is longer than :data:`MAX_PROMPT`.
         """
         listed = None if self._list is None else _named_in(self._list, name)
-        return self._checked(listed or prompt)
+        return self._checked(listed or prompt or prompt_of_name(PurePosixPath(name)))
 
     def _checked(self, match: PromptOf) -> PromptOf:
         if match.prompt and len(match.prompt) > MAX_PROMPT:
@@ -158,6 +157,12 @@ class Prompts:
             if match or folder == home:
                 return match
         return None
+
+
+def prompt_of_name(path: PurePath, *, folder: bool = False) -> PromptOf:
+    """Return the prompt in a clip's name, or none; ``folder`` is as for :func:`prompt_in_name`."""
+    name = prompt_in_name(path, folder=folder)
+    return PromptOf(name.text, None, name.source) if name else PromptOf(None, None, "none")
 
 
 def _home(source: Source) -> Path:

@@ -98,7 +98,7 @@ def packed_clips(file: Path) -> list[PackedClip]:
         stated_only = bool(inner) and _is_null(table.metadata, f"{column}.bytes")
         return [
             PackedClip(
-                _at(file, number),
+                file.with_name(f"{file.name}#{number}"),
                 plain_name((row.get(column) or {}).get("path") if inner else None),
                 plain_text(row.get(prompt)),
                 plain_name(row.get(model)),
@@ -144,10 +144,6 @@ def clip_names(clips: Sequence[tuple[str | None, str | None]], numbered: Sequenc
     deepest = max(map(len, parts), default=0)
     tails = (["/".join(part[-depth:]) for part in parts] for depth in range(2, deepest + 1))
     return next((names for names in chain(forms, tails) if len(set(names)) == len(names)), list(numbered))
-
-
-def _at(file: Path, row: int) -> Path:
-    return file.with_name(f"{file.name}#{row}")
 
 
 def plain_name(value: Any) -> str | None:
