@@ -50,6 +50,14 @@ def subject_of_phrase(text: str, source: str) -> Subject | None:
     return None
 
 
+def _landmarks(lowered: list[str]) -> tuple[list[int], list[int], list[int]]:
+    """Return where from each position on the next comma, end of a sentence, and determiner after no preposition are."""
+    before = ["", *lowered]
+    starts = [a in words.DETERMINERS and b not in words.PREPOSITIONS for a, b in zip(lowered, before, strict=False)]
+    commas, ends = [word == "," for word in lowered], [word in _SENTENCE_ENDS for word in lowered]
+    return _next_true(commas), _next_true(ends), _next_true(starts)
+
+
 def _next_true(flags: list[bool]) -> list[int]:
     """Return, for each position and the end, the next position from there on with a true flag, or the length.
 
@@ -64,11 +72,7 @@ def _next_true(flags: list[bool]) -> list[int]:
 
 def _after_openings(lowered: list[str]) -> int:
     """Return the position after what comes before the subject, as often as something is recognised."""
-    before = ["", *lowered]
-    starts = [a in words.DETERMINERS and b not in words.PREPOSITIONS for a, b in zip(lowered, before, strict=False)]
-    commas, ends = [word == "," for word in lowered], [word in _SENTENCE_ENDS for word in lowered]
-    landmarks = _next_true(commas), _next_true(ends), _next_true(starts)
-    start, after = -1, 0
+    landmarks, start, after = _landmarks(lowered), -1, 0
     while start < after < len(lowered):
         start, after = after, _after_opening(lowered, after, landmarks)
     return after
