@@ -17,7 +17,7 @@ import numpy as np
 
 from vmmetrics.engines.connection import Cluster
 from vmmetrics.scoring.engine import cluster_workers
-from vmmetrics.scoring.local import Start, prepare, run
+from vmmetrics.scoring.run import Start, prepare, run
 from vmmetrics.scoring.session import MemoryStore, Session
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.suite import ClipScores

@@ -29,7 +29,7 @@ from vmmetrics.metrics.registry import version_of
 from vmmetrics.scoring.pictures import POSTERS, poster_line
 from vmmetrics.scoring.record import Record
 from vmmetrics.utils.storage.journal import encode
-from vmmetrics.video.discover import file_state, fingerprint, state
+from vmmetrics.video.content import file_state, fingerprint, state
 
 MODELS = 10
 SAMPLE, FRAMES, FPS = Path(__file__).parents[1] / "tests/data/samples/cogvideo/woman-walks-and-sits.mp4", 33, 16.0

@@ -24,9 +24,9 @@ from vmmetrics.scoring.directory import RunDirectory
 from vmmetrics.scoring.export import export
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.records import read_events
+from vmmetrics.scoring.scorer import Outcome
 from vmmetrics.scoring.session import Session
-from vmmetrics.scoring.task import Task
-from vmmetrics.scoring.work import Outcome
+from vmmetrics.scoring.tasks import Task
 from vmmetrics.utils.storage.state import FileState
 
 MODELS = 10

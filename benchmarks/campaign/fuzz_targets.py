@@ -146,7 +146,7 @@ def _run_file(folder: Path, name: str) -> Fuzzed:
     from vmmetrics.scoring.api import score
     from vmmetrics.scoring.leaderboard import make_boards
     from vmmetrics.scoring.merge import merge
-    from vmmetrics.scoring.recall import recall
+    from vmmetrics.scoring.scored_clip import recall
 
     vmmetrics.scoring.settings.SUITE = "fake_suite:FakeSuite"
     (folder / "clips").mkdir()

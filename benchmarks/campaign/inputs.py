@@ -50,9 +50,9 @@ def _read(campaign: Campaign, clip: BadClip, key: str) -> None:
 
 def score_one(clip: BadClip) -> dict[str, Any]:
     """Score a clip as a worker does; its record and events must be strict JSON."""
+    from vmmetrics.scoring.scorer import Scorer
     from vmmetrics.scoring.settings import Settings
-    from vmmetrics.scoring.task import Task
-    from vmmetrics.scoring.work import Scorer
+    from vmmetrics.scoring.tasks import Task
     from vmmetrics.utils.storage.journal import encode
 
     settings = Settings(metrics=METRICS)

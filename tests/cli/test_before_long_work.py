@@ -20,8 +20,8 @@ def never(*_: Any, **__: Any) -> Any:
 @pytest.mark.parametrize(
     ("command", "loads"),
     [
-        (["score", "clips"], "vmmetrics.scoring.local.prepare"),
-        (["baselines", "clips"], "vmmetrics.scoring.local.prepare"),
+        (["score", "clips"], "vmmetrics.scoring.run.prepare"),
+        (["baselines", "clips"], "vmmetrics.scoring.run.prepare"),
         (["probe", "clips"], "vmmetrics.alignment.probe.session.sources_of"),
         (
             ["understand", "run", "synthetic", "--model", "random", "--data", "suite"],

@@ -28,7 +28,7 @@ def test_what_is_broken_comes_with_its_cure(
         file.write_bytes(b"cut short")
     manifest = load_manifest()
     monkeypatch.setattr("vmmetrics.utils.weights.manifest.weights_folder", lambda: tmp_path)
-    monkeypatch.setattr("vmmetrics.scoring.checkup.load_manifest", lambda: manifest)
+    monkeypatch.setattr("vmmetrics.scoring.doctor.load_manifest", lambda: manifest)
     monkeypatch.setattr("vmmetrics.utils.weights.manifest.load_manifest", lambda: manifest)
     weight_path.cache_clear()
     assert vmmetrics("doctor") == 1

@@ -251,7 +251,7 @@ def test_a_shard_that_was_killed_is_missing_and_a_trial_is_no_whole(
     assert vmmetrics(*common, "part1", "--limit", 3) == 0  # a trial in the folder of the shard
     assert vmmetrics(*common, "part1", "--shard", "1/2") == 0
     with monkeypatch.context() as patch:
-        patch.setattr("vmmetrics.scoring.local.Session.run", stop_now)
+        patch.setattr("vmmetrics.scoring.run.Session.run", stop_now)
         assert vmmetrics(*common, "part2", "--shard", "2/2") == 130
     capsys.readouterr()
     assert vmmetrics("merge", "part1", "part2", "--out", "dead") == 3

@@ -19,7 +19,7 @@ from rich.progress import Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from vmmetrics.cli.tables import print_titled, table
+from vmmetrics.cli.formats import print_titled, table
 from vmmetrics.cli.terminal import PlainConsole
 
 EVIL = "\x1b]0;PWN\x07\x1bc\x9b31m\u202eé\r[red]:dog:"

@@ -84,7 +84,7 @@ def test_options_of_ray_need_the_engine(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_ray_is_imported_by_nothing_that_does_not_ask_for_it() -> None:
-    code = "import sys, vmmetrics, vmmetrics.scoring.local, vmmetrics.cli.score; print('ray' in sys.modules)"
+    code = "import sys, vmmetrics, vmmetrics.scoring.run, vmmetrics.cli.score; print('ray' in sys.modules)"
     asked = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert asked.stdout.strip() == "False"
 

@@ -11,7 +11,7 @@ import fake_suite as fakes
 import numpy as np
 import pytest
 
-from vmmetrics.scoring import work
+from vmmetrics.scoring import scorer
 from vmmetrics.scoring.api import score
 
 pytestmark = pytest.mark.usefixtures("fake_suite")
@@ -33,7 +33,7 @@ def was_read() -> dict[str, Event]:
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch, was_read: dict[str, Event]) -> list[str]:
     """The stems of the clips that were read, in order."""
-    read, stems = work.read_clip, []
+    read, stems = scorer.read_clip, []
 
     def reading(path: Path, **options: Any) -> Any:
         clip = read(path, **options)
@@ -41,7 +41,7 @@ def reads(monkeypatch: pytest.MonkeyPatch, was_read: dict[str, Event]) -> list[s
         was_read[path.stem].set()
         return clip
 
-    monkeypatch.setattr(work, "read_clip", reading)
+    monkeypatch.setattr(scorer, "read_clip", reading)
     return stems
 
 
@@ -102,7 +102,7 @@ def test_a_worker_that_dies_is_not_blamed_on_the_clip_before(
     from vmmetrics.scoring.settings import Settings
 
     clips = make_clips("a", "kill", "b")
-    tasks = [work.Task(f"{n}.npy", None, clips / f"{n}.npy", ("mss",)) for n in ("a", "kill", "b")]
+    tasks = [scorer.Task(f"{n}.npy", None, clips / f"{n}.npy", ("mss",)) for n in ("a", "kill", "b")]
     engine = local_workers(Settings(metrics=("mss",)), 1, 60, tmp_path / "log", ahead=True)
     outcomes = []
     try:

@@ -15,7 +15,7 @@ from vmmetrics.clip import Subject
 from vmmetrics.errors import SetupError
 from vmmetrics.scoring.api import score
 from vmmetrics.scoring.merge import merge
-from vmmetrics.scoring.recall import recall
+from vmmetrics.scoring.scored_clip import recall
 
 pytestmark = pytest.mark.usefixtures("fake_suite")
 

@@ -17,9 +17,8 @@ from vmmetrics.scoring import leaderboard_text
 from vmmetrics.scoring.api import score
 from vmmetrics.scoring.leaderboard import make_boards
 from vmmetrics.scoring.merge import merge
-from vmmetrics.scoring.recall import recall
 from vmmetrics.scoring.records import read_records
-from vmmetrics.scoring.show.findings import Findings
+from vmmetrics.scoring.scored_clip import recall
 from vmmetrics.scoring.show.sheet import draw_sheet
 from vmmetrics.utils.display.tables import to_latex, to_markdown
 from vmmetrics.viewer.page import values_of
@@ -153,8 +152,7 @@ def join(run: Path, good: Path, out: Path) -> str:
 def show(run: Path, good: Path, out: Path) -> str:
     shown = recall(run, "a.npy")
     if not filecmp.cmp(run / "events.jsonl", good / "events.jsonl"):
-        findings = Findings(shown.record.clip, shown.label, shown.results, shown.record.errors, shown.record.prompt)
-        draw_sheet(shown.clip, findings, shown.perceived)
+        draw_sheet(shown.clip, shown.findings, shown.perceived)
     return ""
 
 

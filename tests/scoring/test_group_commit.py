@@ -14,9 +14,9 @@ from vmmetrics.scoring import directory as module
 from vmmetrics.scoring.directory import RunDirectory
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.records import read_records
+from vmmetrics.scoring.scorer import Outcome
 from vmmetrics.scoring.session import Session
-from vmmetrics.scoring.task import Task
-from vmmetrics.scoring.work import Outcome
+from vmmetrics.scoring.tasks import Task
 from vmmetrics.utils.storage.journal import Journal
 
 EVENTS: dict[str, Any] = {"pas": {"events": [], "series": {}}}

@@ -19,7 +19,7 @@ from vmmetrics.scoring.api import score
 from vmmetrics.scoring.merge import merge
 from vmmetrics.scoring.records import read_records
 from vmmetrics.video import discover
-from vmmetrics.video.discover import fingerprint
+from vmmetrics.video.content import fingerprint
 from vmmetrics.video.prompts import Prompts
 
 pytestmark = pytest.mark.usefixtures("fake_suite")
@@ -72,7 +72,7 @@ def test_what_is_no_clip_is_not_hashed(tmp_path: Path, monkeypatch: pytest.Monke
         (clips / f"link{suffix}").symlink_to(secret)
         os.mkfifo(clips / f"pipe{suffix}")
         (clips / f"zero{suffix}").symlink_to("/dev/zero")
-    module = import_module("vmmetrics.video.discover")  # the package has a function of this name
+    module = import_module("vmmetrics.video.content")  # the package has a function of this name
     monkeypatch.setattr(module, "_file_sha256", lambda path: pytest.fail(f"{path} was hashed"))
     for step in reward_clips(discover([clips]), Prompts(), Mock(), "a", tmp_path / "rewards.jsonl"):
         assert step.error

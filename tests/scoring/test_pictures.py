@@ -17,7 +17,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.scoring.api import score
 from vmmetrics.scoring.merge import merge
 from vmmetrics.scoring.pictures import keep_overlay, overlay_path, packed, unpacked
-from vmmetrics.scoring.recall import recall
+from vmmetrics.scoring.scored_clip import recall
 from vmmetrics.scoring.show.capture import poster_of
 from vmmetrics.scoring.show.overlay import read_overlay
 from vmmetrics.video import read_clip

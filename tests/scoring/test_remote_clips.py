@@ -14,10 +14,10 @@ import pytest
 import vmmetrics
 from tests.file_server import FileServer, serving
 from vmmetrics.errors import ClipError, SetupError
-from vmmetrics.scoring.local import Start, prepare, run
 from vmmetrics.scoring.mirror import Mirror, restore
 from vmmetrics.scoring.pictures import keep_overlay
-from vmmetrics.scoring.recall import recall
+from vmmetrics.scoring.run import Start, prepare, run
+from vmmetrics.scoring.scored_clip import recall
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.tasks import tasks_of_paths
 from vmmetrics.utils.storage import remote

@@ -86,7 +86,7 @@ def test_the_first_trouble_is_what_is_said(make_clips: Any, tmp_path: Path, monk
         raise OSError("no table either")
 
     monkeypatch.setattr(RunDirectory, "append", full)
-    monkeypatch.setattr("vmmetrics.scoring.local.export", fails)
+    monkeypatch.setattr("vmmetrics.scoring.run.export", fails)
     with pytest.raises(SetupError, match="the disk is full"):
         score(make_clips("a"), out=tmp_path / "run")
 

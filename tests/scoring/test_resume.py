@@ -16,7 +16,7 @@ from vmmetrics.scoring.directory import RunDirectory
 from vmmetrics.scoring.engine import InProcess
 from vmmetrics.scoring.records import read_events, read_records
 from vmmetrics.scoring.table import Table
-from vmmetrics.scoring.task import Task
+from vmmetrics.scoring.tasks import Task
 from vmmetrics.utils.storage.journal import Journal
 
 pytestmark = pytest.mark.usefixtures("fake_suite")

@@ -11,9 +11,9 @@ import pytest
 
 from vmmetrics.scoring import session
 from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.scorer import Outcome
 from vmmetrics.scoring.session import MemoryStore, Session
-from vmmetrics.scoring.task import Task
-from vmmetrics.scoring.work import Outcome
+from vmmetrics.scoring.tasks import Task
 
 
 class QuickEngine:

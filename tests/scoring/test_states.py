@@ -12,10 +12,11 @@ import pytest
 from PIL import Image
 
 from vmmetrics.scoring import session
-from vmmetrics.scoring.api import score, tasks_of
-from vmmetrics.scoring.local import Start, prepare, run
+from vmmetrics.scoring.api import score
+from vmmetrics.scoring.run import Start, prepare, run
 from vmmetrics.scoring.settings import Settings
-from vmmetrics.video.discover import file_state, is_settled, state
+from vmmetrics.scoring.tasks import tasks_of_paths
+from vmmetrics.video.content import file_state, is_settled, state
 
 pytestmark = pytest.mark.usefixtures("fake_suite")
 LONG_AGO = 10**18
@@ -46,7 +47,7 @@ def test_what_looks_as_it_did_is_not_hashed(clips: Path, tmp_path: Path, hashed:
     for _ in range(2):
         score(clips, out=tmp_path / "run")
     assert hashed == []
-    run(prepare(Settings()), tasks_of(clips, Settings()), Start(verify=True), tmp_path / "run")
+    run(prepare(Settings()), tasks_of_paths([clips], Settings().metrics)[0], Start(verify=True), tmp_path / "run")
     assert hashed == ["a.npy", "b.npy"]
 
 
@@ -67,7 +68,9 @@ def test_another_content_of_the_same_size_and_time_is_for_verify(
     for clip in clips.iterdir():
         age(clip)
     assert score(clips, out=tmp_path / "run")[0].scores["pas"] == before
-    table = run(prepare(Settings()), tasks_of(clips, Settings()), Start(verify=True), tmp_path / "run")
+    table = run(
+        prepare(Settings()), tasks_of_paths([clips], Settings().metrics)[0], Start(verify=True), tmp_path / "run"
+    )
     assert table[0].scores["pas"] > before
 
 

@@ -11,11 +11,10 @@ import pytest
 
 from vmmetrics.scoring.api import score
 from vmmetrics.scoring.engine import local_workers
+from vmmetrics.scoring.scorer import Outcome
 from vmmetrics.scoring.session import MemoryStore, Session
 from vmmetrics.scoring.settings import Settings
-from vmmetrics.scoring.task import Task
-from vmmetrics.scoring.tasks import tasks_of_arrays
-from vmmetrics.scoring.work import Outcome
+from vmmetrics.scoring.tasks import Task, tasks_of_arrays
 
 pytestmark = pytest.mark.usefixtures("fake_suite")
 

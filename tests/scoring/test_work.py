@@ -9,13 +9,12 @@ from typing import Any
 import fake_suite as fakes
 import pytest
 
-from vmmetrics.scoring.fetching import ClipReader
+from vmmetrics.scoring.scorer import ClipReader, Scorer
 from vmmetrics.scoring.settings import Settings
-from vmmetrics.scoring.task import Task
-from vmmetrics.scoring.work import Scorer
+from vmmetrics.scoring.tasks import Task
 from vmmetrics.types import MetricResult
 from vmmetrics.utils.storage.scratch import Scratch
-from vmmetrics.video.discover import state
+from vmmetrics.video.content import state
 
 pytestmark = pytest.mark.usefixtures("fake_suite")
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from vmmetrics.clip import Clip
-from vmmetrics.video.discover import array_fingerprint, fingerprint
+from vmmetrics.video.content import array_fingerprint, fingerprint
 
 
 def test_a_file_has_the_sum_that_sha256sum_prints(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from tests.bad_inputs import moving_frames, write_video
 from tests.video.test_discover import snapshot
 from vmmetrics.errors import SetupError
 from vmmetrics.video import Prompts, discover, read_clip
-from vmmetrics.video.hub import is_on_hub
+from vmmetrics.video.locations import is_on_hub
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 

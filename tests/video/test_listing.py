@@ -14,7 +14,7 @@ from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video.discover import discover
 from vmmetrics.video.folders import natural_key
 from vmmetrics.video.listing import list_clips, listed_clips
-from vmmetrics.video.manifest import ManifestClip, read_manifest, write_manifest
+from vmmetrics.video.manifest import ListedClip, read_manifest, write_manifest
 from vmmetrics.video.prompts import Prompts
 
 FILES = {
@@ -77,11 +77,11 @@ def test_a_large_listing_is_in_order_and_its_clips_share_what_they_have_in_commo
 
 
 def test_a_list_is_written_a_line_at_a_time(tmp_path: Path) -> None:
-    def clips() -> Iterator[ManifestClip]:
-        yield ManifestClip("s3://bucket/" + "a" * 2**20, "a")
+    def clips() -> Iterator[ListedClip]:
+        yield ListedClip("s3://bucket/" + "a" * 2**20, "a")
         (temporary,) = tmp_path.iterdir()
         assert temporary.stat().st_size > 2**20  # the first is in the file before the second is asked for
-        yield ManifestClip("s3://bucket/b", "b")
+        yield ListedClip("s3://bucket/b", "b")
 
     write_manifest(tmp_path / "clips.jsonl", ["s3://bucket"], clips())
     assert len((tmp_path / "clips.jsonl").read_bytes().splitlines()) == 3

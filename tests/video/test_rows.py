@@ -13,7 +13,8 @@ from tests.bad_inputs import moving_frames, write_video
 from tests.video.test_shards import KIND, contents, write
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.video import discover
-from vmmetrics.video.rows import InlineClip, dataset_clips, is_dataset
+from vmmetrics.video.content import InlineClip
+from vmmetrics.video.rows import dataset_clips, is_dataset
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -64,7 +65,7 @@ def test_rows_are_clips_with_prompts_and_models(tmp_path: Path) -> None:
     dataset = rows(data, prompt=["a dog\nruns", *[None] * 19], model=["wan"] * 10 + ["ltx"] * 10)
     assert is_dataset(dataset)
     clips = dataset_clips(dataset)
-    assert [(clip.name, clip.prompt, clip.model, clip.path) for clip in clips[:2]] == [
+    assert [(clip.name, clip.prompt.prompt, clip.model, clip.path) for clip in clips[:2] if clip.prompt] == [
         ("0.mp4", "a dog runs", "wan", None),
         ("1.mp4", None, "wan", None),
     ]

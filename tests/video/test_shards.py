@@ -13,7 +13,7 @@ import pytest
 from tests.bad_inputs import moving_frames, write_video
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.video import Prompts, discover, read_clip
-from vmmetrics.video.discover import fingerprint, is_there, state
+from vmmetrics.video.content import fingerprint, is_there, state
 from vmmetrics.video.reader import check_header, sample_clip
 from vmmetrics.video.shards import row_of
 

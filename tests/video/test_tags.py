@@ -66,7 +66,7 @@ def test_a_gap_is_no_tag_and_an_infinity_a_text(tmp_path: Path, name: str, text:
 def test_a_name_of_five_thousand_digits_is_a_name(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text(f"clip,prompt\n{'9' * 5000},a dog runs\n1,a cat runs\n")
     prompts = Prompts(tmp_path / "p.csv")
-    assert prompts.unmatched([Source(tmp_path / "0001.mp4", "0001.mp4", None, tmp_path)]) == ["9" * 5000]
+    assert prompts.unmatched(["0001.mp4"]) == ["9" * 5000]
 
 
 def scene(frames: int = 4, **tags: str | float) -> Scene:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tests.bad_inputs import moving_frames, write_animation, write_video
 from vmmetrics.errors import ClipError
+from vmmetrics.scoring.scorer import Scorer
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.tasks import tasks_of_paths
-from vmmetrics.scoring.work import Scorer
 from vmmetrics.video import read_clip, sample_clip
 from vmmetrics.video.timing import Timing, from_delays, from_times, regular, without_gaps
 

@@ -15,7 +15,7 @@ from PIL import Image
 from vmmetrics.scoring.record import Record, uneven_times
 from vmmetrics.types import UInt8Array
 from vmmetrics.video import read_clip
-from vmmetrics.video.discover import file_state, fingerprint, state
+from vmmetrics.video.content import file_state, fingerprint, state
 from vmmetrics.video.encoding import TICKS
 
 FRAMES = 15

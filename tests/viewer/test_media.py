@@ -15,8 +15,8 @@ import pytest
 from tests.file_server import serving
 from tests.viewer.made_videos import PLAYABLE, UNPLAYABLE, decoded, record_of, write_animation, write_video
 from vmmetrics.scoring.record import Record
-from vmmetrics.video import read_clip, timing, transcoding
-from vmmetrics.video.discover import file_state, fingerprint, state
+from vmmetrics.video import encoding, read_clip, timing
+from vmmetrics.video.content import file_state, fingerprint, state
 from vmmetrics.video.encoding import TICKS
 from vmmetrics.video.pixels import TRANSPARENT
 from vmmetrics.viewer import media
@@ -268,7 +268,7 @@ def test_an_encoder_that_fails_is_a_reason_and_ctrl_c_ends_without_half_a_file(
             target.write_bytes(b"half")
             raise error
 
-        monkeypatch.setattr(transcoding, "write_h264", write)
+        monkeypatch.setattr(encoding, "write_h264", write)
 
     failing(ValueError("no such encoder"))
     assert "no such encoder" in str(place(record, report).reason)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,17 +12,9 @@ import typer
 from rich.console import Console
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import JOBS, count_option, jobs_option, number_option, option
-from vmmetrics.cli.running import (
-    ClipOptions,
-    ClusterOptions,
-    parse_names,
-    parse_scratch,
-    reading_of,
-    run_clips,
-    start_of,
-)
-from vmmetrics.cli.terminal import EXIT_FAILURES, error, usage
+from vmmetrics.cli.options import count_option, number_option, option
+from vmmetrics.cli.running import RunOptions, parse_names, parse_scratch, run_clips
+from vmmetrics.cli.terminal import error, usage
 
 if TYPE_CHECKING:
     from vmmetrics.scoring.table import Table
@@ -32,7 +25,7 @@ SHOWN_MODELS = 5
 
 def baselines(
     clips: options.Clips,
-    out: options.RunFolder = None,
+    run: RunOptions,
     metrics: Annotated[
         list[str] | None, option("Baselines, with commas between. Default: those that need no download.")
     ] = None,
@@ -52,27 +45,6 @@ def baselines(
     judge_key_env: Annotated[
         str | None, option("Environment variable with the endpoint's key. Default: VMMETRICS_JUDGE_KEY.")
     ] = None,
-    prompts: options.PromptsBeside = None,
-    jobs: Annotated[int | None, jobs_option(JOBS, 0)] = None,
-    timeout: options.Timeout = None,
-    engine: options.EngineName = "local",
-    address: options.Address = None,
-    cpus_per_job: options.CpusPerJob = None,
-    gpus_per_job: options.GpusPerJob = None,
-    retries: options.Retries = None,
-    shard: Annotated[str | None, option("Part i of n, as i/n; join with 'vmmetrics merge'.")] = None,
-    assume_fps: options.AssumeFps = None,
-    max_memory: options.MaxMemory = None,
-    follow_links: options.FollowLinks = True,
-    allow_failures: options.AllowFailures = False,
-    device: options.Device = None,
-    limit: options.Limit = None,
-    verify: options.Verify = False,
-    scratch: options.Scratch = None,
-    relist: options.Relist = False,
-    mirror: options.Mirror = None,
-    dry_run: options.DryRun = False,
-    form: options.Format = "text",
 ) -> None:
     """Measure clips by baselines, to compare with human ratings next to our metrics.
 
@@ -86,33 +58,22 @@ def baselines(
     from vmmetrics.alignment.baselines.catalogue import chosen
     from vmmetrics.alignment.baselines.suite import BaselineSettings
 
-    cluster = ClusterOptions(engine, address, cpus_per_job, gpus_per_job, retries)
-    start = start_of(jobs, timeout, shard, limit, verify, cluster)
-    if device is not None and device != "cpu" and not weights and judge is None:
+    start = run.start()
+    if run.device is not None and run.device != "cpu" and not weights and judge is None:
         raise typer.BadParameter("baselines without weights run on the CPU; use --device with --weights or --judge")
     asked = {"url": judge_url, "frames": judge_frames, "per_minute": judge_per_minute, "key_variable": judge_key_env}
     resources = _resources(weights or [], judge, {name: value for name, value in asked.items() if value is not None})
     names = None if metrics is None else parse_names(",".join(metrics))
-    reading = reading_of(assume_fps, max_memory)
+    reading = run.reading()
     with usage():
         selected = chosen(names, tuple(resources))
         idle = [family for family in resources if not set(chosen([family])) & set(selected)]
         if idle:
             raise typer.BadParameter(f"--metrics leaves out {', '.join(idle)}, but --weights or --judge sets it up")
         settings = BaselineSettings(
-            metrics=selected, reading=reading, resources=tuple(resources.items()), scratch=parse_scratch(scratch)
+            metrics=selected, reading=reading, resources=tuple(resources.items()), scratch=parse_scratch(run.scratch)
         )
-    table, output, messages, mirrored = run_clips(
-        ClipOptions(clips, prompts, follow_links=follow_links, relist=relist),
-        settings,
-        start,
-        out,
-        mirror,
-        form if dry_run else None,
-    )
-    _print(table, form, output, messages)
-    if (table.summary.failed and not allow_failures) or not mirrored:
-        raise typer.Exit(EXIT_FAILURES)
+    run_clips(clips, settings, start, run, partial(_print, run.form))
 
 
 def _resources(weights: list[str], judge: str | None, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -137,7 +98,7 @@ def _resources(weights: list[str], judge: str | None, asked: Mapping[str, Any]) 
         return resources | {"vlm_judge": JudgeSettings(judge, **asked)}
 
 
-def _print(table: Table, form: str, output: Console, messages: Console) -> None:
+def _print(form: str, table: Table, output: Console, messages: Console) -> None:
     """Print a row per baseline: unit, direction, mean over all clips and per model."""
     from vmmetrics.alignment.baselines.catalogue import BASELINES
     from vmmetrics.cli.formats import print_result

@@ -25,7 +25,6 @@ from vmmetrics.cli.terminal import Bar, count, open_consoles, until_stopped, usa
 from vmmetrics.utils.storage.atomic import write_json
 
 if TYPE_CHECKING:
-    from vmmetrics.cas.evaluate.evaluation import EvaluationReport
     from vmmetrics.cas.train.settings import Epoch
 
 Precision = Literal["fp32", "fp16", "bf16"]
@@ -71,13 +70,6 @@ def evaluate(
     print_result(form, [agreement_table(evaluated.report)], output, data=evaluated.to_json)
     if out is not None:
         write_json(out, evaluated.to_json())
-
-
-def _print_report(report: EvaluationReport, output: Console) -> None:
-    from vmmetrics.cas.evaluate.model_card import agreement_table
-    from vmmetrics.utils.display.tables import print_parts
-
-    print_parts([agreement_table(report)], output)
 
 
 def train(
@@ -129,9 +121,11 @@ def train(
     }  # fmt: skip
     if start is not None and model_size is not None:
         raise typer.BadParameter("--model-size is for training from scratch; drop it with --from")
+    from vmmetrics.cas.evaluate.model_card import agreement_table
     from vmmetrics.cas.labelled_clips import read_labelled_clips
     from vmmetrics.cas.train.run import train as train_classifier
     from vmmetrics.cas.train.settings import TrainSettings
+    from vmmetrics.utils.display.tables import print_parts
 
     with usage():
         settings = TrainSettings(**{name: value for name, value in chosen.items() if value is not None})
@@ -144,7 +138,7 @@ def train(
         trained = train_classifier(data, out, settings, origin, device=device, workers=jobs, watcher=progress)
     if trained is not None:
         output.print(f"best epoch: {trained.best.number} of {len(trained.history)}; on held-out prompts:")
-        _print_report(trained.report, output)
+        print_parts([agreement_table(trained.report)], output)
         output.print(f"{trained.checkpoint}, {out / 'card.md'}", soft_wrap=True)
 
 

@@ -7,6 +7,7 @@ import re
 from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from importlib import import_module
 from typing import Annotated, Any, get_type_hints
@@ -163,21 +164,33 @@ class OnDemand(UserDict[str, Any]):
 
 
 def with_common_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a command's function with the options that every command has."""
+    """Return a command's function with the options that every command has.
+
+    A parameter of the function that is a dataclass stands for its fields, which are options.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
 
     @wraps(function)
     def command(**arguments: Any) -> None:
         arguments.pop("_config")
-        with terminal.quietly(arguments.pop("_quiet")):
+        quiet = arguments.pop("_quiet")
+        for name, kind in groups.items():
+            arguments[name] = kind(**{field.name: arguments.pop(field.name) for field in fields(kind)})
+        with terminal.quietly(quiet):
             function(**arguments)
 
-    hints = {**get_type_hints(function, include_extras=True), "_config": Config, "_quiet": Quiet}
-    own = [p.replace(annotation=hints[p.name]) for p in inspect.signature(function).parameters.values()]
+    parameters = inspect.signature(function).parameters
+    defaults = {name: parameters[name].default for name in parameters if name not in groups}
+    for kind in groups.values():
+        hints |= get_type_hints(kind, include_extras=True)
+        defaults |= {field.name: field.default for field in fields(kind)}
+    hints |= {"_config": Config, "_quiet": Quiet}
+    defaults |= {"_config": None, "_quiet": False}
+    command.__annotations__ = {name: hints[name] for name in defaults}
     keyword = inspect.Parameter.KEYWORD_ONLY
-    own += [inspect.Parameter("_config", keyword, default=None, annotation=Config),
-            inspect.Parameter("_quiet", keyword, default=False, annotation=Quiet)]  # fmt: skip
+    own = [inspect.Parameter(name, keyword, default=defaults[name], annotation=hints[name]) for name in defaults]
     vars(command).update(__signature__=inspect.Signature(own, return_annotation=None))
-    command.__annotations__ = hints
     return command
 
 

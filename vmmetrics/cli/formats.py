@@ -1,18 +1,20 @@
-"""The result of a command on stdout, in the form that was asked for."""
+"""The result of a command on stdout, in the form that was asked for; tables on the terminal, all of one style."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, RenderableType
+from rich.table import Column, Table
 
 from vmmetrics.utils.display.markup import spelled
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from vmmetrics.utils.display.tables import Part
 
 
@@ -54,3 +56,23 @@ def print_result(
         write = tables.to_markdown if form == "markdown" else tables.to_latex
         shown = "\n".join(map(write, parts))
     typer.echo(spelled(shown, getattr(sys.stdout, "encoding", None)), nl=False)
+
+
+# Columns of tables: names that may be long, and numbers, which the last kind never breaks.
+name = partial(Column, overflow="fold")
+number = partial(Column, justify="right")
+whole = partial(Column, justify="right", no_wrap=True)
+
+
+def table(*columns: Column | str, rows: Iterable[Sequence[RenderableType]] = ()) -> Table:
+    """Return a table as all commands print them."""
+    shown = Table(*columns, box=SIMPLE_HEAD)
+    for row in rows:
+        shown.add_row(*row)
+    return shown
+
+
+def print_titled(output: Console, title: str, grid: Table) -> None:
+    """Print a table under its title on one line; rich would wrap a title at the width of the table."""
+    output.print(title, style="bold", soft_wrap=True)
+    output.print(grid)

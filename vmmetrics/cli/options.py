@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
@@ -250,40 +251,49 @@ BenchmarkName = Annotated[str, argument("Benchmark; see 'vmmetrics understand li
 Videos = Annotated[Path | None, option("Folder of the videos. Default: with the data.")]
 
 
-def open_client(
-    url: str | None,
-    model: str | None,
-    replies: Path,
-    prices: tuple[float, float] | None,
-    max_cost: float | None,
-    **asking: Any,
-) -> Client | None:
-    """Return the client of an endpoint; None where no endpoint is named.
+@dataclass
+class CostOptions:
+    """Options of the commands that may pay for answers."""
 
-    Args:
-        url: Base address.
-        model: Model name at the endpoint.
-        replies: Folder where replies are kept.
-        prices: Prices of a million input tokens and of a million output tokens.
-        max_cost: Most that may be spent.
-        asking: Other fields of :class:`~vmmetrics.utils.endpoint.messages.EndpointSettings`.
+    key_env: KeyEnv = KEY_VARIABLE
+    price_per_million: PricePerMillion = None
+    max_cost: MaxCost = None
+    yes: Yes = False
 
-    Raises:
-        typer.BadParameter: The options do not go together, or one cannot be.
-    """
-    from vmmetrics.utils.endpoint.client import Client
-    from vmmetrics.utils.endpoint.messages import EndpointSettings
 
-    if (url is None) != (model is None):
-        raise typer.BadParameter("--url and --model go together")
-    if url is None or model is None:
-        if prices is not None or max_cost is not None:
-            raise typer.BadParameter("--prices and --max-cost need --url and --model")
-        return None
-    input_price, output_price = prices or (None, None)
-    with usage():
-        settings = EndpointSettings(url, model, input_price=input_price, output_price=output_price, **asking)
-    return Client(settings, replies, max_cost)
+@dataclass
+class EndpointOptions(CostOptions):
+    """Options of the commands that ask a model behind an endpoint."""
+
+    url: Url = None
+    model: ModelThere = None
+    per_minute: PerMinute = None
+    threads: Threads = 4
+
+    def client(self, replies: Path, **asking: Any) -> Client | None:
+        """Return the client of the endpoint; None where no endpoint is named.
+
+        Args:
+            replies: Folder where replies are kept.
+            asking: Other fields of :class:`~vmmetrics.utils.endpoint.messages.EndpointSettings`.
+
+        Raises:
+            typer.BadParameter: The options do not go together, or one cannot be.
+        """
+        from vmmetrics.utils.endpoint.client import Client
+        from vmmetrics.utils.endpoint.messages import EndpointSettings
+
+        if (self.url is None) != (self.model is None):
+            raise typer.BadParameter("--url and --model go together")
+        if self.url is None or self.model is None:
+            if self.price_per_million is not None or self.max_cost is not None:
+                raise typer.BadParameter("--price-per-million and --max-cost need --url and --model")
+            return None
+        price, output_price = self.price_per_million or (None, None)
+        asking |= {"per_minute": self.per_minute, "key_variable": self.key_env}
+        with usage():
+            settings = EndpointSettings(self.url, self.model, input_price=price, output_price=output_price, **asking)
+        return Client(settings, replies, self.max_cost)
 
 
 def check_outputs(lists: Sequence[str | Path], outputs: Sequence[Path | None]) -> None:

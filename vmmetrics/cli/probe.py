@@ -124,8 +124,8 @@ def _show_plan(
     clips: list[Path], prompts: Path | None, subject: str | None, limit: int | None, plan: Plan, metrics: list[str],
     out: Path, form: str, output: Console,
 ) -> None:  # fmt: skip
-    from vmmetrics.cli.dry_run import clip_table
     from vmmetrics.cli.formats import print_result
+    from vmmetrics.cli.running import clip_table
     from vmmetrics.scoring.tasks import prompt_sources, tasks_of_paths
     from vmmetrics.utils.display.tables import Lines
 

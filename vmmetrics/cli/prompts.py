@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,47 +15,52 @@ from vmmetrics.cli.options import argument, check_outputs, check_picture, count_
 from vmmetrics.cli.terminal import open_consoles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from matplotlib.figure import Figure
 
-    from vmmetrics.prompts.statistics.report import ListComparison, ListStatistics
+    from vmmetrics.prompts.statistics.report import ListComparison, ListStatistics, Prepared
+
+
+@dataclass
+class ListOptions:
+    """Options of the commands that measure prompt lists."""
+
+    metadata: Annotated[Path | None, option("Folder of metadata to compare with. Default: the library's.")] = None
+    picture: options.PictureFile = None
+    form: options.Format = "text"
+    parse: options.Parse = True
+    embedding: options.Embedding = True
+    seed: options.Seed = 0
+
+    def prepare(self, source: str, name: str, messages: Console) -> Prepared:
+        """Read a list, and parse and embed its prompts."""
+        from vmmetrics.prompts.files import read_entries
+        from vmmetrics.prompts.statistics.report import prepare
+
+        say = partial(_say, messages)
+        return prepare(read_entries(source), name, seed=self.seed, parse=self.parse, embed=self.embedding, say=say)
 
 
 # ``vmmetrics prompts stats``: a prompt list in figures.
 
 
-def stats(
-    prompts: options.PromptList,
-    metadata: Annotated[
-        Path | None, option("Folder of metadata to compare the list with. Default: the library's.")
-    ] = None,
-    picture: options.PictureFile = None,
-    form: options.Format = "text",
-    parse: options.Parse = True,
-    embedding: options.Embedding = True,
-    seed: Annotated[int, seed_option("Random seed.")] = 0,
-) -> None:
+def stats(prompts: options.PromptList, of: ListOptions) -> None:
     """Count what is in a list, measure how varied it is, and flag what contradicts the metadata."""
-    from vmmetrics.prompts.files import read_entries, read_metadata
+    from vmmetrics.prompts.files import read_metadata
     from vmmetrics.prompts.report.tables import statistics_parts
-    from vmmetrics.prompts.statistics.report import describe, prepare
+    from vmmetrics.prompts.statistics.report import describe
 
-    check_picture(picture)
-    check_outputs([prompts], [picture])
+    check_picture(of.picture)
+    check_outputs([prompts], [of.picture])
     output, messages = open_consoles()
-    library = read_metadata(metadata)
-    prepared = prepare(
-        read_entries(prompts), Path(prompts).stem, seed=seed, parse=parse, embed=embedding, say=_teller(messages)
-    )
-    statistics = describe(prepared, library, seed=seed)
-    print_result(form, statistics_parts(statistics), output, data=statistics.to_json)
-    _save(statistics, picture, messages)
+    library = read_metadata(of.metadata)
+    statistics = describe(of.prepare(prompts, Path(prompts).stem, messages), library, seed=of.seed)
+    print_result(of.form, statistics_parts(statistics), output, data=statistics.to_json)
+    _save(statistics, of.picture, messages)
 
 
-def _teller(messages: Console) -> Callable[[str], None]:
-    """Return a function that prints steps that take a while."""
-    return lambda text: messages.print(f"{text} ...", soft_wrap=True)
+def _say(messages: Console, step: str) -> None:
+    """Print a step that takes a while."""
+    messages.print(f"{step} ...", soft_wrap=True)
 
 
 def save_picture(figure: Figure, path: Path) -> None:
@@ -90,39 +97,29 @@ def _save(statistics: ListStatistics | ListComparison, picture: Path | None, mes
 def compare(
     first: Annotated[str, argument("'library', 'mini', or a list (.json, .jsonl).", metavar="A")],
     second: Annotated[str, argument("Another.", metavar="B")],
-    metadata: Annotated[Path | None, option("Folder of metadata to compare both with. Default: the library's.")] = None,
-    picture: options.PictureFile = None,
-    form: options.Format = "text",
+    of: ListOptions,
     subset_size: Annotated[
         int | None, count_option("Subset size to compare variety at. Default: the smaller list's.", 2)
     ] = None,
     draws: Annotated[int, count_option("Random subsets of that size.")] = 200,
-    parse: options.Parse = True,
-    embedding: options.Embedding = True,
-    seed: Annotated[int, seed_option("Random seed.")] = 0,
 ) -> None:
     """Compare two lists: counts as they are, variety also at equal size, with intervals."""
-    from vmmetrics.prompts.files import read_entries, read_metadata
+    from vmmetrics.prompts.files import read_metadata
     from vmmetrics.prompts.report.tables import comparison_parts
     from vmmetrics.prompts.statistics.report import compare as compare_lists
-    from vmmetrics.prompts.statistics.report import prepare
 
-    check_picture(picture)
-    check_outputs([first, second], [picture])
+    check_picture(of.picture)
+    check_outputs([first, second], [of.picture])
     output, messages = open_consoles()
-    say = _teller(messages)
-    library = read_metadata(metadata)
+    library = read_metadata(of.metadata)
     names = [Path(source).stem for source in (first, second)]
     if names[0] == names[1]:
         names = [first, second]
-    sides = [
-        prepare(read_entries(source), name, seed=seed, parse=parse, embed=embedding, say=say)
-        for source, name in zip((first, second), names, strict=True)
-    ]
-    say(f"{draws} random subsets")
-    comparison = compare_lists(sides[0], sides[1], library, size=subset_size, draws=draws, seed=seed)
-    print_result(form, comparison_parts(comparison), output, data=comparison.to_json)
-    _save(comparison, picture, messages)
+    sides = [of.prepare(source, name, messages) for source, name in zip((first, second), names, strict=True)]
+    _say(messages, f"{draws} random subsets")
+    comparison = compare_lists(sides[0], sides[1], library, size=subset_size, draws=draws, seed=of.seed)
+    print_result(of.form, comparison_parts(comparison), output, data=comparison.to_json)
+    _save(comparison, of.picture, messages)
 
 
 # ``vmmetrics prompts select``: a balanced subset.

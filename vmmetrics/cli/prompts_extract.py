@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.console import Console
 from rich.table import Column
 
+from vmmetrics.cli.formats import print_titled, table
 from vmmetrics.cli.options import argument, count_option, jobs_option, option, out_option, seed_option
-from vmmetrics.cli.tables import print_titled, table
 from vmmetrics.cli.terminal import Bar, count, open_consoles, until_stopped
 
 if TYPE_CHECKING:

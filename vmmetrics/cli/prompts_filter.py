@@ -16,7 +16,6 @@ from vmmetrics.cli.options import (
     check_outputs,
     count_option,
     number_option,
-    open_client,
     option,
     out_option,
     share_option,
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
 def filter_prompts(
     prompts: options.PromptList,
     out: Annotated[Path, out_option("File for the prompts kept (.json, .jsonl), in the list's order.")],
+    endpoint: options.EndpointOptions,
     decisions: Annotated[
         Path | None, option("File for the decision on every prompt (JSONL). Default: OUT with .decisions.jsonl.")
     ] = None,
@@ -58,15 +58,7 @@ def filter_prompts(
     ease: Annotated[float | None, number_option("Minimum reading ease (Flesch). Default: 30.")] = None,
     openings: Annotated[int | None, count_option("Maximum prompts with the same first three words.")] = None,
     without: Annotated[list[str] | None, option("Skip this check; repeatable.")] = None,
-    url: options.Url = None,
-    model: options.ModelThere = None,
     max_tokens: options.MaxTokens = 1024,
-    per_minute: options.PerMinute = None,
-    threads: options.Threads = 4,
-    key_env: options.KeyEnv = options.KEY_VARIABLE,
-    price_per_million: options.PricePerMillion = None,
-    max_cost: options.MaxCost = None,
-    yes: options.Yes = False,
     form: options.Format = "text",
 ) -> None:
     """Drop duplicate, unsafe, unreadable and ill-formed prompts; let a second model judge the rest.
@@ -78,10 +70,7 @@ def filter_prompts(
     from vmmetrics.prompts.filter.filtering import FilterSettings, filter_entries
     from vmmetrics.prompts.filter.verdicts import VerdictJudge
 
-    client = open_client(
-        url, model, out.with_suffix(".replies"), price_per_million, max_cost, tokens=max_tokens, per_minute=per_minute,
-        key_variable=key_env,
-    )  # fmt: skip
+    client = endpoint.client(out.with_suffix(".replies"), tokens=max_tokens)
     path = out.with_suffix(".decisions.jsonl") if decisions is None else decisions
     check_outputs([prompts, *(against or ())], [out, path])
     output, messages = open_consoles()
@@ -93,8 +82,8 @@ def filter_prompts(
     others = [(source, entry) for source in against or () for entry in read_entries(source)]
     embed, identity = _embedding(embedding, embedding_folder, messages)
     message = "nothing was written" if client is None else "replies are kept; run the same command again to resume"
-    with until_stopped(messages, f"stopped; {message}"), _Verdicts(messages, yes) as progress:
-        judge = None if client is None else VerdictJudge(client, progress, threads)
+    with until_stopped(messages, f"stopped; {message}"), _Verdicts(messages, endpoint.yes) as progress:
+        judge = None if client is None else VerdictJudge(client, progress, endpoint.threads)
         filtered = filter_entries(entries, settings, against=others, embed=embed, judge=judge)
     pairs = list(zip(entries, filtered, strict=True))
     about: dict[str, Any] = {"list": prompts, "against": against or [], "embedding": identity}

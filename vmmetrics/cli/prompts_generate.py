@@ -10,8 +10,8 @@ import typer
 from rich.console import Console
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import count_option, open_client, option, out_option, share_option, threads_option
-from vmmetrics.cli.tables import number, table
+from vmmetrics.cli.formats import number, table
+from vmmetrics.cli.options import count_option, option, out_option, share_option
 from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, error, open_consoles, until_stopped, usage, warn
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ FOLDER = "vmmetrics-prompts"
 
 
 def generate(
+    endpoint: options.EndpointOptions,
     out: Annotated[Path, out_option("Folder for the candidates; resumes what is there.")] = Path(FOLDER),
     metadata: Annotated[Path | None, option("Folder of metadata. Default: the library's.")] = None,
     count: Annotated[int, count_option("Combinations in total; may be raised on resume.")] = 60,
@@ -31,16 +32,8 @@ def generate(
     pattern: Annotated[list[str] | None, option("Only this motion pattern; repeatable.")] = None,
     camera_share: Annotated[float, share_option("Share of the combinations that ask for a camera motion.")] = 0.06,
     seed: options.Seed = 0,
-    url: options.Url = None,
-    model: options.ModelThere = None,
     temperature: options.Temperature = 0.8,
     max_tokens: options.MaxTokens = 2048,
-    per_minute: options.PerMinute = None,
-    threads: Annotated[int, threads_option("Concurrent requests.")] = 4,
-    key_env: options.KeyEnv = options.KEY_VARIABLE,
-    price_per_million: options.PricePerMillion = None,
-    max_cost: options.MaxCost = None,
-    yes: options.Yes = False,
 ) -> None:
     """Combine compatible subjects, actions and places, and write and check prompts for each.
 
@@ -52,10 +45,7 @@ def generate(
     from vmmetrics.prompts.files import read_metadata
     from vmmetrics.prompts.generate.generation import Candidates, GenerationPlan, GenerationSettings
 
-    client = open_client(
-        url, model, out / "replies", price_per_million, max_cost, tokens=max_tokens, temperature=temperature,
-        per_minute=per_minute, key_variable=key_env,
-    )  # fmt: skip
+    client = endpoint.client(out / "replies", tokens=max_tokens, temperature=temperature)
     output, messages = open_consoles()
     patterns = tuple(name.lower().replace("-", " ") for name in pattern) if pattern else PATTERNS
     with usage():
@@ -64,11 +54,11 @@ def generate(
     plan = GenerationPlan.draw(library, settings)
     with Candidates(out, settings.configuration(library, client)) as store:
         warn(messages, store.warnings)
-        _begin(plan, store, client, yes, messages)
+        _begin(plan, store, client, endpoint.yes, messages)
         unreached = 0
         stopped = f"stopped; results so far are in {store.path}; run the same command again to resume"
         with until_stopped(messages, stopped), Bar(messages, len(plan.remaining(store))) as bar:
-            for outcome in plan.run(store, client, threads):
+            for outcome in plan.run(store, client, endpoint.threads):
                 unreached += outcome.status == "unreachable"
                 if outcome.status not in ("written", "implausible"):
                     about = f"{outcome.combination.noun_phrase}, {outcome.combination.action.lemma}"

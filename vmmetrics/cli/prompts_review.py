@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from vmmetrics.cli.formats import name, table, whole
 from vmmetrics.cli.options import argument, check_outputs, count_option, option, out_option, seed_option
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
-from vmmetrics.cli.tables import name, table, whole
 from vmmetrics.cli.terminal import count, open_consoles
 
 if TYPE_CHECKING:

@@ -51,15 +51,10 @@ def report(
     of the runs, whichever are listed. Exit codes: 0 written, 2 wrong usage or setup.
     """
     output, messages = open_consoles()
-    options = {
-        "media": media,
-        "clips": clips,
-        "overlays": overlays,
-        "fetch": fetch,
-        "single_file": single_file,
-        "ratings": ratings or (),
-    }
-    written = write(runs, out, output, messages, **options, show_paths=show_paths, title=title)
+    written = write(
+        runs, out, output, messages, media=media, clips=clips, overlays=overlays, fetch=fetch, single_file=single_file,
+        ratings=ratings or (), show_paths=show_paths, title=title,
+    )  # fmt: skip
     if serve:
         from vmmetrics.viewer.server import serve as serve_report
 

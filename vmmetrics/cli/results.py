@@ -12,10 +12,9 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from vmmetrics.cli.formats import print_result
+from vmmetrics.cli.formats import name, number, print_result, print_titled, whole
+from vmmetrics.cli.formats import table as grid_of
 from vmmetrics.cli.progress import reasons
-from vmmetrics.cli.tables import name, number, print_titled, whole
-from vmmetrics.cli.tables import table as grid_of
 from vmmetrics.cli.terminal import count, error
 from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO
 from vmmetrics.scoring.table import Table, head, missing_reason
@@ -171,7 +170,7 @@ def print_missing(table: Table, output: Console) -> None:
 def print_besides(table: Table, messages: Console) -> None:
     """Print how many clips of the run are in its files and not in the table: of earlier commands, or gone."""
     from vmmetrics.utils.storage.addresses import address_of
-    from vmmetrics.video.discover import is_there
+    from vmmetrics.video.content import is_there
 
     if not table.besides:
         return

@@ -4,28 +4,36 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from vmmetrics.cli.terminal import count, error, open_consoles, until_stopped, usage
+from vmmetrics.cli import options
+from vmmetrics.cli.formats import print_result
+from vmmetrics.cli.options import option
+from vmmetrics.cli.terminal import EXIT_FAILURES, count, error, open_consoles, until_stopped, usage
+from vmmetrics.errors import SetupError
 from vmmetrics.utils.display.markup import listed, shortened
 
 if TYPE_CHECKING:
     from vmmetrics.engines.connection import Cluster
-    from vmmetrics.scoring.local import Start
+    from vmmetrics.scoring.run import Run, Start
     from vmmetrics.scoring.settings import Settings
     from vmmetrics.scoring.table import Table
-    from vmmetrics.scoring.task import Task
+    from vmmetrics.scoring.tasks import Task
+    from vmmetrics.utils.display.tables import DisplayTable, Part
     from vmmetrics.utils.storage.scratch import Scratch
 
 DEFAULT_JOBS = 1
 """Default worker processes: one, so that a clip that crashes its process does not end the run."""
+SHOWN_CLIPS = 20
+"""Maximum rows of clips on a terminal before a run; other formats have all."""
 MAX_BYTES = 2**50
-"""Upper bound of processes."""
+"""Upper bound of sizes."""
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
@@ -70,195 +78,212 @@ def parse_scratch(text: str | None) -> Scratch:
     return Scratch(folder, parse_bytes(size, "--scratch"))
 
 
-@dataclass(frozen=True, slots=True)
-class ClipOptions:
-    """Options that select clips.
+@dataclass
+class ClusterOptions:
+    """Options of the commands that may run on a Ray cluster."""
 
-    Attributes:
-        clips: Files, folders, patterns and addresses.
-        prompts: Prompt list, or None.
-        subject: What every clip is about, or None.
-        follow_links: Whether symlinks may lead out of the folders.
-        relist: Whether addresses are listed again that an earlier start listed.
-    """
+    engine: options.EngineName = "local"
+    address: options.Address = None
+    cpus_per_job: options.CpusPerJob = None
+    gpus_per_job: options.GpusPerJob = None
+    retries: options.Retries = None
 
-    clips: list[str]
-    prompts: Path | None = None
-    subject: str | None = None
-    follow_links: bool = True
-    relist: bool = False
+    def cluster(self) -> Cluster | None:
+        """Return the Ray cluster that the options describe; None for this machine."""
+        from vmmetrics.engines.connection import Cluster, check_installed
+
+        given = {"address": self.address, "cpus": self.cpus_per_job, "gpus": self.gpus_per_job, "retries": self.retries}
+        values: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        if self.engine == "local":
+            if values:
+                raise typer.BadParameter("--address, --cpus-per-job, --gpus-per-job and --retries are for --engine ray")
+            return None
+        check_installed()
+        with usage():
+            return Cluster(**values)
+
+
+@dataclass
+class RunOptions(ClusterOptions):
+    """Options of the commands that score clips into a run directory."""
+
+    out: options.RunFolder = None
+    prompts: options.PromptsBeside = None
+    jobs: Annotated[int | None, options.jobs_option(options.JOBS, 0)] = None
+    timeout: options.Timeout = None
+    shard: Annotated[str | None, option("Score part i of n, as i/n; join with 'vmmetrics merge'.")] = None
+    assume_fps: options.AssumeFps = None
+    max_memory: options.MaxMemory = None
+    follow_links: options.FollowLinks = True
+    allow_failures: options.AllowFailures = False
+    device: options.Device = None
+    limit: options.Limit = None
+    verify: options.Verify = False
+    scratch: options.Scratch = None
+    relist: options.Relist = False
+    mirror: options.Mirror = None
+    dry_run: options.DryRun = False
+    form: options.Format = "text"
+
+    def start(self) -> Start:
+        """Return how the run is started."""
+        from vmmetrics.engines.pool import checked_timeout
+        from vmmetrics.scoring.run import Start
+
+        cluster = self.cluster()
+        jobs = DEFAULT_JOBS if self.jobs is None else self.jobs if cluster is None else max(self.jobs, 1)
+        start = Start(jobs, self.timeout, parse_shard(self.shard), self.limit, self.verify, cluster)
+        with usage():
+            checked_timeout(start.timeout, start.jobs)
+        return start
+
+    def reading(self) -> tuple[tuple[str, Any], ...]:
+        """Return the options of the reader."""
+        from vmmetrics.scoring.settings import reading_options
+
+        max_memory = None if self.max_memory is None else parse_bytes(self.max_memory)
+        return reading_options(self.assume_fps, max_memory)
+
+
+Show = Callable[["Table", Console, Console], None]
+"""Prints the scores of a run: the table, and the consoles for results and for messages."""
 
 
 def run_clips(
-    sources: ClipOptions,
-    settings: Settings,
-    start: Start,
-    out: Path | None,
-    mirror: str | None = None,
-    dry_run: str | None = None,
-) -> tuple[Table, Console, Console, bool]:
-    """Score clips into a directory, with progress; an interrupted run keeps what was scored.
+    clips: list[str], settings: Settings, start: Start, given: RunOptions, show: Show, subject: str | None = None
+) -> None:
+    """Score clips into a directory, with progress, and print the scores; an interrupted run keeps what was scored.
 
     Args:
-        sources: The clips.
+        clips: Files, folders, patterns and addresses.
         settings: With what; its models are loaded before the first clip.
         start: By how many workers, where, and which part.
-        out: Run directory; None for one of its own.
-        mirror: Address that the run directory is copied to, or None.
-        dry_run: Print in this form what would be run, and run nothing.
+        given: The other options of the command.
+        show: Prints the scores.
+        subject: What every clip is about, or None.
 
-    Returns:
-        The records, the consoles for results and for messages, and whether the mirror, if any, is complete.
+    Raises:
+        typer.Exit: After a dry run; else with 3 where clips failed and must not, or the mirror is not complete.
     """
-    from vmmetrics.cli.progress import LiveProgress
-    from vmmetrics.engines.connection import check_cluster
-    from vmmetrics.scoring.directory import check_directory
-    from vmmetrics.scoring.local import RUNS_FOLDER, default_directory, prepare, run
+    from vmmetrics.cli.progress import LiveProgress, finding
     from vmmetrics.scoring.mirror import Mirror
-    from vmmetrics.scoring.tasks import prompt_sources
-    from vmmetrics.utils.storage.addresses import address_of
-    from vmmetrics.utils.storage.job_folder import check_folder
-    from vmmetrics.utils.storage.remote import looking_up
+    from vmmetrics.scoring.run import RUNS_FOLDER, Run
+    from vmmetrics.scoring.tasks import Inputs, prompt_sources
 
     output, messages = open_consoles()
-    setup, directory, cluster = None, out, start.cluster
-    if cluster is not None and dry_run is None:
-        check_cluster(cluster)
-    if out is not None:
-        check_directory(out)
-    if dry_run is None and any(address_of(clip) is not None for clip in sources.clips):  # the directory lists them
-        with usage():
-            setup = prepare(settings)
-        directory = out or default_directory(setup, sources.clips)
-        check_directory(directory, setup.configuration, setup.parts)
-    with looking_up(start.timeout):
-        tasks = _tasks(sources, settings, start, directory, messages, dry_run is not None)
-    if dry_run is not None:
-        from vmmetrics.cli.dry_run import show_run
-
-        with usage():
-            show_run(tasks, settings, sources.clips, out, dry_run, output)
-    if out is None:
-        check_folder(Path(RUNS_FOLDER), holds="scores")
+    inputs = Inputs(clips, given.prompts, subject, given.follow_links, given.relist)
     with usage():
-        setup = setup or prepare(settings)
-    directory = default_directory(setup, sources.clips) if out is None else out
-    messages.print(f"{count(len(tasks), 'clip')}, {setup.label}")
-    if from_where := prompt_sources(tasks):
+        run = Run(inputs, settings, start, given.out, runs=Path(RUNS_FOLDER), dry=given.dry_run)
+    with finding(messages, clips) as update:
+        run.find(update)
+    _print_remarks(run, messages)
+    if given.dry_run:
+        with usage():
+            show_run(run, given.form, output)
+    with usage():
+        directory, setup = run.directory, run.setup
+    assert directory is not None  # noqa: S101  (one in the folder of runs, at least)
+    messages.print(f"{count(len(run.tasks), 'clip')}, {setup.label}")
+    if from_where := prompt_sources(run.tasks):
         messages.print(from_where, soft_wrap=True)
-    if cluster is not None:
-        messages.print(f"{'starting a' if cluster.address is None else 'connecting to the'} Ray cluster ...")
+    if start.cluster is not None:
+        messages.print(f"{'starting a' if start.cluster.address is None else 'connecting to the'} Ray cluster ...")
     message = f"stopped; clips scored so far are in {directory}; run the same command again to resume"
     with (
         until_stopped(messages, message),
         LiveProgress(messages, settings.metrics, start.jobs) as progress,
-        Mirror(directory, mirror, lambda text: progress.warn([text])) as copy,
+        Mirror(directory, given.mirror, lambda text: progress.warn([text])) as copy,
     ):
-        table = run(setup, tasks, start, directory, progress)
+        table = run.score(progress)
     if summary := progress.summary():
         messages.print(summary)
     if copy.behind:
         error(messages, f"the mirror is not complete: {copy.behind}", "bold red")
-    return table, output, messages, copy.behind is None
+    show(table, output, messages)
+    if copy.behind or (table.summary.failed and not given.allow_failures):
+        raise typer.Exit(EXIT_FAILURES)
 
 
-def _tasks(
-    sources: ClipOptions, settings: Settings, start: Start, directory: Path | None, messages: Console, dry_run: bool
-) -> list[Task]:
-    """Find the clips of a command, and print remarks on them.
-
-    Raises:
-        BadParameter: There are none.
-    """
-    from vmmetrics.cli.progress import finding
-    from vmmetrics.scoring.tasks import shard, tasks_of_paths
-    from vmmetrics.utils.storage.addresses import address_of
-
-    remarks: list[str] = []
-    with finding(messages, sources.clips) as update:
-        tasks, unmatched = tasks_of_paths(
-            sources.clips, settings.metrics, sources.prompts, sources.subject, sources.follow_links, remarks, update,
-            start.limit, dry_run, directory, sources.relist,
-        )  # fmt: skip
-    here = [Path(clip) for clip in sources.clips if address_of(clip) is None]
-    for remark in _remarks(here, tasks, remarks):
-        messages.print(remark, soft_wrap=True)
-    if unmatched:
-        messages.print(f"{count(len(unmatched), 'prompt')} of the list without a clip: {listed(unmatched, 3)}")
-    tasks = tasks[: start.limit]
-    if start.shard is None:
-        return tasks
-    part = shard(tasks, *start.shard)
-    if not part:
-        i, n = start.shard
-        messages.print(f"shard {i}/{n}: none of the {count(len(tasks), 'clip')} falls to it")
-    return part
-
-
-def _remarks(clips: list[Path], tasks: list[Task], remarks: list[str]) -> list[str]:
-    """Return what is to be said about what was found; folders without a clip are added.
+def _print_remarks(run: Run, messages: Console) -> None:
+    """Print what is to be said about the clips found, and which folders have none.
 
     Raises:
         BadParameter: No clip was found.
     """
+    from vmmetrics.utils.storage.addresses import address_of
     from vmmetrics.video.discover import no_clips
 
-    if not tasks:
-        raise typer.BadParameter("; ".join([no_clips(clips), *remarks]))
-    empty = []
-    for path in clips:
+    here = [Path(path) for path in run.inputs.paths if address_of(path) is None]
+    if not run.found:
+        raise typer.BadParameter("; ".join([no_clips(here), *run.remarks]))
+    for remark in run.remarks:
+        messages.print(remark, soft_wrap=True)
+    for path in here:
         within = os.path.abspath(path)  # noqa: PTH100  (as the tasks' paths are)
-        if path.is_dir() and not any(task.path and task.path.is_relative_to(within) for task in tasks):
-            empty.append(no_clips([path]))
-    return [*remarks, *empty]
+        if path.is_dir() and not any(task.path and task.path.is_relative_to(within) for task in run.found):
+            messages.print(no_clips([path]), soft_wrap=True)
+    if run.unmatched:
+        messages.print(f"{count(len(run.unmatched), 'prompt')} of the list without a clip: {listed(run.unmatched, 3)}")
+    if not run.tasks and run.start.shard is not None:
+        i, n = run.start.shard
+        messages.print(f"shard {i}/{n}: none of the {count(len(run.found[: run.start.limit]), 'clip')} falls to it")
 
 
-class ClusterOptions(NamedTuple):
-    """Options of the Ray engine; None where not set."""
-
-    engine: str
-    address: str | None = None
-    cpus: float | None = None
-    gpus: float | None = None
-    retries: int | None = None
+# What ``--dry-run`` prints; nothing is computed or written.
 
 
-def cluster_of(options: ClusterOptions) -> Cluster | None:
-    """Return the Ray cluster that the options of a command describe; None for this machine."""
-    from vmmetrics.engines.connection import Cluster, check_installed
+def show_run(run: Run, form: str, output: Console) -> None:
+    """Print the clips of a run with their prompts, its models and weights, and where results would go.
 
-    values = {name: value for name, value in options._asdict().items() if name != "engine" and value is not None}
-    if options.engine == "local":
-        if values:
-            raise typer.BadParameter("--address, --cpus-per-job, --gpus-per-job and --retries are for --engine ray")
-        return None
-    check_installed()
-    with usage():
-        return Cluster(**values)
+    Raises:
+        typer.Exit: With 2 where something that the run needs is not here, else with 0.
+    """
+    from vmmetrics.scoring.tasks import prompt_sources
+    from vmmetrics.utils.display.tables import DisplayTable, Lines, heads
+
+    tasks, metrics, directory = run.tasks, run.settings.metrics, run.out
+    lines = [f"{count(len(tasks), 'clip')}; metrics: {', '.join(metrics)}", prompt_sources(tasks)]
+    models = DisplayTable("models", "Models", "", heads("for", "model", texts=2))
+    weights = DisplayTable("weights", "Weights, all present", "", heads("file", "SHA-256", texts=2))
+    lacking = False
+    try:
+        setup = run.setup
+    except SetupError as error:
+        lacking = True
+        lines += ["not ready to run:", *map(str, error.args)]
+    else:
+        directory = run.directory
+        lines.append(setup.label)
+        unused = getattr(setup.scorer.suite(metrics), "unused", ())  # baselines load what they need alone
+        for table, part in ((models, "models"), (weights, "weights")):
+            for name, shown in setup.configuration.get(part, {}).items():
+                if name not in unused:
+                    table.add(str(name), str(shown))
+    if directory is not None:
+        lines.append(f"results: {directory}, {_there(directory, tasks)}")
+    parts: list[Part] = [Lines("plan", "Planned run", tuple(filter(None, lines))), clip_table(tasks, form)]
+    parts += [table for table in (models, weights) if table.rows]
+    print_result(form, parts, output)
+    raise typer.Exit(2 if lacking else 0)
 
 
-def start_of(
-    jobs: int | None,
-    timeout: float | None,
-    shard: str | None,
-    limit: int | None,
-    verify: bool,
-    cluster: ClusterOptions,
-) -> Start:
-    """Return how a run is started from the options of the command."""
-    from vmmetrics.engines.pool import checked_timeout
-    from vmmetrics.scoring.local import Start
+def clip_table(tasks: Sequence[Task], form: str) -> DisplayTable:
+    """Return clips with their models and prompts, and where the prompts are from; the first of them as text."""
+    from vmmetrics.utils.display.tables import DisplayTable, heads
 
-    there = cluster_of(cluster)
-    jobs = max(jobs, 1) if jobs is not None and there is not None else jobs
-    start = Start(DEFAULT_JOBS if jobs is None else jobs, timeout, parse_shard(shard), limit, verify, there)
-    with usage():
-        checked_timeout(start.timeout, start.jobs)
-    return start
+    shown = tasks[:SHOWN_CLIPS] if form == "text" else tasks
+    more = f"and {len(tasks) - len(shown)} more" if len(shown) < len(tasks) else ""
+    table = DisplayTable("clips", "Clips", more, heads("clip", "model", "prompt", "prompt from", texts=4))
+    for task in shown:
+        table.add(task.clip, task.model or "", task.prompt or "", task.prompt_source or "")
+    return table
 
 
-def reading_of(assume_fps: float | None, max_memory: str | None) -> tuple[tuple[str, Any], ...]:
-    """Return the options of the reader from those of the command."""
-    from vmmetrics.scoring.settings import reading_options
+def _there(directory: Path, tasks: Sequence[Task]) -> str:
+    from vmmetrics.scoring.records import records_by_name
 
-    return tuple(reading_options(assume_fps, None if max_memory is None else parse_bytes(max_memory)).items())
+    if not (directory / "run.json").exists():
+        return "new"
+    keys = {task.key for task in tasks}
+    done = sum(record.key in keys and not record.failed for record in records_by_name(directory))
+    return f"which has {done} of these clips"

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import argument, jobs_option, names_option, option, out_option
-from vmmetrics.cli.running import (
-    ClipOptions,
-    ClusterOptions,
-    parse_names,
-    parse_scratch,
-    reading_of,
-    run_clips,
-    start_of,
-)
+from vmmetrics.cli.options import argument, names_option, option, out_option
+from vmmetrics.cli.running import RunOptions, parse_names, parse_scratch, run_clips
 from vmmetrics.cli.terminal import EXIT_FAILURES, EXIT_WORSE, count, error, open_consoles, usage
 from vmmetrics.metrics.registry import METRICS, load_plugins
 from vmmetrics.utils.display.markup import listed
+
+if TYPE_CHECKING:
+    from vmmetrics.scoring.table import Table
 
 _SHARDS = 10
 """Maximum missing shards that are named."""
@@ -29,8 +25,7 @@ _SHARDS = 10
 
 def score(
     clips: options.Clips,
-    out: options.RunFolder = None,
-    prompts: options.PromptsBeside = None,
+    run: RunOptions,
     subject: Annotated[str | None, option("Subject of every clip, such as 'a black horse'.")] = None,
     metrics: Annotated[str | None, names_option(f"Some of {','.join(METRICS)}, and of plugins. Default: all.")] = None,
     preset: Annotated[str | None, option("Models to use. Default: embedded, which needs no download.")] = None,
@@ -38,28 +33,8 @@ def score(
     cas_model: Annotated[
         Path | None, option("Checkpoint of a classifier for CAS, such as 'vmmetrics cas train' writes. Needs torch.")
     ] = None,
-    jobs: Annotated[int | None, jobs_option(options.JOBS, 0)] = None,
-    timeout: options.Timeout = None,
-    engine: options.EngineName = "local",
-    address: options.Address = None,
-    cpus_per_job: options.CpusPerJob = None,
-    gpus_per_job: options.GpusPerJob = None,
-    retries: options.Retries = None,
     plugin: options.Plugins = None,
-    shard: Annotated[str | None, option("Score part i of n, as i/n; join with 'vmmetrics merge'.")] = None,
-    assume_fps: options.AssumeFps = None,
-    max_memory: options.MaxMemory = None,
-    follow_links: options.FollowLinks = True,
-    allow_failures: options.AllowFailures = False,
-    device: options.Device = None,
     tf32: Annotated[bool, option("Allow TF32 on GPUs: faster, scores differ slightly.", "--tf32")] = False,
-    limit: options.Limit = None,
-    verify: options.Verify = False,
-    scratch: options.Scratch = None,
-    relist: options.Relist = False,
-    mirror: options.Mirror = None,
-    dry_run: options.DryRun = False,
-    form: options.Format = "text",
     keep_overlays: Annotated[
         bool | None,
         option(
@@ -82,9 +57,8 @@ def score(
     Re-run the same command to resume. Exit codes: 0 all scored (a missing score is fine),
     2 wrong usage or setup, 3 some clips failed, 4 a mean is under --fail-under, or too many clips are not judged.
     """
-    cluster = ClusterOptions(engine, address, cpus_per_job, gpus_per_job, retries)
-    start = start_of(jobs, timeout, shard, limit, verify, cluster)
-    if device is not None and device != "cpu" and preset in (None, "embedded") and cas_model is None:
+    start = run.start()
+    if run.device is not None and run.device != "cpu" and preset in (None, "embedded") and cas_model is None:
         raise typer.BadParameter("--preset embedded runs on the CPU; use --device with --preset vmbench or --cas-model")
     if tf32 and preset in (None, "embedded"):
         raise typer.BadParameter("--preset embedded runs on the CPU; use --tf32 with --preset vmbench")
@@ -93,11 +67,11 @@ def score(
         "preset": preset,
         "protocol": protocol,
         "metrics": (*METRICS, *load_plugins(plugins)) if metrics is None else parse_names(metrics),
-        "reading": reading_of(assume_fps, max_memory),
+        "reading": run.reading(),
         "cas_model": None if cas_model is None else str(cas_model.absolute()),
         "plugins": plugins,
         "tf32": tf32,
-        "scratch": parse_scratch(scratch),
+        "scratch": parse_scratch(run.scratch),
         "keep_overlays": keep_overlays,
     }
     from vmmetrics.cli.report import REPORT
@@ -110,27 +84,21 @@ def score(
         settings = Settings(**{name: value for name, value in choice.items() if value is not None})  # type: ignore[arg-type]
     with usage("--fail-under"):
         thresholds = [read_threshold(text, settings.metrics, settings.protocol) for text in fail_under or ()]
-    table, output, messages, mirrored = run_clips(
-        ClipOptions(clips, prompts, subject, follow_links=follow_links, relist=relist),
-        settings,
-        start,
-        out,
-        mirror,
-        form if dry_run else None,
-    )
-    print_results(table, output, messages, form)
-    if report and table.path is not None and len(table):
-        write_report([str(table.path)], table.path / REPORT, messages, messages)
-    verdicts = judge(table, thresholds, collapsed=collapsed, most_missing=fail_missing)
-    for verdict in verdicts:
-        if verdict.passed:
-            messages.print(str(verdict), soft_wrap=True)
-        else:
-            error(messages, str(verdict), "bold red")
-    if not all(verdict.passed for verdict in verdicts):
-        raise typer.Exit(EXIT_WORSE)
-    if (table.summary.failed and not allow_failures) or not mirrored:
-        raise typer.Exit(EXIT_FAILURES)
+
+    def show(table: Table, output: Console, messages: Console) -> None:
+        print_results(table, output, messages, run.form)
+        if report and table.path is not None and len(table):
+            write_report([str(table.path)], table.path / REPORT, messages, messages)
+        verdicts = judge(table, thresholds, collapsed=collapsed, most_missing=fail_missing)
+        for verdict in verdicts:
+            if verdict.passed:
+                messages.print(str(verdict), soft_wrap=True)
+            else:
+                error(messages, str(verdict), "bold red")
+        if not all(verdict.passed for verdict in verdicts):
+            raise typer.Exit(EXIT_WORSE)
+
+    run_clips(clips, settings, start, run, show, subject)
 
 
 # ``vmmetrics merge``: the shards of a run made one.
@@ -180,9 +148,8 @@ def show(
         raise typer.BadParameter(f"expected a name that ends in .png or .mp4 but got {out.name}")
     if not out.absolute().parent.is_dir():
         raise typer.BadParameter(f"the folder {out.absolute().parent} does not exist")
-    from vmmetrics.scoring.recall import recall
+    from vmmetrics.scoring.scored_clip import recall
     from vmmetrics.scoring.show.film import write_film
-    from vmmetrics.scoring.show.findings import Findings
     from vmmetrics.scoring.show.sheet import draw_sheet
     from vmmetrics.utils.storage.atomic import temporary_of
 
@@ -190,18 +157,14 @@ def show(
     output, messages = open_consoles()
     for warning in recalled.warnings:
         messages.print(f"warning: {warning}", soft_wrap=True)
-    findings = Findings(
-        recalled.record.clip, recalled.label, recalled.results, recalled.record.errors, recalled.record.prompt,
-        recalled.places, recalled.no_anchor, recalled.record.motion_index, recalled.record.index_remark,
-    )  # fmt: skip
     building = temporary_of(out)
     try:
         building.mkdir()
         partial = building / out.name
         if out.suffix.lower() == ".mp4":
-            write_film(partial, recalled.clip, findings, recalled.perceived)
+            write_film(partial, recalled.clip, recalled.findings, recalled.perceived)
         else:
-            draw_sheet(recalled.clip, findings, recalled.perceived).save(partial)
+            draw_sheet(recalled.clip, recalled.findings, recalled.perceived).save(partial)
         partial.replace(out)
     finally:
         shutil.rmtree(building, ignore_errors=True)

@@ -94,14 +94,11 @@ def leaderboard(
 
 def score(
     folder: options.RunArgument,
+    cost: options.CostOptions,
     protocol: Annotated[str, option("vmmetrics, or upstream as the released code does.")] = "vmmetrics",
     data: options.DataOfRun = None,
     judge: Annotated[str | None, option("endpoint:MODEL@URL, or a file of recorded verdicts.")] = None,
     max_tokens: Annotated[int, count_option("Maximum tokens per answer of the judge.")] = 8192,
-    price_per_million: options.PricePerMillion = None,
-    max_cost: options.MaxCost = None,
-    key_env: options.KeyEnv = options.KEY_VARIABLE,
-    yes: options.Yes = False,
     form: options.Format = "text",
     _plugin: options.BenchmarkPlugins = None,
 ) -> None:
@@ -117,13 +114,11 @@ def score(
     shown = configuration.get("frames")
     looks = shown is not None and not str(shown["policy"]).startswith("none")
     questions = asked_of(loaded.questions, session.get("limit"), looks, answers)
-    asked = judge_of(
-        judge, folder, messages, max_cost, tokens=max_tokens, prices=price_per_million, key_variable=key_env
-    )
+    asked = judge_of(judge, folder, messages, cost, max_tokens)
     expected = benchmark.judge_estimate(questions, answers, asked) if isinstance(asked, Client) else None
     if expected is not None:
         messages.print(f"{judge}: {expected}", soft_wrap=True)
-        agree(messages, yes or not expected.requests)
+        agree(messages, cost.yes or not expected.requests)
     result = work.score(benchmark, configuration, questions, answers, way, asked, loaded.problems)
     files = work.write(result, folder)
     print_run(result, output, form)

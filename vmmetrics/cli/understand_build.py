@@ -25,6 +25,7 @@ _TELLING_Z = 3.0
 def build(
     recipe: Annotated[str, argument("motionbench, favor or tuna, which write; fpsbench, which filters.")],
     source: Annotated[Path, argument("Captions, annotations or questions; JSON lines.", metavar="INPUT")],
+    cost: options.CostOptions,
     out: Annotated[Path, out_option("Folder for the questions; resumes what is there.")] = Path(FOLDER),
     videos: Annotated[Path | None, option("Folder of the videos. Default: beside INPUT.")] = None,
     url: options.Url = None,
@@ -46,10 +47,6 @@ def build(
     max_tokens: Annotated[int, count_option("Maximum tokens per generated text.")] = 4096,
     per_minute: options.PerMinute = None,
     threads: Annotated[int, threads_option("Videos processed at a time.")] = 4,
-    price_per_million: options.PricePerMillion = None,
-    max_cost: options.MaxCost = None,
-    key_env: options.KeyEnv = options.KEY_VARIABLE,
-    yes: options.Yes = False,
 ) -> None:
     """Generate questions with an LLM, validate them, and drop those answerable without watching the video.
 
@@ -66,13 +63,13 @@ def build(
         settings = BuildSettings(
             recipe, source, videos, url, model, tuple(filter_model or ()), video_model, tuple(review_model or ()),
             answers, read_as, not keep_single, require_multi, seed, temperature, max_tokens, per_minute,
-            price_per_million, max_cost, key_env,
+            cost.price_per_million, cost.max_cost, cost.key_env,
         )  # fmt: skip
         opened = open_build(settings, out)
     output, messages = open_consoles()
     with BuildFolder(out, opened.recipe) as folder:
         warn(messages, folder.warnings)
-        _begin(opened, folder, yes, messages)
+        _begin(opened, folder, cost.yes, messages)
         stopped = f"stopped; results so far are in {folder.path}; run the same command again to resume"
         try:
             with until_stopped(messages, stopped), Bar(messages, len(folder.remaining)) as bar:

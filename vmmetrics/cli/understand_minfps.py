@@ -38,6 +38,7 @@ def minfps(
     annotator: Annotated[
         str, option("Who answers: person:NAME, frame-reader (synthetic suite), or a model as for 'run'.")
     ],
+    cost: options.CostOptions,
     videos: options.Videos = None,
     out: Annotated[Path, out_option("Folder of the answers; resumes what is there.")] = Path("vmmetrics-minfps"),
     repeats: Annotated[int, count_option("Correct answers required per rate, options shuffled.")] = 4,
@@ -46,9 +47,6 @@ def minfps(
     play: Annotated[bool, option("Open each clip for the person at the terminal.", "--play")] = False,
     page: Annotated[bool, option("Ask the person on a page in a browser of this machine.", "--page")] = False,
     picture: options.PictureFile = None,
-    price_per_million: options.PricePerMillion = None,
-    max_cost: options.MaxCost = None,
-    yes: options.Yes = False,
     form: options.Format = "text",
     _plugin: options.BenchmarkPlugins = None,
 ) -> None:
@@ -79,14 +77,11 @@ def minfps(
         opened = _person(annotator.removeprefix(PERSON), out, questions, play, page, messages)
     else:
         try:
-            settings = (
-                None
-                if annotator == "frame-reader"
-                else ModelSettings(annotator, prices=price_per_million, max_cost=max_cost)
-            )
+            asking = {"prices": cost.price_per_million, "max_cost": cost.max_cost, "key_variable": cost.key_env}
+            settings = None if annotator == "frame-reader" else ModelSettings(annotator, **asking)  # type: ignore[arg-type]
         except ValueError as refused:
             raise typer.BadParameter(f"{refused}; or person:NAME", param_hint="--annotator") from refused
-        opened = _model(settings, benchmark, questions, out, repeats, yes, messages)
+        opened = _model(settings, benchmark, questions, out, repeats, cost.yes, messages)
     failed = 0
     message = "stopped; answers are kept; run the same command again to resume"
     with opened as who, Asked(out, who, about) as asked, until_stopped(messages, message):

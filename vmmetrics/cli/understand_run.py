@@ -15,7 +15,7 @@ from rich.console import Console
 
 from vmmetrics.cli import options
 from vmmetrics.cli.options import count_option, number_option, option, out_option, seed_option, threads_option
-from vmmetrics.cli.running import ClusterOptions, cluster_of
+from vmmetrics.cli.running import ClusterOptions
 from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, error, open_consoles, until_stopped, usage, warn
 from vmmetrics.errors import SetupError
 
@@ -82,7 +82,7 @@ def print_run(result: ScoredRun, output: Console, form: str = "text") -> None:
     print_result(form, parts, output, data=result.to_json, csv=lambda: csv_text(rows))
 
 
-def judge_of(text: str | None, folder: Path, messages: Console, max_cost: float | None, **asking: Any) -> Any:
+def judge_of(text: str | None, folder: Path, messages: Console, cost: options.CostOptions, tokens: int) -> Any:
     """Return the judge that a command names: an endpoint's client with progress, or recorded verdicts."""
     from vmmetrics.understanding.harness.models import ModelSettings
     from vmmetrics.utils.endpoint.client import THREADS, Client
@@ -99,8 +99,8 @@ def judge_of(text: str | None, folder: Path, messages: Console, max_cost: float 
     if text is None or not text.startswith("endpoint:"):
         return None if text is None else Path(text)
     with usage("--judge"):
-        settings = ModelSettings(text, **asking)
-    return Judge(settings.endpoint(), folder / "replies", max_cost)
+        settings = ModelSettings(text, tokens=tokens, prices=cost.price_per_million, key_variable=cost.key_env)
+    return Judge(settings.endpoint(), folder / "replies", cost.max_cost)
 
 
 FOLDER = "vmmetrics-understand"
@@ -121,6 +121,8 @@ def run(
         ),
     ],
     data: Annotated[Path, option("Folder or file of the benchmark, as it was released.")],
+    where: ClusterOptions,
+    cost: options.CostOptions,
     videos: options.Videos = None,
     out: Annotated[Path | None, out_option("Folder of the run; resumes what is there.")] = None,
     frames: Annotated[
@@ -140,9 +142,6 @@ def run(
     seed: Annotated[int | None, seed_option("Random seed sent to an endpoint.")] = None,
     per_minute: options.PerMinute = None,
     threads: Annotated[int | None, threads_option("Concurrent requests; threads of a local model.")] = None,
-    price_per_million: options.PricePerMillion = None,
-    max_cost: options.MaxCost = None,
-    key_env: options.KeyEnv = options.KEY_VARIABLE,
     reasoning_effort: Annotated[
         str | None, option("Reasoning effort of an endpoint: low, medium, high or another value.")
     ] = None,
@@ -150,15 +149,9 @@ def run(
     batch_size: Annotated[int, count_option("Batch size of a local model.")] = 1,
     dtype: Annotated[str, option("Data type of a local model: auto, float32, float16 or bfloat16.")] = "auto",
     device: options.Device = None,
-    engine: options.EngineName = "local",
-    address: options.Address = None,
     jobs: Annotated[int, options.jobs_option("Ray: workers, each with the whole model.")] = 1,
-    cpus_per_job: options.CpusPerJob = None,
-    gpus_per_job: options.GpusPerJob = None,
-    retries: options.Retries = None,
     dry_run: options.DryRun = False,
     retry_errors: Annotated[bool, option("Retry questions that ended in an error.", "--retry-errors")] = False,
-    yes: options.Yes = False,
     form: options.Format = "text",
     plugin: options.BenchmarkPlugins = None,
 ) -> None:
@@ -177,10 +170,10 @@ def run(
         policy = _policy(benchmark, frames, control)
         settings = ModelSettings(
             model, video_format, protocol != "upstream" if times is None else times, max_tokens, temperature,  # type: ignore[arg-type]
-            seed, per_minute, price_per_million, max_cost, key_env, threads, reasoning_effort, extra_body, batch_size,
-            dtype, device,
+            seed, per_minute, cost.price_per_million, cost.max_cost, cost.key_env, threads, reasoning_effort,
+            extra_body, batch_size, dtype, device,
         )  # fmt: skip
-    cluster = cluster_of(ClusterOptions(engine, address, cpus_per_job, gpus_per_job, retries))
+    cluster = where.cluster()
     if cluster is not None and settings.kind not in CLUSTER_KINDS:
         raise typer.BadParameter(f"--engine ray is for hf: models; {settings.kind} takes no GPU of ours")
     loaded = benchmark.load(data, videos)
@@ -198,7 +191,7 @@ def run(
         asking = Asking(benchmark, loaded, of, policy, words, max_size, limit, own_policies=own)
         folders = {"data": str(data.absolute()), "videos": videos and str(videos.absolute())}
         start = {"model": model, "batch_size": batch_size, **folders}
-        failed = _ask(asking, folder, start, retry_errors, yes, messages)
+        failed = _ask(asking, folder, start, retry_errors, cost.yes, messages)
     unread = _score(asking, folder, output, messages, form)
     if settings.kind == "frame-reader":
         unread = 0  # it does not answer what its frames do not show

@@ -17,7 +17,7 @@ from vmmetrics.cli.options import argument, option
 from vmmetrics.cli.terminal import open_consoles
 
 if TYPE_CHECKING:
-    from vmmetrics.scoring.checkup import Finding
+    from vmmetrics.scoring.doctor import Finding
     from vmmetrics.utils.weights.download import Progress as Told
     from vmmetrics.utils.weights.fetch import FetchListener
     from vmmetrics.utils.weights.manifest import Published
@@ -33,16 +33,14 @@ def doctor(
 
     With --engine ray, also what each node of the cluster has: versions, weights, GPU memory, scratch disk, clock.
     """
-    from vmmetrics.cli.running import ClusterOptions, cluster_of
-    from vmmetrics.scoring import checkup
+    from vmmetrics.cli.running import ClusterOptions
+    from vmmetrics.scoring.doctor import check_cluster, check_up
     from vmmetrics.utils.display.tables import DisplayTable, heads
 
     output, _ = open_consoles()
-    cluster = cluster_of(ClusterOptions(engine, address))
-    report = checkup.check_up()
+    cluster = ClusterOptions(engine, address).cluster()
+    report = check_up()
     if cluster is not None:
-        from vmmetrics.scoring.node_checkup import check_cluster
-
         report |= check_cluster(cluster)
     grid = DisplayTable("doctor", "Installation", "", heads("part", "name", "state", "found", "install with", texts=5))
     for title, findings in report.items():

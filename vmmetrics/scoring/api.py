@@ -10,20 +10,14 @@ from typing import Any
 
 from vmmetrics.engines.connection import Cluster
 from vmmetrics.engines.pool import checked_timeout
-from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
-from vmmetrics.scoring.directory import check_directory
-from vmmetrics.scoring.local import Start, prepare, run
+from vmmetrics.scoring.run import Run, Start
 from vmmetrics.scoring.session import Listener
 from vmmetrics.scoring.settings import Settings, reading_options
 from vmmetrics.scoring.table import Table
-from vmmetrics.scoring.task import Task
-from vmmetrics.scoring.tasks import shard as shard_of
-from vmmetrics.scoring.tasks import tasks_of_arrays, tasks_of_dataset, tasks_of_paths
+from vmmetrics.scoring.tasks import Inputs
 from vmmetrics.types import Protocol
-from vmmetrics.utils.storage.addresses import address_of
 from vmmetrics.utils.storage.scratch import Scratch
-from vmmetrics.video.rows import is_dataset
 
 
 def score(
@@ -100,58 +94,19 @@ def score(
     """
     jobs = max(jobs, 1) if cluster is not None else jobs
     checked_timeout(timeout, jobs)
-    reading = reading_options(assume_fps, max_memory)
     cas = None if cas_model is None else os.path.abspath(cas_model)  # noqa: PTH100  (links are kept)
     files = tuple(os.path.abspath(path) for path in plugins)  # noqa: PTH100
     settings = Settings(
-        preset, protocol, tuple(metrics), tuple(reading.items()), cas, plugins=files, tf32=tf32,
+        preset, protocol, tuple(metrics), reading_options(assume_fps, max_memory), cas, plugins=files, tf32=tf32,
         keep_overlays=keep_overlays,
     )  # fmt: skip
     if scratch is not None:
         settings = replace(settings, scratch=scratch)
-    directory, setup = None if out is None else Path(out), None
-    if directory is not None and _names_addresses(clips):  # the directory will list what is there
-        setup = prepare(settings)
-        check_directory(directory, setup.configuration, setup.parts)
-    tasks = tasks_of(
-        clips, settings, prompts, subject, fps=fps, layout=layout, follow_links=follow_links, keep=directory,
-        relist=relist,
-    )  # fmt: skip
-    part = None if shard[1] == 1 else shard
-    start = Start(jobs, timeout, part, cluster=cluster)
-    return run(setup or prepare(settings), shard_of(tasks, *shard), start, directory, listener)
-
-
-def _names_addresses(clips: Any) -> bool:
-    items = clips if isinstance(clips, list | tuple) else [clips]
-    return any(isinstance(item, str | os.PathLike) and address_of(item) is not None for item in items)
-
-
-def tasks_of(
-    clips: Any,
-    settings: Settings,
-    prompts: str | os.PathLike[str] | None = None,
-    subject: str | None = None,
-    *,
-    fps: float | None = None,
-    layout: str | None = None,
-    follow_links: bool = True,
-    keep: Path | None = None,
-    relist: bool = False,
-) -> list[Task]:
-    """Return the tasks of the input of :func:`score`: paths, arrays and clips, or a data set.
-
-    Raises:
-        SetupError: A path does not exist, or arrays are given a prompt list.
-        ClipError: An array is no clip.
-    """
-    if is_dataset(clips):
-        return tasks_of_dataset(clips, settings.metrics, prompts, subject)
-    items = list(clips) if isinstance(clips, list | tuple) else [clips]
-    if all(isinstance(item, str | os.PathLike) for item in items):
-        return tasks_of_paths(items, settings.metrics, prompts, subject, follow_links, keep=keep, relist=relist)[0]
-    if prompts is not None:
-        raise SetupError(
-            "A prompt list applies to files and data sets; pass the prompt of an array as Clip(frames, ..., prompt=...)"
-        )
-    return tasks_of_arrays(items, settings.metrics, subject, fps=fps, layout=layout, **dict(settings.reading))
+    run = Run(
+        Inputs(clips, prompts, subject, follow_links, relist, fps, layout),
+        settings,
+        Start(jobs, timeout, None if shard == (1, 1) else shard, cluster=cluster),
+        None if out is None else Path(out),
+    )
+    run.find()
+    return run.score(listener)

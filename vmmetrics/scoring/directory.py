@@ -14,19 +14,17 @@ from typing import Any
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.metrics.registry import in_order
-from vmmetrics.scoring.entry import Entry
-from vmmetrics.scoring.header import FORMAT, described, read_run_json
-from vmmetrics.scoring.index import EVENTS, KEYS, SCORES, STATES, RunIndex
+from vmmetrics.scoring.index import EVENTS, KEYS, SCORES, STATES, Entry, RunIndex
 from vmmetrics.scoring.pictures import OVERLAYS, POSTERS, Pictures, keep_overlay, poster_line
 from vmmetrics.scoring.record import Record, State
-from vmmetrics.scoring.records import RunRecords
+from vmmetrics.scoring.records import FORMAT, RunRecords, described, read_run_json
 from vmmetrics.utils.schema import convert
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.atomic import write_json
 from vmmetrics.utils.storage.job_folder import check_folder, prepare, refuse
 from vmmetrics.utils.storage.journal import Journal, encode
 from vmmetrics.utils.storage.lock import CONFIGURATION, JOURNAL, ByteLocks, Locked
-from vmmetrics.video.search import printable
+from vmmetrics.video.discover import printable
 
 GROUP_LINES, GROUP_SECONDS = 64, 0.5
 """Outcomes that are written together, and seconds that the first of them waits for others."""
@@ -153,7 +151,8 @@ class RunDirectory(Locked):
             name: key for key, name in self._entries.names("clip", [n for k, n in clips.items() if k not in known])
         }
         for key, name in clips.items():
-            expected = known.get(key) or next(filter(None, (_below(root, key) for root in self._model_roots)), name)
+            below = (printable(key.removeprefix(root)) for root in self._model_roots if key.startswith(root))
+            expected = known.get(key) or next(below, name)
             if expected != name:
                 inside = key.endswith(f"/{expected}")
                 folder = key.removesuffix(f"/{expected}") if inside else "the folder that this run was scored from"
@@ -317,11 +316,6 @@ class _Outcome:
     events: bytes
     poster: bytes
     released: bool = False
-
-
-def _below(root: str, key: str) -> str | None:
-    """Return the name of a clip in a folder, or None where it lies elsewhere."""
-    return printable(key.removeprefix(root)) if key.startswith(root) else None
 
 
 _LOOKED_AT = 1000  # records, for the folders of models

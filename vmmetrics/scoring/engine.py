@@ -14,9 +14,9 @@ from vmmetrics.engines.connection import Cluster
 from vmmetrics.engines.pool import Note, Pool, Result
 from vmmetrics.scoring.pictures import Pictures
 from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.scorer import Outcome, Scorer
 from vmmetrics.scoring.settings import Scoring, Settings
-from vmmetrics.scoring.task import Task
-from vmmetrics.scoring.work import Outcome, Scorer
+from vmmetrics.scoring.tasks import Task
 from vmmetrics.utils.storage.remote import check_address
 from vmmetrics.utils.tensors import DEVICE_VARIABLE
 

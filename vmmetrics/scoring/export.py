@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from vmmetrics.scoring.anchors import Scale
-from vmmetrics.scoring.header import read_run_json
 from vmmetrics.scoring.index import SCORES
-from vmmetrics.scoring.records import RunRecords, opened_index
+from vmmetrics.scoring.records import RunRecords, opened_index, read_run_json
 from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO, Summary
 from vmmetrics.scoring.table import COUNTS, NUMBERS, Table, columns_of, other_scores, row_of
 from vmmetrics.utils.display.markup import csv_text
 from vmmetrics.utils.storage.atomic import write_text, writing
+from vmmetrics.video.discover import printable
 
 _BUFFER = 1 << 22  # bytes, of the many small ones that a row group is written in
 _ROWS = 20_000
@@ -106,7 +106,10 @@ class ParquetTable:
         import pyarrow as pa
 
         texts = [field.name for field in self._schema if field.type == pa.string()]
-        plain = [{**row, **{name: _text(row[name]) for name in texts}} for row in rows]
+        plain = [
+            {**row, **{name: None if row[name] is None else printable(str(row[name])) for name in texts}}
+            for row in rows
+        ]
         self._writer.write_table(pa.Table.from_pylist(plain, self._schema))
 
     def __enter__(self) -> ParquetTable:
@@ -115,10 +118,3 @@ class ParquetTable:
     def __exit__(self, *_: object) -> None:
         self._writer.close()
         self._sink.detach()  # writes the rest, and leaves the file open
-
-
-def _text(value: object) -> str | None:
-    if value is None:
-        return None
-    text = str(value)
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

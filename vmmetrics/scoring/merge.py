@@ -17,11 +17,10 @@ from typing import Any, NamedTuple
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.metrics.registry import in_order
 from vmmetrics.scoring.export import export
-from vmmetrics.scoring.header import FORMAT, described, read_run_json
 from vmmetrics.scoring.index import EVENTS, SCORES, STATES, RunIndex, StateNote
 from vmmetrics.scoring.pictures import POSTERS, Poster, keep_overlay, overlays
 from vmmetrics.scoring.record import Record
-from vmmetrics.scoring.records import RunRecords, events_lines, opened_index
+from vmmetrics.scoring.records import FORMAT, RunRecords, described, events_lines, opened_index, read_run_json
 from vmmetrics.scoring.table import Table
 from vmmetrics.scoring.versions import differing, versions_of
 from vmmetrics.utils.storage import provenance

@@ -173,7 +173,9 @@ class Mirror:
                 written = max(stat.st_mtime_ns, stat.st_ctime_ns)  # what was moved there has its old time
                 newest, state = max(newest, min(written, now)), (stat.st_size, stat.st_mtime_ns)
                 new = written > since and (copied is None or copied.latest.get(name) != state)
-                if new and (name not in remote_files or not _is_copy(remote_files[name], stat)):
+                remote = remote_files.get(name, FileState())
+                is_copy = remote.bytes == stat.st_size and (remote.mtime_ns or 0) > stat.st_mtime_ns
+                if new and not is_copy:
                     upload(Path(entry.path), f"{self._top}/{folder}{name}")
                 if not folder or written > newest - _SLACK_NS:
                     latest.append((written, name, state))
@@ -280,11 +282,6 @@ def _listed(top: str, *, deep: bool) -> Iterator[tuple[str, FileState]]:
     except RemoteError as error:
         if not isinstance(error.__cause__, FileNotFoundError):
             raise
-
-
-def _is_copy(remote: FileState, local: os.stat_result) -> bool:
-    """Return True if a file at the address has the size of a local one and is newer."""
-    return remote.bytes == local.st_size and (remote.mtime_ns or 0) > local.st_mtime_ns
 
 
 def _piece(journal: str, start: int) -> str:

@@ -14,9 +14,8 @@ import numpy as np
 
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics.registry import METRICS, in_order
-from vmmetrics.scoring.header import read_run_json
 from vmmetrics.scoring.record import Record
-from vmmetrics.scoring.records import read_records
+from vmmetrics.scoring.records import read_records, read_run_json
 from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO
 from vmmetrics.scoring.versions import Versions, differing, of_one_meaning, versions_of
 from vmmetrics.types import FloatArray

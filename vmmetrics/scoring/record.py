@@ -44,7 +44,7 @@ class Record:
         clip: Path relative to the root given, or the name of an array.
         model: Folder of the clip where clips lie in one folder per model, or None.
         path: Absolute path, or None for an array.
-        sha256: Of the file, of a frame folder (see :mod:`vmmetrics.video.discover`) or of an array; None where
+        sha256: Of the file, of a frame folder (see :mod:`vmmetrics.video.content`) or of an array; None where
             no clip could be read.
         preset: Preset that scored it.
         protocol: Definition of the metrics.

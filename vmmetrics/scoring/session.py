@@ -14,11 +14,10 @@ from vmmetrics.errors import VMMetricsError
 from vmmetrics.metrics.registry import in_order, label, version_of
 from vmmetrics.scoring.directory import RunDirectory
 from vmmetrics.scoring.engine import Engine
-from vmmetrics.scoring.entry import Entry, input_hash, kind_of, state_text
-from vmmetrics.scoring.index import KEYS
+from vmmetrics.scoring.index import KEYS, Entry, input_hash, kind_of, state_text
 from vmmetrics.scoring.pictures import Pictures
 from vmmetrics.scoring.record import Record, State
-from vmmetrics.scoring.task import Task, identify, state_of
+from vmmetrics.scoring.tasks import Task, identify, state_of
 
 _POLL_SECONDS = 0.2  # between two looks at clips that another process has in hand
 _TICK_SECONDS = 1.0  # between two progress messages
@@ -156,7 +155,10 @@ class Session:
                     # Clips claimed by other processes are checked after each result.
                     others = self._engine.free and pending
                     self._keep(min(_POLL_SECONDS if others else _TICK_SECONDS, due))
-                    self._tell_slowest()
+                    now = time.monotonic()
+                    if self._listener and self._engine.slowest and now >= self._next_wait:
+                        self._listener.wait(*self._engine.slowest)
+                        self._next_wait = now + _TICK_SECONDS
                 elif pending:
                     time.sleep(_POLL_SECONDS)
         except KeyboardInterrupt:
@@ -191,7 +193,7 @@ class Session:
             for task in block:
                 entry = entries.get(task.key)
                 if needed := self._metrics_to_score(task, entry):
-                    metrics = set() if entry is None else self._outdated(entry).intersection(needed)
+                    metrics = set() if entry is None else (entry.settled - self._settled(entry)).intersection(needed)
                     changed |= metrics
                     clips += bool(metrics)
                     yield task
@@ -239,9 +241,6 @@ class Session:
             self._current[entry.kind] = frozenset(m for m, version in versions if version == version_of(m))
         return self._current[entry.kind]
 
-    def _outdated(self, entry: Entry) -> frozenset[str]:
-        return entry.settled - self._settled(entry)
-
     def _describes(self, entry: Entry, task: Task) -> bool:
         """Return True if an entry matches the clip's present content, prompt, subject and tags."""
         subject = None if task.subject is None else (task.subject.noun, task.subject.phrase)
@@ -261,12 +260,6 @@ class Session:
         if same and settled and state is not None and state_text(state) != entry.state:
             self._store.note_state(task.key, entry.sha256, state)
         return same
-
-    def _tell_slowest(self) -> None:
-        now = time.monotonic()
-        if self._listener and self._engine.slowest and now >= self._next_wait:
-            self._listener.wait(*self._engine.slowest)
-            self._next_wait = now + _TICK_SECONDS
 
     def _tell(self, record: Record) -> None:
         if self._listener:

@@ -47,12 +47,10 @@ class Scoring(Interface):
         """Score one clip, read or still an array."""
 
 
-def reading_options(assume_fps: float | None = None, max_memory: int | None = None) -> dict[str, Any]:
-    """Return the reader's options with defaults filled in, as they go into the run's configuration."""
-    return {
-        "assume_fps": ASSUME_FPS if assume_fps is None else assume_fps,
-        "max_memory": DEFAULT_MAX_MEMORY if max_memory is None else max_memory,
-    }
+def reading_options(assume_fps: float | None = None, max_memory: int | None = None) -> tuple[tuple[str, Any], ...]:
+    """Return the reader's options, by name, with defaults filled in, as they go into the run's configuration."""
+    fps = ASSUME_FPS if assume_fps is None else assume_fps
+    return ("assume_fps", fps), ("max_memory", DEFAULT_MAX_MEMORY if max_memory is None else max_memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ class Settings:
     preset: str = "embedded"
     protocol: Protocol = "vmmetrics"
     metrics: tuple[str, ...] = METRICS
-    reading: tuple[tuple[str, Any], ...] = tuple(reading_options().items())
+    reading: tuple[tuple[str, Any], ...] = reading_options()
     cas_model: str | None = None
     threads: int | None = None
     suite: str = field(default_factory=lambda: SUITE)

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vmmetrics.scoring.header import read_run_json
 from vmmetrics.scoring.index import SCORES
+from vmmetrics.scoring.records import read_run_json
 from vmmetrics.utils.schema import convert_json
 from vmmetrics.utils.storage.journal import Journal
 

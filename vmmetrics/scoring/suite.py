@@ -49,14 +49,6 @@ def _ask(scene: Scene, names: Sequence[str]) -> None:
             getattr(scene, name)
 
 
-def _too_short(clip: Clip) -> list[str]:
-    """Return a note where a clip is shorter than its prompt's motion, else nothing."""
-    needed, lasts = clip.tags.get("seconds"), float(clip.timestamps[-1]) + 1 / clip.fps
-    if not isinstance(needed, int | float) or lasts >= needed - 0.5 / clip.fps:
-        return []
-    return [f"the clip lasts {lasts:.1f} s, and its prompt's motion is expected to take {needed:g} s"]
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class ClipScores:
     """The scores of one clip.
@@ -299,13 +291,17 @@ class Suite:
             judging = [m for m in judging if m.source]
         compute(deque(judging))
         changed, problems = self._own_change(scene)
+        notes, clip = [*scene.clip.notes, *scene.models.notes], scene.clip
+        needed, lasts = clip.tags.get("seconds"), float(clip.timestamps[-1]) + 1 / clip.fps
+        if isinstance(needed, int | float) and lasts < needed - 0.5 / clip.fps:
+            notes.append(f"the clip lasts {lasts:.1f} s, and its prompt's motion is expected to take {needed:g} s")
         return ClipScores(
             name=scene.clip.name,
             results={k: results[k] for k in self.metrics if k in results},
             errors={k: errors[k] for k in self.metrics if k in errors},
             seconds=time.perf_counter() - start,
             own_change=changed,
-            notes=(*scene.clip.notes, *scene.models.notes, *_too_short(scene.clip), *problems),
+            notes=(*notes, *problems),
             protocol=self.protocol,
             scale=self._scale,
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from vmmetrics.metrics.registry import in_order, label
-from vmmetrics.scoring.entry import Kind
+from vmmetrics.scoring.index import Kind
 from vmmetrics.scoring.record import FIRST_VERSION, Record
 
 T = TypeVar("T")

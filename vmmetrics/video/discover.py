@@ -1,32 +1,26 @@
-"""Discovery of clips under the user's paths, and their names."""
+"""Discovery of clips and Parquet files under the user's paths, safe with any symlinks, and their names."""
 
 from __future__ import annotations
 
-import hashlib
 import os
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from time import time_ns
 
-import numpy as np
-
-from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.storage.opening import open_regular
 from vmmetrics.video.folders import CLIP_SUFFIXES as CLIP_SUFFIXES
-from vmmetrics.video.folders import FRAME_SUFFIXES, frame_files, natural_key
+from vmmetrics.video.folders import frame_files, natural_key
 from vmmetrics.video.locations import Location, locate
 from vmmetrics.video.names import is_prompt_folder
 from vmmetrics.video.prompt_lists import ListEntry, PromptList
-from vmmetrics.video.search import Search, is_still_webp, printable, some
-from vmmetrics.video.shards import PackedClip, clip_names, packed_clips, row_number, row_of, sha256_of_row
+from vmmetrics.video.shards import PackedClip, clip_names, packed_clips, row_number
 
 _SHOWN_NAMES = 3  # names in a remark
-_TICK_NS = 2 * 10**9  # the coarsest modification times that are in use, those of FAT
-_ANY = ("utf-8", "surrogateescape")
+_NUMBER = re.compile(r"[0-9]+(?=[^0-9]*$)")
 _LOOKED_AT = 10_000  # files of a folder without clips
 
 
@@ -159,7 +153,7 @@ def models_of(parts: Sequence[tuple[str, ...]], remarks: list[str]) -> list[str 
     stray = ["/".join(part) for part, model in zip(parts, models, strict=True) if model is None]
     if model_names and stray:
         remarks.append(
-            f"{some(stray, 'clip')} outside the {some(model_names, 'model folder')}: scored without a model name"
+            f"{counted(stray, 'clip')} outside the {counted(model_names, 'model folder')}: scored without a model name"
         )
     return models
 
@@ -208,7 +202,7 @@ def _joined(sources: Sequence[Source], rows: Sequence[PackedClip], file: Path, r
     listed = PromptList([ListEntry(row.name or "", row.prompt, None, file.name, model=row.model) for row in rows])
     matches = [listed.find(source.name) for source in sources]
     if missing := [row.name or "" for position, row in enumerate(rows) if position not in matches]:
-        remarks.append(f"{file.name}: no clip for {some(missing, 'row')}")
+        remarks.append(f"{file.name}: no clip for {counted(missing, 'row')}")
     return [
         source
         if match is None
@@ -235,83 +229,112 @@ def _unique(groups: list[list[Source]]) -> list[Source]:
     return sources
 
 
-# SHA-256 (hex) of the content of a clip: what makes a record valid for a file, whatever it is called.
-#
-# A file: SHA-256 of its bytes. A folder of frames: SHA-256 of the lines ``name NUL sha256 LF`` of its files, sorted by
-# name; names that begin with a dot and symlinks that are no frames are left out. A row of a Parquet file: SHA-256 of
-# the bytes in it, as of the file they came from. An array: SHA-256 of
-# ``shape dtype LF`` and its bytes in C order, then the timestamps in the same form.
+class Search:
+    """Search of a folder that visits every file once, with any symlinks.
 
+    Args:
+        root: The folder.
+        follow_links: True if symlinks to folders outside it are followed.
+        remarks: Receives texts on links that were not.
+        progress: Called with the number of clips so far.
 
-def fingerprint(path: Path) -> str:
-    """Return SHA-256 (hex) of a clip on disk.
-
-    Raises:
-        OSError: The file or folder cannot be read.
+    Attributes:
+        clips: Clips found, in no particular order.
+        shards: Parquet files found.
+        remarks: As given.
     """
-    packed = row_of(path)
-    if packed is not None:
-        return sha256_of_row(*packed)
-    if not path.is_dir():
-        return _file_sha256(path)
-    digest = hashlib.sha256()
-    for file in _files(path):
-        digest.update(os.fsencode(file.name) + b"\0" + _file_sha256(file).encode() + b"\n")
-    return digest.hexdigest()
+
+    def __init__(
+        self, root: Path, follow_links: bool, remarks: list[str], progress: Callable[[int], None] | None = None
+    ) -> None:
+        self.clips: list[Path] = []
+        self.shards: list[Path] = []
+        self.remarks = remarks
+        self._progress = progress
+        self._root, self._follow = root.resolve(), follow_links
+        self._visited: set[Path] = set()
+        self._links: list[Path] = []
+
+    def walk(self, folder: Path) -> None:
+        """Search ``folder``: its own folders first, then the targets of symlinks."""
+        self._take(folder)
+        outside, circular = [], []
+        while self._links:
+            link = self._links.pop(0)
+            target = link.resolve()
+            if target in self._visited or self._root.is_relative_to(target):
+                circular.append(link.name)
+            elif not self._follow and not target.is_relative_to(self._root):
+                outside.append(link.name)
+            else:
+                self._take(link)
+        if outside:
+            self.remarks.append(f"{counted(outside, 'linked folder')} not searched: it leads out (--follow-links)")
+        if circular:
+            self.remarks.append(f"{counted(circular, 'linked folder')} not searched again: the link leads back here")
+
+    def _take(self, folder: Path) -> None:
+        for clip in self._walk(folder):
+            self.clips.append(clip)
+            if self._progress is not None:
+                self._progress(len(self.clips))
+
+    def _walk(self, folder: Path) -> Iterator[Path]:
+        """Yield the clips under ``folder``, in no particular order; links to folders are put off."""
+        resolved = folder.resolve()
+        if resolved in self._visited:
+            return
+        self._visited.add(resolved)
+        try:
+            entries = sorted(folder.iterdir())
+        except OSError:
+            yield folder  # so that its reading fails with the reason
+            return
+        visible = [entry for entry in entries if not entry.name.startswith(".")]
+        folders = [entry for entry in visible if entry.is_dir()]
+        stills = {entry for entry in visible if is_still_webp(entry)}
+        clips = [e for e in visible if e.suffix.lower() in CLIP_SUFFIXES and e not in folders and e not in stills]
+        self.shards += [e for e in visible if e.suffix.lower() == ".parquet" and e not in folders]
+        if not clips:
+            stems = [path.stem for path in frame_files(folder)]
+            patterns = Counter(_NUMBER.sub("#", stem) for stem in stems if _NUMBER.search(stem))
+            if patterns and max(patterns.values()) * 2 > len(stems):  # most pictures differ in nothing but one number
+                yield folder
+                return
+        yield from clips
+        if folder.suffix.lower() in CLIP_SUFFIXES and not clips and not folders:
+            yield folder  # a folder that is named like a clip and holds none: the user will want to know
+        for entry in folders:
+            if entry.is_symlink():
+                self._links.append(entry)
+            else:
+                yield from self._walk(entry)
 
 
-def is_there(path: Path) -> bool:
-    """Return True if a clip's file, folder, or the Parquet file it is in, exists."""
-    packed = row_of(path)
-    return path.is_file() or path.is_dir() or (packed is not None and packed[0].is_file())
+def is_still_webp(path: Path) -> bool:
+    """Return True if a file is a WebP picture that does not move."""
+    if path.suffix.lower() != ".webp":
+        return False
+    try:
+        with open_regular(path) as file:
+            head = file.read(21)
+    except OSError:
+        return False
+    if len(head) < 21 or head[:4] != b"RIFF" or head[8:12] != b"WEBP":
+        return False
+    return head[12:16] != b"VP8X" or not head[20] & 0x02  # the animation flag, RFC 9649 section 2.7
 
 
-def array_fingerprint(clip: Clip) -> str:
-    """Return SHA-256 (hex) of a clip that was handed in as an array."""
-    digest = hashlib.sha256()
-    for array in (clip.frames, clip.timestamps):
-        digest.update(f"{array.shape} {array.dtype}\n".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+def counted(names: Sequence[str], thing: str) -> str:
+    """Return a count with the first few names.
 
-
-def state(path: Path) -> tuple[tuple[str, int, int], ...]:
-    """Names, sizes and modification times: a cheap test whether a clip was written to in the meantime.
-
-    Raises:
-        OSError: The file or folder cannot be read.
+    >>> counted(["a", "b", "c", "d"], "clip")
+    '4 clips (a, b, c, ...)'
     """
-    packed = row_of(path)
-    files = _files(path) if path.is_dir() else [path if packed is None else packed[0]]
-    stats = [(file.name, file.stat()) for file in files]
-    return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
+    first = ", ".join(names[:_SHOWN_NAMES]) + (", ..." if len(names) > _SHOWN_NAMES else "")
+    return f"{len(names)} {thing}{'s' * (len(names) > 1)} ({printable(first)})"
 
 
-def file_state(files: Sequence[tuple[str, int, int]]) -> dict[str, int | str]:
-    """Return :func:`state` as runs store it: of a file ``bytes`` and ``mtime_ns``, of a folder a hash of its list.
-
-    Nanoseconds are text: they have more digits than a number of JSON keeps everywhere.
-    """
-    if len(files) == 1:
-        return {"bytes": files[0][1], "mtime_ns": str(files[0][2])}
-    lines = hashlib.sha256("".join(f"{name}\0{size} {time}\n" for name, size, time in files).encode(*_ANY))
-    return {"files": len(files), "bytes": sum(size for _, size, _ in files), "list": lines.hexdigest()[:32]}
-
-
-def is_settled(files: Sequence[tuple[str, int, int]]) -> bool:
-    """Return True if files are old enough for a later change to show in their modification times."""
-    return max((time for _, _, time in files), default=0) < time_ns() - _TICK_NS
-
-
-def _files(folder: Path) -> list[Path]:
-    files = [f for f in folder.iterdir() if f.is_file() and not f.name.startswith(".")]
-    # The reader has looked into the frames alone; other symlinks are not hashed.
-    candidates = (f for f in files if not f.is_symlink() or f.suffix.lower() in FRAME_SUFFIXES)
-    return sorted(candidates, key=lambda f: f.name)
-
-
-def _file_sha256(path: Path) -> str:
-    with open_regular(path) as file:
-        if not os.fstat(file.fileno()).st_size:  # so do files of /proc say, and reading some of them waits
-            return hashlib.sha256().hexdigest()
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def printable(name: str) -> str:
+    """Return ``name`` with bytes that are no UTF-8 escaped, so that it can be written to a record."""
+    return name if name.isascii() else name.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -27,13 +27,12 @@ from vmmetrics.utils.storage.remote import (
     state_of,
 )
 from vmmetrics.utils.storage.state import FileState
-from vmmetrics.video.discover import Source, models_of
+from vmmetrics.video.discover import Source, models_of, printable
 from vmmetrics.video.folders import CLIP_SUFFIXES, natural_key
-from vmmetrics.video.manifest import CLIP_LIST, ManifestClip, is_manifest, listed_when, read_manifest, write_manifest
-from vmmetrics.video.names import prompt_in_name
+from vmmetrics.video.locations import WILDCARD
+from vmmetrics.video.manifest import CLIP_LIST, ListedClip, is_manifest, listed_when, read_manifest, write_manifest
 from vmmetrics.video.prompt_lists import LIST_SUFFIXES, MAX_LIST_BYTES
-from vmmetrics.video.prompts import LIST_STEMS, MAX_SIDECAR_BYTES, PromptOf, Prompts
-from vmmetrics.video.search import printable
+from vmmetrics.video.prompts import LIST_STEMS, MAX_SIDECAR_BYTES, PromptOf, Prompts, prompt_of_name
 
 _READERS = 32
 """Texts beside clips that are read at a time."""
@@ -41,8 +40,15 @@ MAX_REMOTE_LIST = 2 * 2**30
 """Bytes of a list of clips or prompts at an address; a million clips take a tenth of this."""
 _REPORT_EVERY = 1000
 _SORTED = 20_000  # names that are sorted at a time
-_WILDCARD = re.compile(r"[*?\[]")
 _CLIPS = CLIP_SUFFIXES - {".webp"}  # whether one moves stands in it
+
+
+def listed_at(path: str | os.PathLike[str]) -> str | None:
+    """Return the list of clips, or the address, that a user's path is; None where discovery finds its clips."""
+    address = address_of(path)
+    if is_manifest(path) or (address is not None and not address.startswith("hf://")):
+        return os.fspath(path) if address is None else address
+    return None
 
 
 def listed_clips(
@@ -53,7 +59,7 @@ def listed_clips(
     progress: Callable[[int], None] | None = None,
     *,
     write: bool = True,
-) -> Iterator[ManifestClip]:
+) -> Iterator[ListedClip]:
     """Yield the clips of lists and addresses.
 
     Args:
@@ -112,15 +118,9 @@ def local_copy(path: str | os.PathLike[str] | None) -> Iterator[Any]:
         yield copy
 
 
-def prompt_of_name(name: str) -> PromptOf:
-    """Return the prompt in a clip's name, or None."""
-    parsed = prompt_in_name(PurePosixPath(name))
-    return PromptOf(parsed.text, None, parsed.source) if parsed else PromptOf(None, None, "none")
-
-
 def list_clips(
     uris: Iterable[str], remarks: list[str] | None = None, progress: Callable[[int], None] | None = None
-) -> list[ManifestClip]:
+) -> list[ListedClip]:
     """List the clips at some addresses, with prompts from the files beside them.
 
     Names, models and prompts are those of a folder on this machine; no clip is read.
@@ -134,7 +134,7 @@ def list_clips(
         SetupError: There is nothing at an address, or it cannot be listed.
     """
     notes = [] if remarks is None else remarks
-    groups: list[tuple[str, list[ManifestClip]]] = []
+    groups: list[tuple[str, list[ListedClip]]] = []
     seen: set[str] = set()
     addresses = list(uris)
     for uri in addresses:
@@ -160,25 +160,25 @@ def list_clips(
     ]
 
 
-def _at(uri: str, remarks: list[str], progress: Callable[[int], None] | None) -> list[ManifestClip]:
+def _at(uri: str, remarks: list[str], progress: Callable[[int], None] | None) -> list[ListedClip]:
     pattern = None
     top = uri.rstrip("/")
     if is_web(uri):
         state: FileState | None = state_of(uri)
-    elif wildcard := _WILDCARD.search(top):
+    elif wildcard := WILDCARD.search(top):
         pattern, state = top, None
         top = top[: wildcard.start()].rpartition("/")[0]
     else:
         state = state_of(top)
     if state is not None:
         name = printable(PurePosixPath(safe_name(uri)).name)
-        return [ManifestClip(uri, name, None, state, prompt_of_name(name))]
+        return [ListedClip(uri, name, None, state, prompt_of_name(PurePosixPath(name)))]
     return _in_folder(top, pattern, remarks, progress)
 
 
 def _in_folder(
     top: str, pattern: str | None, remarks: list[str], progress: Callable[[int], None] | None
-) -> list[ManifestClip]:
+) -> list[ListedClip]:
     clips: dict[str, FileState] = {}
     texts: list[tuple[str, int]] = []
     others: Counter[str] = Counter()
@@ -206,7 +206,9 @@ def _in_folder(
         remarks.append(
             f"{safe_name(top)}: skipped {', '.join(passed)}; at an address, only video files and arrays are clips"
         )
-    names = _in_order(list(clips))
+    every = list(clips)  # sorted in parts: their keys would take more room than what was listed
+    parts = (sorted(every[start : start + _SORTED], key=natural_key) for start in range(0, len(every), _SORTED))
+    names = list(merge(*parts, key=natural_key))
     models = models_of([tuple(name.split("/")) for name in names], remarks)
     with tempfile.TemporaryDirectory(prefix="vmmetrics-") as folder:
         copies = Path(folder)
@@ -221,29 +223,23 @@ def _in_folder(
             raise SetupError(str(error).replace(folder, safe_name(top))) from error
 
 
-def _listed(top: str, name: str, state: FileState, model: str | None, copies: Path, prompts: Prompts) -> ManifestClip:
+def _listed(top: str, name: str, state: FileState, model: str | None, copies: Path, prompts: Prompts) -> ListedClip:
     """Return a clip with the prompt that is beside it, looked up among the copies of the texts there."""
     uri, called = f"{top}/{name}", printable(name)
     try:
         prompt = prompts.lookup(Source(copies / name, called, model, copies))
     except ClipError as error:
-        return ManifestClip(uri, called, model, state, error=str(error))
+        return ListedClip(uri, called, model, state, error=str(error))
     except OSError:  # a name that no file of this machine can have
-        return ManifestClip(uri, called, model, state, _shared(None, None, "none", None))
+        return ListedClip(uri, called, model, state, _shared(None, None, "none", None))
     if not prompt.tags:
         prompt = _shared(prompt.prompt, prompt.subject, prompt.source, prompt.model)
-    return ManifestClip(uri, called, prompt.model, state, prompt)
+    return ListedClip(uri, called, prompt.model, state, prompt)
 
 
 @lru_cache(maxsize=4096)  # clips of one prompt, or of none, are most often listed together
 def _shared(prompt: str | None, subject: Subject | None, source: str, model: str | None) -> PromptOf:
     return PromptOf(prompt, subject, source, model=model)
-
-
-def _in_order(names: list[str]) -> list[str]:
-    """Return the names in natural order, sorted in parts: their keys would take more room than what was listed."""
-    parts = (sorted(names[start : start + _SORTED], key=natural_key) for start in range(0, len(names), _SORTED))
-    return list(merge(*parts, key=natural_key))
 
 
 def _fetch_texts(top: str, clips: Sequence[str], texts: Sequence[tuple[str, int]], copies: Path) -> None:

@@ -22,9 +22,9 @@ from vmmetrics.utils.storage.addresses import is_web, masked, safe_name
 from vmmetrics.utils.storage.atomic import writing
 from vmmetrics.utils.storage.opening import open_regular
 from vmmetrics.utils.storage.state import FileState
-from vmmetrics.video.discover import models_of
+from vmmetrics.video.content import InlineClip
+from vmmetrics.video.discover import models_of, printable
 from vmmetrics.video.prompts import PromptOf
-from vmmetrics.video.search import printable
 
 SUFFIXES = (".jsonl", ".txt")
 """Files of these kinds, named as clips, are lists of them."""
@@ -39,16 +39,17 @@ _SEPARATORS = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":
 
 
 @dataclass(frozen=True, slots=True)
-class ManifestClip:
-    """A clip of a list.
+class ListedClip:
+    """A clip of a list or of a data set.
 
     Attributes:
-        uri: Its address, or its absolute path on this machine.
+        uri: Its address, or its absolute path on this machine; empty where only its bytes are at hand.
         name: Its name.
         model: Model that made it, or None.
         state: Its state when it was listed; unknown fields are None.
         prompt: Its prompt, None before the look-up.
         error: Reason why it cannot be scored, or None.
+        inline: Its bytes, where it has no file, else None.
     """
 
     uri: str
@@ -57,11 +58,12 @@ class ManifestClip:
     state: FileState = FileState()  # noqa: RUF009 - frozen
     prompt: PromptOf | None = None
     error: str | None = None
+    inline: InlineClip | None = None
 
     @property
-    def local(self) -> bool:
-        """True if it is a path on this machine."""
-        return "://" not in self.uri
+    def path(self) -> Path | None:
+        """Its path, where it is on this machine."""
+        return Path(self.uri) if os.path.isabs(self.uri) else None  # noqa: PTH117 - a text
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class _Line:
     error: str | None = None
 
 
-def read_manifest(path: Path, origin: str | None = None) -> Iterator[ManifestClip]:
+def read_manifest(path: Path, origin: str | None = None) -> Iterator[ListedClip]:
     """Read a list of clips, one at a time.
 
     Args:
@@ -135,15 +137,12 @@ def _entry(raw: bytes, plain: bool) -> _Line:
         line = parse_json(raw)
         location = isinstance(line, dict) and next((line[name] for name in _LOCATION_FIELDS if line.get(name)), None)
         if not location:
-            raise ValueError(f"expected an object with uri but got {_shown(raw)}") from error
+            shown = masked(raw[: 100 * _SHOWN].decode("utf-8", "replace"))[:_SHOWN]
+            raise ValueError(f"expected an object with uri but got {shown}") from error
         return convert(_Line, {**line, "uri": location})
 
 
-def _shown(raw: bytes) -> str:
-    return masked(raw[: 100 * _SHOWN].decode("utf-8", "replace"))[:_SHOWN]
-
-
-def _clip(entry: _Line, path: Path, origin: str | None, root: str) -> ManifestClip:
+def _clip(entry: _Line, path: Path, origin: str | None, root: str) -> ListedClip:
     uri = _location(entry.uri, path, origin)
     name, model = entry.name, entry.model
     if not name:
@@ -157,7 +156,7 @@ def _clip(entry: _Line, path: Path, origin: str | None, root: str) -> ManifestCl
             entry.prompt, entry.subject, entry.prompt_source or "dataset", dict(entry.tags)
         )  # fmt: skip
     state = FileState(entry.bytes, int(entry.mtime_ns) if entry.mtime_ns else None, entry.etag)
-    return ManifestClip(uri, printable(name), model and sys.intern(printable(model)), state, prompt, entry.error)
+    return ListedClip(uri, printable(name), model and sys.intern(printable(model)), state, prompt, entry.error)
 
 
 @lru_cache(maxsize=4096)  # clips of one prompt follow one another
@@ -198,7 +197,7 @@ def _location(location: str, path: Path, origin: str | None) -> str:
 # The list that a run keeps of what it listed.
 
 
-def write_manifest(path: Path, listing_of: Sequence[str], clips: Iterable[ManifestClip]) -> None:
+def write_manifest(path: Path, listing_of: Sequence[str], clips: Iterable[ListedClip]) -> None:
     """Write ``clips.jsonl`` in one step: a line on the listing, then one per clip.
 
     Raises:
@@ -211,7 +210,7 @@ def write_manifest(path: Path, listing_of: Sequence[str], clips: Iterable[Manife
             file.write(text.encode("utf-8", "backslashreplace"))
 
 
-def _line(clip: ManifestClip) -> dict[str, Any]:
+def _line(clip: ListedClip) -> dict[str, Any]:
     prompt = clip.prompt or PromptOf(None, None, "none")
     subject = prompt.subject and {name: getattr(prompt.subject, name) for name in ("noun", "phrase", "source")}
     fields: dict[str, Any] = {

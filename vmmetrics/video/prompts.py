@@ -97,27 +97,24 @@ class Prompts:
         listed = None if self._list is None else _from_list(self._list, source)
         packed = row_of(source.path) is not None
         metadata = None if packed else self._beside_it(source, _METADATA)
-        match = listed or _in_dataset(source)
+        match = listed or (PromptOf(source.prompt, None, "dataset") if source.prompt else None)
         if match is None and not packed:
             match = self._sidecar(source) or self._beside_it(source, _LIST_STEMS)
         if match is None and metadata is not None and (metadata.prompt or metadata.subject):
             match = metadata
         if match is None:
             path: PurePath = PurePosixPath(source.name) if packed else source.path
-            name = prompt_in_name(path, folder=source.path.is_dir())
-            match = PromptOf(name.text, None, name.source) if name else PromptOf(None, None, "none")
+            match = prompt_of_name(path, folder=source.path.is_dir())
         return self._checked(match)._replace(model=(metadata and metadata.model) or source.model)
 
-    def lookup_row(self, name: str, prompt: str | PromptOf | None) -> PromptOf:
-        """Find the prompt of a row of a data set, or of a list of clips: in the list given, then the row.
+    def lookup_row(self, name: str, prompt: PromptOf | None) -> PromptOf:
+        """Find the prompt of a row of a data set or list of clips: in the list given, then the row, then the name.
 
         Raises:
             ClipError: The prompt is longer than :data:`MAX_PROMPT`.
         """
         listed = None if self._list is None else _named_in(self._list, name)
-        if not isinstance(prompt, PromptOf):
-            prompt = PromptOf(prompt, None, "dataset" if prompt else "none")
-        return self._checked(listed or prompt)
+        return self._checked(listed or prompt or prompt_of_name(PurePosixPath(name)))
 
     def _checked(self, match: PromptOf) -> PromptOf:
         if match.prompt and len(match.prompt) > MAX_PROMPT:
@@ -127,11 +124,11 @@ class Prompts:
             subject = find_subject(match.prompt)
         return match._replace(subject=subject)
 
-    def unmatched(self, sources: Iterable[Source]) -> list[str]:
-        """Return the clips that the list given names and that are not among ``sources``, as the list writes them."""
+    def unmatched(self, names: Iterable[str]) -> list[str]:
+        """Return the clips of the list given that are not among the clips with these names, as the list writes them."""
         if self._list is None:
             return []
-        used = {self._list.find(source.name) for source in sources}
+        used = {self._list.find(name) for name in names}
         return [entry.clip for number, entry in enumerate(self._list.entries) if number not in used]
 
     def _sidecar(self, source: Source) -> PromptOf | None:
@@ -160,6 +157,12 @@ class Prompts:
             if match or folder == home:
                 return match
         return None
+
+
+def prompt_of_name(path: PurePath, *, folder: bool = False) -> PromptOf:
+    """Return the prompt in a clip's name, or none; ``folder`` is as for :func:`prompt_in_name`."""
+    name = prompt_in_name(path, folder=folder)
+    return PromptOf(name.text, None, name.source) if name else PromptOf(None, None, "none")
 
 
 def _home(source: Source) -> Path:
@@ -209,10 +212,6 @@ def _prompt_of_json(text: str) -> str:
     if not isinstance(value, Mapping):
         return ""
     return next((prompt for column in PROMPT_COLUMNS if isinstance(prompt := value.get(column), str)), "")
-
-
-def _in_dataset(source: Source) -> PromptOf | None:
-    return PromptOf(source.prompt, None, "dataset") if source.prompt else None
 
 
 def _from_list(listed: PromptList, source: Source, folder: Path | None = None) -> PromptOf | None:

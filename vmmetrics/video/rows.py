@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cached_property, partial
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.video.content import InlineClip
 from vmmetrics.video.folders import CLIP_SUFFIXES
+from vmmetrics.video.manifest import ListedClip
+from vmmetrics.video.prompts import PromptOf
 from vmmetrics.video.shards import (
     MODEL_COLUMNS,
     PATH_COLUMNS,
@@ -24,66 +25,13 @@ from vmmetrics.video.shards import (
 _BATCH = 16  # rows looked at together; where rows are chosen from a data set, their clips are copied
 
 
-class InlineClip:
-    """The bytes of a clip, fetched on demand; pickling includes them.
-
-    Args:
-        fetch: The bytes, or a function that returns them.
-    """
-
-    def __init__(self, fetch: bytes | Callable[[], bytes]) -> None:
-        self._fetch = fetch
-
-    @property
-    def content(self) -> bytes:
-        """The file's bytes.
-
-        Raises:
-            ClipError: The row holds none.
-        """
-        return self._fetch if isinstance(self._fetch, bytes) else self._fetch()
-
-    @cached_property
-    def sha256(self) -> str:
-        """SHA-256 (hex) of the bytes, as of the file they came from."""
-        return hashlib.sha256(self.content).hexdigest()
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, InlineClip) and self.sha256 == other.sha256)
-
-    def __hash__(self) -> int:
-        return hash(self.sha256)
-
-    def __reduce__(self) -> tuple[type[InlineClip], tuple[bytes]]:
-        return InlineClip, (self.content,)
-
-
-@dataclass(frozen=True, slots=True)
-class DatasetClip:
-    """A row that holds a clip.
-
-    Attributes:
-        name: Its name (:func:`vmmetrics.video.shards.clip_names`).
-        prompt: Text it was generated from, or None.
-        model: Model that made it, or None.
-        path: Its file, where that is on this machine, else None.
-        inline: Its bytes, where it has no file.
-    """
-
-    name: str
-    prompt: str | None
-    model: str | None
-    path: Path | None
-    inline: InlineClip | None
-
-
 def is_dataset(value: object) -> bool:
     """Return True if something is a ``datasets.Dataset``, a stream of one, or a dictionary of its splits."""
     first = next(iter(value.values()), None) if isinstance(value, dict) else value
     return all(hasattr(first, name) for name in ("column_names", "features", "with_format"))
 
 
-def dataset_clips(dataset: Any) -> list[DatasetClip]:
+def dataset_clips(dataset: Any) -> list[ListedClip]:
     """List the clips of a ``datasets.Dataset``; no video is decoded.
 
     Args:
@@ -108,9 +56,12 @@ def dataset_clips(dataset: Any) -> list[DatasetClip]:
     names = clip_names([(plain_name(path), model_name) for path, _, model_name in rows], numbered)
     clips = []
     for number, (name, (path, text, model_name)) in enumerate(zip(names, rows, strict=True)):
-        file = Path(path) if path and _is_clip(Path(path)) else None
-        inline = None if file else InlineClip(partial(_content, dataset, column, number))
-        clips.append(DatasetClip(name, text, model_name, file, inline))
+        # A path in a cell opens clips alone: a data set that others made names no other file of this machine.
+        file = Path(path or "")
+        is_clip = file.is_absolute() and file.suffix.lower() in CLIP_SUFFIXES and file.is_file()
+        inline = None if is_clip else InlineClip(partial(_content, dataset, column, number))
+        stated = PromptOf(text, None, "dataset" if text else "none")
+        clips.append(ListedClip(str(file) if is_clip else "", name, model_name, prompt=stated, inline=inline))
     return clips
 
 
@@ -141,11 +92,6 @@ def _rows(
         texts = [table.column(name).to_pylist() if name else [None] * len(cells) for name in (prompt, model)]
         for path, text, maker in zip(paths, *texts, strict=True):
             yield path or None, plain_text(text), plain_name(maker)
-
-
-def _is_clip(path: Path) -> bool:
-    """Return True if a cell's path may be opened: a data set that others made names no other file of this machine."""
-    return path.is_absolute() and path.suffix.lower() in CLIP_SUFFIXES and path.is_file()
 
 
 def _content(dataset: Any, column: str, row: int) -> bytes:

@@ -91,13 +91,14 @@ def packed_clips(file: Path) -> list[PackedClip]:
         names = table.schema_arrow.names
         prompt = next((name for name in PROMPT_COLUMNS if name in names), "")
         model = next((name for name in MODEL_COLUMNS if name in names), "")
-        inner = [f"{column}.path"] if _is_struct(table, column) else []
+        is_struct = str(table.schema_arrow.field(column).type).startswith("struct")
+        inner = [f"{column}.path"] if is_struct else []
         columns = [*inner, *filter(None, (prompt, model))]
         rows = parquet_rows(table, file, columns, MAX_CLIPS, MAX_TEXT_BYTES) if columns else ({} for _ in range(count))
         stated_only = bool(inner) and _is_null(table.metadata, f"{column}.bytes")
         return [
             PackedClip(
-                _at(file, number),
+                file.with_name(f"{file.name}#{number}"),
                 plain_name((row.get(column) or {}).get("path") if inner else None),
                 plain_text(row.get(prompt)),
                 plain_name(row.get(model)),
@@ -145,10 +146,6 @@ def clip_names(clips: Sequence[tuple[str | None, str | None]], numbered: Sequenc
     return next((names for names in chain(forms, tails) if len(set(names)) == len(names)), list(numbered))
 
 
-def _at(file: Path, row: int) -> Path:
-    return file.with_name(f"{file.name}#{row}")
-
-
 def plain_name(value: Any) -> str | None:
     """Return a name as :func:`plain_text` does, a path without what leads out of its folder; None where too long."""
     text = plain_text(value)
@@ -160,12 +157,6 @@ def plain_name(value: Any) -> str | None:
 def plain_text(value: Any) -> str | None:
     """Return a text on one line; None for a gap, a blank, or anything that is no text."""
     return " ".join(value.split()) or None if isinstance(value, str) else None
-
-
-def _is_struct(table: Any, column: str) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_struct(table.schema_arrow.field(column).type))
 
 
 def _video_column(table: Any) -> str | None:

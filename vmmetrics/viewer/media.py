@@ -13,16 +13,15 @@ from typing import Literal
 from urllib.parse import quote
 
 from vmmetrics.errors import ClipError, explain, os_reason
-from vmmetrics.scoring.recall import unchanged
 from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.scored_clip import unchanged
 from vmmetrics.utils.storage.addresses import address_of
 from vmmetrics.utils.storage.opening import open_regular
 from vmmetrics.video.containers import opened
-from vmmetrics.video.discover import file_state, fingerprint, is_there, state
-from vmmetrics.video.encoding import TICKS
+from vmmetrics.video.content import file_state, fingerprint, is_there, state
+from vmmetrics.video.encoding import TICKS, is_transcode, transcode
 from vmmetrics.video.pixels import TRANSPARENT
 from vmmetrics.video.timing import is_retimed
-from vmmetrics.video.transcoding import is_transcode, transcode
 
 Mode = Literal["link", "copy", "transcode"]
 FOLDER = "media"

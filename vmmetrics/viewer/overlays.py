@@ -8,8 +8,8 @@ from statistics import median
 
 from vmmetrics.errors import VMMetricsError, os_reason
 from vmmetrics.scoring.pictures import overlays
-from vmmetrics.scoring.recall import recall
 from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.scored_clip import recall
 from vmmetrics.scoring.show.overlay import encode_overlay
 from vmmetrics.utils.storage.opening import read_regular
 from vmmetrics.viewer.folder import write_overlay

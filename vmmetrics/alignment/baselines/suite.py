@@ -14,13 +14,12 @@ from typing import Any
 from vmmetrics.alignment.baselines.catalogue import BASELINES, FAMILIES, ONE_FRAME, BaselineMeasure, Loaded, chosen
 from vmmetrics.perception.presets import EMBEDDED_FLOW, Preset, embedded_models
 from vmmetrics.perception.scene import Scene
-from vmmetrics.scoring.api import tasks_of
-from vmmetrics.scoring.local import Start, prepare, run
+from vmmetrics.scoring.run import Run, Start
 from vmmetrics.scoring.session import Listener
 from vmmetrics.scoring.settings import Scoring, Settings, reading_options
 from vmmetrics.scoring.suite import ClipScores, Suite, attempt
 from vmmetrics.scoring.table import Table
-from vmmetrics.scoring.tasks import shard as shard_of
+from vmmetrics.scoring.tasks import Inputs
 from vmmetrics.types import MetricResult
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.weights.manifest import load_manifest, weight_path
@@ -189,12 +188,16 @@ def measure(
         SetupError: A path does not exist, something a baseline needs is missing, or ``out`` holds another run.
         ClipError: An array is no clip.
     """
-    reading = reading_options(assume_fps, max_memory)
     settings = BaselineSettings(
         metrics=chosen(only, tuple(resources or ())),
-        reading=tuple(reading.items()),
+        reading=reading_options(assume_fps, max_memory),
         resources=tuple((resources or {}).items()),
     )
-    tasks = tasks_of(clips, settings, prompts, fps=fps, layout=layout, follow_links=follow_links)
-    part, directory = None if shard[1] == 1 else shard, None if out is None else Path(out)
-    return run(prepare(settings), shard_of(tasks, *shard), Start(jobs, shard=part), directory, listener)
+    run = Run(
+        Inputs(clips, prompts, follow_links=follow_links, fps=fps, layout=layout),
+        settings,
+        Start(jobs, shard=None if shard == (1, 1) else shard),
+        None if out is None else Path(out),
+    )
+    run.find()
+    return run.score(listener)

@@ -22,7 +22,7 @@ from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, SetupError, explain
 from vmmetrics.perception.scene import Scene
 from vmmetrics.scoring.settings import Scoring, Settings, reading_options
-from vmmetrics.scoring.task import Task
+from vmmetrics.scoring.tasks import Task
 from vmmetrics.video import read_clip
 
 # What can be probed: our metrics, the baselines, and any function of a clip.
@@ -315,7 +315,7 @@ def _read(key: _Key, plan: Plan) -> Clip:
     if isinstance(task.in_memory, Clip):
         return window(task.in_memory, plan)
     clip = read_clip(
-        task.path, name=task.clip, prompt=task.prompt, subject=task.subject, root=task.root, **reading_options()
+        task.path, name=task.clip, prompt=task.prompt, subject=task.subject, root=task.root, **dict(reading_options())
     )
     return window(clip, plan)
 

@@ -21,8 +21,7 @@ from vmmetrics.engines.pool import Note, Pool, checked_timeout
 from vmmetrics.errors import ClipError, SetupError, explain
 from vmmetrics.metrics.registry import METRICS, in_order, load_plugins, registered
 from vmmetrics.scoring.settings import Settings
-from vmmetrics.scoring.task import Task, identify
-from vmmetrics.scoring.tasks import tasks_of_arrays, tasks_of_paths
+from vmmetrics.scoring.tasks import Task, identify, tasks_of_arrays, tasks_of_paths
 from vmmetrics.utils.storage.job_folder import ExclusiveFolder
 from vmmetrics.utils.storage.journal import Journal
 from vmmetrics.utils.storage.provenance import decisive_versions

@@ -138,7 +138,7 @@ def _of_path(path: Path, name: str, asked: _Asked) -> SourceScores:
         run, scores = path.parent, scores_of_table(read_table(path, name), name, asked.metrics, asked.clip_column)
         if path.name not in _TABLES or not is_run(run):
             return scores
-    from vmmetrics.scoring.header import read_run_json
+    from vmmetrics.scoring.records import read_run_json
 
     lower = set(read_run_json(run).get("lower_is_better", ()))  # a table of a run does not say of which
     return turned(scores, [metric for metric in scores.values if metric in lower])

@@ -28,7 +28,7 @@ from vmmetrics.utils.statistics.ties import RaoKupper
 from vmmetrics.utils.storage.journal import Journal
 from vmmetrics.utils.tensors import quiet_transformers
 from vmmetrics.video import Source, read_clip
-from vmmetrics.video.discover import fingerprint
+from vmmetrics.video.content import fingerprint
 from vmmetrics.video.prompts import Prompts
 from vmmetrics.video.reader import check_header
 

@@ -21,7 +21,7 @@ from vmmetrics.errors import SetupError, cannot
 from vmmetrics.perception.scene import Camera, Objects, PointTracks, Poses, SceneObject
 from vmmetrics.scoring.pictures import overlay_path, packed, unpacked
 from vmmetrics.scoring.show.findings import Perceived
-from vmmetrics.types import BoolArray, FloatArray, IntArray, UInt8Array
+from vmmetrics.types import BoolArray, FloatArray, IntArray
 from vmmetrics.utils.schema import convert
 from vmmetrics.utils.storage.opening import read_regular
 
@@ -201,15 +201,9 @@ def _read_objects(overlay: _Overlay, size: tuple[int, int]) -> Objects:
         seen, hidden = _read_marks(item.present, overlay.frames), _read_marks(item.occluded, overlay.frames)
         items.append(SceneObject(item.id, item.label, seen, hidden, left))
         for frame, rings in enumerate(item.outlines):
-            _fill(labels[frame], rings, item.id)
+            if rings:  # their own pixels are filled, too
+                cv2.fillPoly(labels[frame], [_points(ring, np.int64(1)).astype(np.int32) for ring in rings], item.id)
     return Objects(labels, tuple(items), overlay.scale or (1.0, 1.0))
-
-
-def _fill(labels: UInt8Array, rings: Sequence[Sequence[int]], value: int) -> None:
-    """Fill the area between rings, their own pixels included."""
-    if rings:
-        points = [_points(ring, np.int64(1)).astype(np.int32) for ring in rings]
-        cv2.fillPoly(labels, points, value)
 
 
 def _points(differences: Sequence[int], unit: Any) -> FloatArray:

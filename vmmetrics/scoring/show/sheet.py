@@ -128,10 +128,14 @@ def _boxes(picture: Picture, events: list[Event], scale: tuple[float, float]) ->
     for x0, y0, x1, y1 in (_scaled(event.box, scale) for event in events if event.box):
         draw.rectangle((x0, y0, max(x0 + 1, x1), max(y0 + 1, y1)), outline=FAULT, width=3)
     for box, group in itertools.groupby(sorted(events, key=_box_of), key=_box_of):  # no box crosses a label
-        text = ", ".join(dict.fromkeys(_name(event) for event in group))
+        names = (f"{e.metric.upper()} {e.target + ': ' if e.target else ''}{e.reason}" for e in group)
+        text = ", ".join(dict.fromkeys(names))
         x0, y0, _, _ = _scaled(box, scale) if box else rim
         top = y0 - size - 6 if box and y0 > size + 6 else y0
-        top = _free_row(top, x0, labelled, size + 7, height)
+        step = size + 7
+        while any(abs(top - y) < step and abs(x0 - x) < 400 for x, y in labelled) and top + 2 * step < height:
+            top += step  # to the first row on which no other label lies near
+        top = max(0.0, top)
         left = min(max(0.0, x0), max(0.0, width - style.text_width(text, size) - 10))
         labelled.append((left, top))
         draw.rectangle((left, top, left + style.text_width(text, size) + 10, top + size + 6), fill=FAULT)
@@ -141,17 +145,6 @@ def _boxes(picture: Picture, events: list[Event], scale: tuple[float, float]) ->
 
 def _box_of(event: Event) -> tuple[float, ...]:
     return event.box or ()
-
-
-def _name(event: Event) -> str:
-    return f"{event.metric.upper()} {event.target + ': ' if event.target else ''}{event.reason}"
-
-
-def _free_row(top: float, left: float, taken: list[tuple[float, float]], step: float, height: int) -> float:
-    """Return the first row from ``top`` downwards on which no other label lies near."""
-    while any(abs(top - y) < step and abs(left - x) < 400 for x, y in taken) and top + 2 * step < height:
-        top += step
-    return max(0.0, top)
 
 
 def _scaled(box: tuple[float, ...], scale: tuple[float, float]) -> tuple[float, float, float, float]:
@@ -223,7 +216,11 @@ def draw_sheet(clip: Clip, findings: Findings, perceived: Perceived) -> Image.Im
 def key_frames(findings: Findings, num_frames: int) -> tuple[int, ...]:
     """Return the frames to show, ascending: the worst faults of each metric, then evenly spread ones."""
     count = min(KEY_FRAMES, num_frames)
-    by_gravity = sorted(findings.faults, key=_gravity, reverse=True)
+
+    def gravity(event: Event) -> float:
+        return 1.0 if event.magnitude is None or not event.threshold else abs(event.magnitude / event.threshold)
+
+    by_gravity = sorted(findings.faults, key=gravity, reverse=True)
     rank = {id(event): [e for e in by_gravity if e.metric == event.metric].index(event) for event in by_gravity}
     gravest = sorted(by_gravity, key=lambda event: rank[id(event)])
     chosen: list[int] = []
@@ -236,12 +233,6 @@ def key_frames(findings: Findings, num_frames: int) -> tuple[int, ...]:
         left = [f for f in spread if f not in chosen] or [f for f in range(num_frames) if f not in chosen]
         chosen.append(max(left, key=lambda f: min((abs(f - other) for other in chosen), default=0)))
     return tuple(sorted(chosen))
-
-
-def _gravity(event: Event) -> float:
-    if event.magnitude is None or not event.threshold:
-        return 1.0
-    return abs(event.magnitude / event.threshold)
 
 
 def draw_header(draw: ImageDraw.ImageDraw, findings: Findings, left: int, width: int) -> None:

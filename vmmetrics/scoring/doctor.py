@@ -1,19 +1,26 @@
-"""Check of an installation: what is present, what is missing, and the command that installs it."""
+"""``vmmetrics doctor``: what an installation, and each node of a Ray cluster, has and lacks, with the cure."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import time
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from vmmetrics.engines.actors import CLOCK_SECONDS
+from vmmetrics.engines.connection import Cluster, Connection
+from vmmetrics.engines.node import describe_node, node_time
 from vmmetrics.errors import SetupError, install
 from vmmetrics.perception.presets import preset_names
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.utils.storage import provenance
+from vmmetrics.utils.storage.provenance import differences
 from vmmetrics.utils.weights.folder import inspect
 from vmmetrics.utils.weights.manifest import Published, load_manifest, select, weight_path
 
@@ -33,6 +40,9 @@ _EXTRAS = {  # module: (what it adds, command)
     "torchmetrics": ("the torchmetrics wrapper", install("torchmetrics")),
 }
 _REINSTALL = install(options="--force-reinstall")
+_ANSWER_SECONDS = 120.0  # for a node to answer
+_SCRATCH_BYTES = 2 * 10**9  # free on the disk of temporary files, below which that is a fault
+_GB = 10**9
 
 
 class Finding(NamedTuple):
@@ -56,7 +66,12 @@ def check_up() -> dict[str, list[Finding]]:
     return {
         "Machine": [_machine()],
         "Packages": [_package(name, module) for name, module in _NEEDED.items()],
-        "Extras": [_extra(module) for module in _EXTRAS],
+        "Extras": [
+            Finding(module, None, f"not installed; adds {purpose}", cure)
+            if find_spec(module) is None
+            else Finding(module, True, f"{provenance.version_of(module) or 'version unknown'}; {purpose}")
+            for module, (purpose, cure) in _EXTRAS.items()
+        ],
         "Weights": [_weight(name) for name in load_manifest()],
         "Published weights (preset vmbench)": [_published(entry) for entry in select(["vmbench"])],
         "Presets": [_preset(name) for name in preset_names()],
@@ -81,13 +96,6 @@ def _package(name: str, module: str) -> Finding:
     except Exception as error:  # a library that cannot be loaded raises whatever it likes
         return Finding(name, False, f"cannot be loaded: {error}", f"pip install --force-reinstall {name}")
     return Finding(name, True, version or "version unknown")
-
-
-def _extra(module: str) -> Finding:
-    purpose, cure = _EXTRAS[module]
-    if find_spec(module) is None:
-        return Finding(module, None, f"not installed; adds {purpose}", cure)
-    return Finding(module, True, f"{provenance.version_of(module) or 'version unknown'}; {purpose}")
 
 
 def _weight(name: str) -> Finding:
@@ -130,3 +138,71 @@ def _folder() -> Finding:
     if os.access(here, os.W_OK):
         return Finding(str(here), True, "runs can be written here")
     return Finding(str(here), False, "not writable; choose another directory with --out")
+
+
+def describe() -> dict[str, Any]:
+    """Return what this node has, its weights included."""
+    shipped = {}
+    for name in load_manifest():
+        try:
+            weight_path(name)
+            shipped[name] = ""
+        except SetupError as error:
+            shipped[name] = str(error)
+    published = [entry.name for entry in select(["vmbench"]) if inspect(entry, effort="sizes").whole]
+    return {**describe_node(), "shipped": shipped, "published": published}
+
+
+def check_cluster(cluster: Cluster) -> dict[str, list[Finding]]:
+    """Check every node of a cluster; return findings by node.
+
+    Raises:
+        SetupError: Ray is not installed, or the cluster cannot be reached.
+    """
+    with contextlib.closing(Connection(cluster)) as connection:
+        import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        def on(node: str, function: Callable[[], Any]) -> Any:
+            strategy = NodeAffinitySchedulingStrategy(node, soft=False)
+            return ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=strategy)(function).remote()
+
+        pending = {name: on(name, describe) for name in connection.nodes}
+        local, findings = describe(), {}
+        for name, node in connection.nodes.items():
+            title = f"Node {node['NodeManagerHostname']} ({node['NodeManagerAddress']}, {name[:8]})"
+            room = ", ".join(f"{node['Resources'].get(kind, 0):g} {kind}" for kind in ("CPU", "GPU"))
+            findings[title] = [Finding("room", True, room)]
+            try:
+                remote = ray.get(pending.get(name) or on(name, describe), timeout=_ANSWER_SECONDS)
+                before = time.time()
+                clock = ray.get(on(name, node_time), timeout=_ANSWER_SECONDS)
+            except ray.exceptions.RayError as error:
+                text = str(error).strip().splitlines()[-1]
+                findings[title].append(Finding("vmmetrics", False, f"cannot be run there: {text}"))
+            else:
+                findings[title] += _findings(local, remote, clock - (before + time.time()) / 2)
+        return findings
+
+
+def _findings(local: Mapping[str, Any], remote: Mapping[str, Any], skew: float) -> list[Finding]:
+    versions = differences(local["versions"], remote["versions"], names=("here", "there"))
+    versions += differences({"code": local["code"]}, {"code": remote["code"]}, names=("here", "there"))
+    missing_files = [f"{name}: {fault}" for name, fault in remote["shipped"].items() if fault]
+    missing = sorted(set(local["published"]) - set(remote["published"]))
+    scratch = remote["scratch"]
+    room = f"{scratch['folder']}: {scratch['free'] / _GB:.1f} of {scratch['bytes'] / _GB:.1f} GB free"
+    gpus = [
+        Finding("GPU", True, f"{gpu['name']}: {gpu['free'] / _GB:.1f} of {gpu['bytes'] / _GB:.1f} GB free")
+        for gpu in remote["gpus"]
+    ]
+    return [
+        Finding("versions", not versions, "; ".join(versions) or "as here"),
+        Finding(
+            "weights", not missing_files, "; ".join(missing_files) or f"{len(remote['shipped'])} shipped, verified"
+        ),
+        Finding("published weights", not missing, f"absent: {', '.join(missing)}" if missing else "as here"),
+        *(gpus or [Finding("GPU", None, "none")]),
+        Finding("scratch disk", scratch["free"] >= _SCRATCH_BYTES, room),
+        Finding("clock", abs(skew) <= CLOCK_SECONDS, f"{skew:+.1f} s from here"),
+    ]

@@ -1,4 +1,4 @@
-"""Runs from settings and tasks to a table: in this process, in workers of this machine or of a cluster."""
+"""Runs: from the user's clips to a table, in this process, in workers of this machine or of a cluster."""
 
 from __future__ import annotations
 
@@ -8,26 +8,28 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.engines.connection import Cluster
+from vmmetrics.engines.connection import Cluster, check_cluster
 from vmmetrics.engines.pool import checked_timeout, usable_cores
 from vmmetrics.errors import VMMetricsError
 from vmmetrics.scoring.anchors import Scale
-from vmmetrics.scoring.directory import GROUP_SECONDS, RunDirectory
+from vmmetrics.scoring.directory import GROUP_SECONDS, RunDirectory, check_directory
 from vmmetrics.scoring.engine import Engine, InProcess, cluster_workers, local_workers
 from vmmetrics.scoring.export import export
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.records import RunRecords
+from vmmetrics.scoring.scorer import Scorer
 from vmmetrics.scoring.session import Listener, MemoryStore, Session
 from vmmetrics.scoring.settings import KEPT_OVERLAYS, Settings
 from vmmetrics.scoring.table import Table
-from vmmetrics.scoring.task import Task
-from vmmetrics.scoring.work import Scorer
+from vmmetrics.scoring.tasks import Inputs, Task, shard, tasks_of
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.addresses import address_of, safe_name
+from vmmetrics.utils.storage.job_folder import check_folder
+from vmmetrics.utils.storage.remote import looking_up
 from vmmetrics.video.locations import pattern_name
 
 MAX_NAME = 150
@@ -123,7 +125,11 @@ def run(
     start = replace(start, timeout=checked_timeout(start.timeout, start.jobs))
     setup = setup.for_run(len(tasks), out)
     addresses = tuple({task.uri.partition(":")[0]: task.uri for task in tasks if task.uri is not None}.values())
-    say = partial(_say, listener)
+
+    def say(text: str) -> None:
+        if listener:
+            listener.warn([text])
+
     if out is None:
         with _engine(setup, start, None, addresses, say) as engine:
             records = Session(tasks, engine, MemoryStore(), listener).run()
@@ -156,15 +162,100 @@ def run(
     return Table(records, setup.label, out, other_records, metrics=setup.settings.metrics, scale=table.scale)
 
 
-def default_directory(setup: Setup, paths: Sequence[str | os.PathLike[str]]) -> Path:
-    """Return the run directory of a command without ``--out``; the same command gives the same one, and so resumes."""
+class Run:
+    """A run, step by step: checks, clips, models, scores.
+
+    Clips at addresses are listed into the run directory, so the models, with which it must agree, are loaded first.
+
+    Args:
+        inputs: The clips.
+        settings: With what they are scored.
+        start: Workers, engine, and which part of the clips.
+        out: Run directory; None stores nothing, or takes a directory in ``runs``.
+        runs: Folder for a directory of the run's own.
+        dry: Write nothing, and fetch no clip.
+
+    Attributes:
+        found: The clips.
+        tasks: Those within the limit and of the shard, which are scored.
+        remarks: Texts on surprises.
+        unmatched: Clips that the prompt list names and that are not there.
+
+    Raises:
+        SetupError: The directory holds something else or cannot be written, or the cluster does not answer.
+    """
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        settings: Settings,
+        start: Start = Start(),
+        out: Path | None = None,
+        *,
+        runs: Path | None = None,
+        dry: bool = False,
+    ) -> None:
+        self.inputs = inputs
+        self.settings, self.start, self.out = settings, start, out
+        self._runs, self._dry = runs, dry
+        self.found: Sequence[Task] = ()
+        self.tasks: Sequence[Task] = ()
+        self.remarks: list[str] = []
+        self.unmatched: Sequence[str] = ()
+        if start.cluster is not None and not dry:
+            check_cluster(start.cluster)
+        if out is not None:
+            check_directory(out)
+        if inputs.remote and not dry and self.directory is not None:  # which keeps the list of what is there
+            check_directory(self.directory, self.setup.configuration, self.setup.parts)
+
+    @cached_property
+    def setup(self) -> Setup:
+        """The settings with their models, loaded when first asked for."""
+        return prepare(self.settings)
+
+    @cached_property
+    def directory(self) -> Path | None:
+        """The run directory; the same clips and settings give the same one in ``runs``, and so resume."""
+        if self.out is not None or self._runs is None:
+            return self.out
+        if not self._dry:
+            check_folder(self._runs, holds="scores")
+        return self._runs / _directory_name(self.setup, self.inputs.paths)
+
+    def find(self, progress: Callable[[int], None] | None = None) -> None:
+        """Find the clips, and take the part that is to be scored.
+
+        Args:
+            progress: Called with the number of clips found so far in a folder.
+
+        Raises:
+            ValueError: There is no such shard.
+            SetupError: A path does not exist, or the prompt list cannot be read.
+            ClipError: An array is no clip.
+        """
+        with looking_up(self.start.timeout):
+            keep = self.directory if self.inputs.remote and not self._dry else self.out
+            self.found, self.unmatched = tasks_of(
+                self.inputs, self.settings, self.remarks, progress, self.start.limit, self._dry, keep
+            )
+        self.tasks = self.found[: self.start.limit]
+        if self.start.shard is not None:
+            self.tasks = shard(self.tasks, *self.start.shard)
+
+    def score(self, listener: Listener | None = None) -> Table:
+        """Score the clips found, as :func:`run` does."""
+        return run(self.setup, self.tasks, self.start, self.directory, listener)
+
+
+def _directory_name(setup: Setup, paths: Sequence[str | os.PathLike[str]]) -> str:
     addresses = [address_of(path) for path in paths]
     sources = [safe_name(a) if a else str(Path(p).absolute()) for a, p in zip(addresses, paths, strict=True)]
     identity = json.dumps([setup.configuration, sources], sort_keys=True)
     digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     first = Path(sources[0].partition("?")[0] if addresses[0] else os.path.realpath(paths[0]))
     name = pattern_name(first).encode("utf-8", "replace")[:MAX_NAME].decode("utf-8", "ignore") or "clips"
-    return Path(RUNS_FOLDER) / f"{name}-{setup.settings.preset}-{setup.settings.protocol}-{digest}"
+    return f"{name}-{setup.settings.preset}-{setup.settings.protocol}-{digest}"
 
 
 @contextlib.contextmanager
@@ -189,11 +280,6 @@ def _engine(
             settings.scratch.sweep()
             stack.callback(settings.scratch.discard)
         yield stack.enter_context(contextlib.closing(engine))
-
-
-def _say(listener: Listener | None, text: str) -> None:
-    if listener:
-        listener.warn([text])
 
 
 def _session(settings: Settings, start: Start, clips: int) -> dict[str, Any]:

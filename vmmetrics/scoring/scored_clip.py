@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,12 +12,11 @@ from typing import Any
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, SetupError, os_reason
 from vmmetrics.perception.presets import preset_names
-from vmmetrics.scoring.anchors import Place, Scale
-from vmmetrics.scoring.header import read_run_json
+from vmmetrics.scoring.anchors import Scale
 from vmmetrics.scoring.record import Record, result_from_json
-from vmmetrics.scoring.records import read_events, read_records
+from vmmetrics.scoring.records import read_events, read_records, read_run_json
 from vmmetrics.scoring.settings import Settings
-from vmmetrics.scoring.show.findings import Perceived, explain, perceive
+from vmmetrics.scoring.show.findings import Findings, Perceived, explain, perceive
 from vmmetrics.scoring.show.overlay import read_overlay
 from vmmetrics.scoring.table import with_index
 from vmmetrics.types import MetricResult, Protocol
@@ -30,7 +29,7 @@ from vmmetrics.utils.storage.scratch import Scratch
 from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video import ASSUME_FPS, read_clip
 from vmmetrics.video.budget import DEFAULT_MAX_MEMORY
-from vmmetrics.video.discover import fingerprint, is_there
+from vmmetrics.video.content import fingerprint, is_there
 
 
 @dataclass(frozen=True)
@@ -39,23 +38,17 @@ class Recalled:
 
     Attributes:
         record: Its record.
-        results: Result by metric, with events and series as stored.
         clip: Its frames, read with the run's options.
+        findings: Its results, with events and series as stored.
         perceived: Perception results stored with the scores, or computed now.
-        label: Preset, protocol, and comparability of the scores.
         warnings: Texts on differences between the run and this machine.
-        places: Places of the scores among real footage and uncertainties, by metric.
-        no_anchor: Reasons why scores have none, or "".
     """
 
     record: Record
-    results: dict[str, MetricResult]
     clip: Clip
+    findings: Findings
     perceived: Perceived
-    label: str
     warnings: tuple[str, ...]
-    places: Mapping[str, Place]
-    no_anchor: str
 
 
 def recall(run: Path, name: str, *, fetch: bool = False) -> Recalled:
@@ -102,10 +95,11 @@ def recall(run: Path, name: str, *, fetch: bool = False) -> Recalled:
             results = explain(scene, results)
         perceived = perceive(scene, results)
     scale, scores = Scale(configuration), with_index(record)
-    return Recalled(
-        record, results, clip, perceived, stored.label, tuple(warnings), scale.places(scores, record.score_version),
-        scale.text(scores, record.score_version),
+    findings = Findings(
+        record.clip, stored.label, results, record.errors, record.prompt, scale.places(scores, record.score_version),
+        scale.text(scores, record.score_version), record.motion_index, record.index_remark,
     )  # fmt: skip
+    return Recalled(record, clip, findings, perceived, tuple(warnings))
 
 
 @dataclass(frozen=True, slots=True)
