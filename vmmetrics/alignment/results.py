@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from vmmetrics.alignment.model_results import ModelFigures
 from vmmetrics.alignment.power import Power
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.statistics.bootstrap import Estimate
+
+if TYPE_CHECKING:
+    from vmmetrics.alignment.models import ModelFigures
 
 
 @dataclass(frozen=True, slots=True)

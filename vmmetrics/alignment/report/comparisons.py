@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from vmmetrics.alignment import results
-from vmmetrics.alignment.model_results import ModelFigures
+from vmmetrics.alignment.models import ModelFigures
 from vmmetrics.alignment.power import Power
 from vmmetrics.alignment.readers.columns import measures_amount
 from vmmetrics.alignment.study import Study
