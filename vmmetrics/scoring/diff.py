@@ -331,11 +331,11 @@ def _differences(
         count = int(both.sum())
         scored = Counter((score_of(p.before, metric) is not None, score_of(p.after, metric) is not None) for p in pairs)
         others = scored[True, False], scored[False, True], metric in lower
-        row = MeanDifference(model, metric, scored[True, True], count, *(None,) * 7, *others)
+        change = MeanDifference(model, metric, scored[True, True], count, *(None,) * 7, *others)
         if count:
             before, after = (float(side[both, k].mean()) for side in (first, second))
             low, high = percentile_interval(samples[:, k]) if count >= LEAST_PROMPTS else (None, None)
-            row = replace(row, before=before, after=after, difference=after - before, low=low, high=high, p=ps[k])
-        rows.append(row)
+            change = replace(change, before=before, after=after, difference=after - before, low=low, high=high, p=ps[k])
+        rows.append(change)
     raised = iter(corrected(row for row in rows if row.metric != untested))
     return [row if row.metric == untested else next(raised) for row in rows]
