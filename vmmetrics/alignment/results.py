@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from vmmetrics.alignment.power import Power
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
 if TYPE_CHECKING:
     from vmmetrics.alignment.models import ModelFigures
+    from vmmetrics.alignment.power import Power
 
 
 @dataclass(frozen=True, slots=True)

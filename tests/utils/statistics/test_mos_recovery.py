@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vmmetrics.utils.statistics.mos_recovery import MIN_RATINGS, recover_mos
+from vmmetrics.utils.statistics.agreement import MIN_RATINGS, recover_mos
 
 NAN = np.nan
 
