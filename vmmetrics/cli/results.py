@@ -17,9 +17,8 @@ from vmmetrics.cli.progress import reasons
 from vmmetrics.cli.tables import name, number, print_titled, whole
 from vmmetrics.cli.tables import table as grid_of
 from vmmetrics.cli.terminal import count, error
-from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO
+from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO, anchor_lines, missing_lines, remarks
 from vmmetrics.scoring.table import Table, head, missing_reason
-from vmmetrics.scoring.table_text import anchor_lines, missing_lines, remarks
 from vmmetrics.types import IntArray
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Lines, Part, figure, heads
 from vmmetrics.utils.statistics.paired import Mean

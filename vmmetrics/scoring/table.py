@@ -16,8 +16,7 @@ from vmmetrics.scoring import anchors
 from vmmetrics.scoring.anchors import Place, Scale, rounded
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.records import RunRecords
-from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO, Summary
-from vmmetrics.scoring.table_text import remarks
+from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO, Summary, remarks
 from vmmetrics.types import IntArray
 from vmmetrics.utils.display.markup import csv_text
 from vmmetrics.utils.statistics.paired import Mean
