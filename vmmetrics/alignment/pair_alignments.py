@@ -161,7 +161,8 @@ def measure_alignments(study: Study, dimensions: Sequence[str], resamples: int, 
                 none = Estimate(None, n=len(scores), note=reason)
                 taus = kendall(scores, sample.ratings, sample.prompts) if reason is None else (none, none)
                 each: list[Any] = [pooled[k], *taus, *(of_metrics[k] for of_metrics in others)]
-                off_mode, rarest = _rarest(scores, sample.ratings)
+                sides = (_off_mode(scores), "score"), (_off_mode(sample.ratings), "rating")
+                off_mode, rarest = min(sides, key=itemgetter(0))
                 each += [off_mode, _smallest(others[_WITHIN_MODEL][k].mean)]
                 fit = fit_logistic(scores, sample.ratings)
                 each += [judged - len(scores), fit.plcc, fit.rmse, rarest]
@@ -175,11 +176,6 @@ def _smallest(inside: Estimate) -> float | None:
     if inside.low is None or inside.high is None or max(-inside.low, inside.high) >= 1:
         return None
     return float(np.tanh((np.arctanh(inside.high) - np.arctanh(inside.low)) / 2))
-
-
-def _rarest(scores: FloatArray, ratings: FloatArray) -> tuple[int, str]:
-    """Return the smaller count of clips off the commonest score or rating, and which of the two it is."""
-    return min((_off_mode(scores), "score"), (_off_mode(ratings), "rating"), key=itemgetter(0))
 
 
 def _off_mode(values: FloatArray) -> int:

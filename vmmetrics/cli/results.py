@@ -153,12 +153,8 @@ def _mean(mean: Mean | None, clips: int) -> Text:
     """Return a mean with its interval, and of how many clips where not all have a score."""
     if mean is None:
         return Text("-", "dim")
-    text = Text(f"{mean.mean:.4f}")
-    if mean.low is not None:
-        text.append(f"\n[{mean.low:.3f}, {mean.high:.3f}]", "dim")
-    if mean.clips < clips:
-        text.append(f"\nn={mean.clips}", "dim")
-    return text
+    cell = _mean_cell(mean, clips)
+    return Text(cell.text).append(f"\n{cell.below}" if cell.below else "", "dim")
 
 
 def print_missing(table: Table, output: Console) -> None:

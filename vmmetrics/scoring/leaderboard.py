@@ -66,19 +66,19 @@ class Row:
 
     Attributes:
         model: Its name.
-        cells: By column: the index, the average and the metrics.
+        rank: Rank, 1 best; None without a mean in the column ranked by.
         prompts: Its prompts.
         clips: Its clips.
-        rank: Rank, 1 best; None without a mean in the column ranked by.
         shares: Share of bootstrap samples of prompts in which it has each rank; empty without a rank.
+        cells: By column: the index, the average and the metrics.
     """
 
     model: str
-    cells: Mapping[str, Cell]
+    rank: int | None
     prompts: int
     clips: int
-    rank: int | None
     shares: tuple[float, ...]
+    cells: Mapping[str, Cell]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ def make_board(
     for m in [*order, *(m for m in range(len(models)) if m not in values)]:
         rank = None if m not in values else 1 + sum(values[o] > values[m] for o in order)
         share = tuple(shares[order.index(m)].tolist()) if m in values else ()
-        rows.append(Row(models[m].name, cells[m], of_models.counts[m], len(models[m].records), rank, share))
+        rows.append(Row(models[m].name, rank, of_models.counts[m], len(models[m].records), share, cells[m]))
     first = models[0].run.configuration
     return Board(
         label=str(first.get("label", f"preset {first['preset']}, protocol {first['protocol']}")),

@@ -12,11 +12,12 @@ import numpy as np
 
 from vmmetrics.errors import SetupError
 from vmmetrics.scoring.diff import MeanDifference, difference_of
-from vmmetrics.scoring.leaderboard import Board, Cell, Row, make_board
+from vmmetrics.scoring.leaderboard import Board, make_board
 from vmmetrics.scoring.prompt_scores import PromptScores, Run, comparable_models, prompt_scores
 from vmmetrics.scoring.summary import Summary
 from vmmetrics.types import IntArray
-from vmmetrics.utils.statistics.paired import Difference, Mean, corrected, paired_differences
+from vmmetrics.utils.schema import plain
+from vmmetrics.utils.statistics.paired import Difference, corrected, paired_differences
 
 DIGITS = 6
 """Decimals of statistics; pages show three."""
@@ -34,32 +35,9 @@ def p_value(p: float | None) -> float | None:
 
 def board_to_json(board: Board) -> dict[str, Any]:
     """Return a leaderboard as JSON."""
-    return {
-        "label": board.label,
-        "comparable": board.comparable,
-        "columns": list(board.columns),
-        "by": board.by,
-        "prompts": board.prompts,
-        "notes": list(board.notes),
-        "rows": [_row(row) for row in board.rows],
-        "steps": [{"above": step.above, "below": step.below, **_difference(step)} for step in board.steps],
-    }
-
-
-def _row(row: Row) -> dict[str, Any]:
-    return {
-        "model": row.model,
-        "rank": row.rank,
-        "prompts": row.prompts,
-        "clips": row.clips,
-        "shares": [rounded(share) for share in row.shares],
-        "cells": {column: _cell(cell) for column, cell in row.cells.items()},
-    }
-
-
-def _cell(cell: Cell) -> dict[str, Any]:
-    ends = {name: rounded(getattr(cell, name)) for name in ("mean", "low", "high")}
-    return {**ends, "prompts": cell.prompts, "clips": cell.clips, "without": dict(cell.without)}
+    fields = ("label", "comparable", "columns", "by", "prompts", "notes", "rows")
+    steps = [{"above": step.above, "below": step.below, **_difference(step)} for step in board.steps]
+    return {**{name: plain(getattr(board, name), rounded) for name in fields}, "steps": steps}
 
 
 def _difference(difference: Difference | MeanDifference) -> dict[str, Any]:
@@ -136,7 +114,7 @@ def _change(runs: Sequence[Run], rows: Sequence[Mapping[str, int]], after: int) 
     return change | {
         "notes": list(difference.notes),
         "paired_by": dict(difference.paired_by),
-        "rows": [_mean_difference(row) for row in difference.differences],
+        "rows": list(map(_mean_difference, difference.differences)),
         "pairs": [
             (before, rows[after][pair.after.key])
             for pair in difference.pairs
@@ -177,7 +155,7 @@ def tag_groups(runs: Sequence[Run]) -> list[dict[str, Any]]:
     """
     groups = [group for number, run in enumerate(runs) for group in _groups(number, run)]
     many = _FEW if len(groups) <= DRAWN_GROUPS else _ANY
-    return [{**names, "means": _means(summary.mean(rows, many))} for names, summary, rows in groups]
+    return [{**names, "means": plain(summary.mean(rows, many), rounded)} for names, summary, rows in groups]
 
 
 def _groups(number: int, run: Run) -> Iterator[tuple[dict[str, Any], Summary, IntArray]]:
@@ -204,13 +182,6 @@ def value_text(value: str | float) -> str:
     ('3', '0.5', 'slow')
     """
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _means(means: dict[str, Mean]) -> dict[str, dict[str, Any]]:
-    return {
-        metric: {"mean": rounded(m.mean), "low": rounded(m.low), "high": rounded(m.high), "clips": m.clips}
-        for metric, m in means.items()
-    }
 
 
 def comparisons_of(runs: Sequence[Run], rows: Sequence[Mapping[str, int]]) -> dict[str, list[dict[str, Any]]]:
