@@ -61,9 +61,10 @@ def model_level(sample: Sample, resamples: int, seed: int) -> list[Estimate]:
             continue
         value, p = map(float, stats.spearmanr(scores[0], ratings[0]))
         p = permutation_p(scores[0], ratings[0]) if len(names) <= EXACT_MODELS else p
-        estimates.append(
-            bootstrapped(value, _row_spearman(scores[1:], ratings[1:]), n=len(names), prompts=prompts, p=p)
-        )
+        varied = (np.ptp(scores[1:], axis=1) > 0) & (np.ptp(ratings[1:], axis=1) > 0)  # neither is where one is NaN
+        products = (unit_ranks(scores[1:]) * unit_ranks(ratings[1:])).sum(axis=1)
+        drawn = np.where(varied, np.clip(products, -1, 1), np.nan)
+        estimates.append(bootstrapped(value, drawn, n=len(names), prompts=prompts, p=p))
     return estimates
 
 
@@ -116,13 +117,6 @@ def _model_means(values: FloatArray, codes: IntArray, prompts: Sequence[str], re
     blocks = itertools.chain([np.ones((1, count))], bootstrap.prompt_blocks(count, resamples, seed))
     total, drawn = (np.concatenate(rows) for rows in zip(*((w @ sums, w @ clips) for w in blocks), strict=True))
     return snapped(np.divide(total, drawn, out=np.full(total.shape, np.nan), where=drawn > 0))
-
-
-def _row_spearman(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Return (R,) Spearman of the rows of two (R, M); NaN where one does not vary or has a NaN."""
-    correlations: FloatArray = (unit_ranks(x) * unit_ranks(y)).sum(axis=1)
-    varied = (np.ptp(x, axis=1) > 0) & (np.ptp(y, axis=1) > 0)  # neither is where a value is NaN
-    return np.where(varied, np.clip(correlations, -1, 1), np.nan)
 
 
 # In the order of a pair's figures, between Kendall's and those of shuffled ratings.
