@@ -40,7 +40,6 @@ class ModelWins:
     """Win ratios of one model.
 
     Attributes:
-        model: The model.
         pairs: Pairs of it with another model that people judged.
         people: Share that people let it win, ties half; interval over prompts.
         metrics: Metric to the share it wins by that metric's scores, over the pairs with both scores.
@@ -57,7 +56,6 @@ class WinRatioAgreement:
     """Correlation over models of the win ratios by a metric and by people, on the pairs with both scores.
 
     Attributes:
-        metric: The metric.
         spearman: Spearman's ρ; n counts models, the interval draws prompts, keeps the models and holds the value.
         pearson: Pearson's r over models.
     """
@@ -72,7 +70,6 @@ class WinRatios:
     """Win ratios of all models on one dimension.
 
     Attributes:
-        dimension: The dimension.
         source: Where the pairs come from.
         models: One per model with a pair, by win ratio, best first.
         agreements: One per metric, in the order given.
@@ -89,7 +86,6 @@ class ModelStrength:
     """Strength of one model.
 
     Attributes:
-        model: The model.
         strength: Log odds of beating a model of mean strength; times 400 / ln 10 it is on Elo's scale. The interval
             draws prompts.
         pairs: Pairs of it with another model that people judged.
@@ -105,7 +101,6 @@ class ModelStrengths:
     """Strengths of all models on one dimension.
 
     Attributes:
-        dimension: The dimension.
         source: Where the pairs come from.
         models: One per model with a pair, strongest first.
         note: What limits them, or why there are none; "" where there is nothing to say.
@@ -122,7 +117,6 @@ class ModelFigures:
     """Results per model on one dimension, by people and by metrics.
 
     Attributes:
-        dimension: The dimension.
         wins: Win ratios (VBench) and their correlation over models.
         strengths: Bradley-Terry strengths from people's pairs.
         soft_pairwise: Metric to soft pairwise accuracy (WMT 2024), 0..1, about 1/2 for a metric that knows nothing.

@@ -135,7 +135,6 @@ class Sample:
     """Scores of metrics and ratings of a dimension, on the clips that have all of them.
 
     Attributes:
-        dimension: The dimension.
         metrics: (K,) names.
         scores: (K, N) without NaN.
         ratings: (N,) mean ratings without NaN.

@@ -67,8 +67,6 @@ class Row:
     Attributes:
         model: Its name.
         rank: Rank, 1 best; None without a mean in the column ranked by.
-        prompts: Its prompts.
-        clips: Its clips.
         shares: Share of bootstrap samples of prompts in which it has each rank; empty without a rank.
         cells: By column: the index, the average and the metrics.
     """

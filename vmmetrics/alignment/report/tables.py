@@ -9,7 +9,7 @@ from typing import Any
 
 from vmmetrics.alignment.claims import hardly_varies, widest_claims
 from vmmetrics.alignment.pair_alignments import LESS_MOTION
-from vmmetrics.alignment.preference_baselines import MODEL_NAME, SINGLE_RATER
+from vmmetrics.alignment.reference_values import MODEL_NAME, SINGLE_RATER
 from vmmetrics.alignment.report.comparisons import comparison_parts
 from vmmetrics.alignment.results import Agreement, PairAlignment, StudyReport
 from vmmetrics.alignment.study import Study, with_averages
