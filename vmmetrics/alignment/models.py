@@ -120,7 +120,7 @@ class ModelFigures:
         wins: Win ratios (VBench) and their correlation over models.
         strengths: Bradley-Terry strengths from people's pairs.
         soft_pairwise: Metric to soft pairwise accuracy (WMT 2024), 0..1, about 1/2 for a metric that knows nothing.
-        reference: Metric that the others are held against by PERM-BOTH; "" without one.
+        reference: Metric that the others are compared with by PERM-BOTH; "" without one.
         permuted: Metric to the p value of no difference in pooled Spearman from the reference, by PERM-BOTH.
     """
 
