@@ -226,8 +226,8 @@ def _ask(url: str) -> Callable[[], None]:
 
 def _list(url: str, weights: str) -> Callable[[], None]:
     from vmmetrics.utils.weights import download
+    from vmmetrics.utils.weights.fetch import list_remote
     from vmmetrics.utils.weights.manifest import published
-    from vmmetrics.utils.weights.sources import list_remote
 
     os.environ.pop("HTTP_PROXY", None)
     for constant, value in (("PAUSE", 0.0), ("TRIES", 1), ("TIMEOUT", 2)):

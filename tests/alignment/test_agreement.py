@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.alignment.made_study import crossed_study, study_of
-from vmmetrics.alignment.agreement import measure_agreement
+from vmmetrics.alignment.human_agreement import measure_agreement
 from vmmetrics.alignment.results import Agreement
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.statistics.agreement import (

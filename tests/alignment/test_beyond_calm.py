@@ -13,7 +13,7 @@ from tests.alignment.made_study import crossed_study
 from vmmetrics.alignment import align, read_study
 from vmmetrics.alignment.levels import NO_AMPLITUDE, amplitude_constant
 from vmmetrics.alignment.pair_alignments import LESS_MOTION
-from vmmetrics.alignment.preference_baselines import measure_preference_baselines
+from vmmetrics.alignment.reference_values import measure_preference_baselines
 from vmmetrics.alignment.report.tables import brief_table, main_table
 from vmmetrics.alignment.study import Study, samples_of
 from vmmetrics.types import FloatArray

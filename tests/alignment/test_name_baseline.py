@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from tests.alignment.made_study import crossed_study, study_of
-from vmmetrics.alignment.levels import name_baseline, other_half, other_prompts, prompt_baseline
+from vmmetrics.alignment.reference_values import name_baseline, other_half, other_prompts, prompt_baseline
 
 NAN = np.nan
 

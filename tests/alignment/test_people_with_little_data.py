@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.alignment.made_study import study_of
-from vmmetrics.alignment.agreement import measure_agreement
-from vmmetrics.alignment.human_agreement import measure_human_agreement, measure_power
+from vmmetrics.alignment.human_agreement import measure_agreement, measure_human_agreement
+from vmmetrics.alignment.power import measure_power
 from vmmetrics.alignment.preference import measure_ablations, measure_preferences
 from vmmetrics.alignment.study import Study
 from vmmetrics.utils.statistics.bootstrap import Estimate

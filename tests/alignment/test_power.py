@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 from scipy.stats import norm, rankdata
 
 from tests.alignment.made_study import crossed_study, study_of
-from vmmetrics.alignment.human_agreement import measure_power, prompt_share
 from vmmetrics.alignment.power import (
     clips_needed,
     design_effect,
     feasible,
     mean_reliability,
+    measure_power,
     plan_study,
     power_of,
+    prompt_share,
     smallest_within_model,
     unit_variance,
 )

@@ -8,7 +8,7 @@ import pytest
 
 from tests.alignment.made_study import crossed_study
 from vmmetrics.alignment.combination import pairs_of
-from vmmetrics.alignment.preference_baselines import MODEL_NAME, SINGLE_RATER, measure_preference_baselines
+from vmmetrics.alignment.reference_values import MODEL_NAME, SINGLE_RATER, measure_preference_baselines
 from vmmetrics.alignment.study import Study
 
 

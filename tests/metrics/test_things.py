@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.metrics import ois
-from vmmetrics.metrics.things import measure_things
+from vmmetrics.metrics.ois import measure_things
 from vmmetrics.perception.embedded.flow import DISFlow
 from vmmetrics.perception.scene import Models, Objects, Poses, Scene, SceneObject
 from vmmetrics.perception.surfaces import follow_surfaces

@@ -24,8 +24,8 @@ from vmmetrics.scoring import anchors
 from vmmetrics.scoring.anchors import ANCHORED, Anchors, Place, Scale, read_anchors, rounded
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.suite import ClipScores
+from vmmetrics.scoring.summary import anchor_lines
 from vmmetrics.scoring.table import Table
-from vmmetrics.scoring.table_text import anchor_lines
 from vmmetrics.types import AmplitudeResult, MetricResult
 
 VERSIONS = {key: version_of(key) for key in PARTS}

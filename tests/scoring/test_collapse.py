@@ -20,8 +20,8 @@ from vmmetrics.scoring.diff_text import diff_parts, verdict
 from vmmetrics.scoring.leaderboard import make_boards
 from vmmetrics.scoring.leaderboard_text import board_parts, to_csv
 from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.summary import missing_lines
 from vmmetrics.scoring.table import Table
-from vmmetrics.scoring.table_text import missing_lines
 from vmmetrics.scoring.thresholds import MissingCheck, Threshold, judge
 from vmmetrics.types import collapse_of
 from vmmetrics.utils.display.tables import to_latex, to_markdown

@@ -105,7 +105,8 @@ def metric_claim(pair: results.PairAlignment, metrics: int = 1) -> str:
         caveat = f", not significant after correction for {metrics} metrics (p {p_value(raised)})" if weak else ""
         agrees = f"{about} {'shows some agreement' if weak else 'agrees'} with people"
         within = f"mean {_figure(inside)} over {inside.n} model{'s' * (inside.n != 1)}"
-        rest = f"{_figure(pooled)} over all clips{_beyond_calm(pair)}{_rests_on_one(pair)}"
+        calm = _where_defined(pair.amplitude_constant, "within models with amplitude held constant")
+        rest = f"{_figure(pooled)} over all clips{calm}{_rests_on_one(pair)}"
         if above(both):
             among = "" if inside.value is None else f"; among clips of the same model, {within}"
             return f"{agrees} beyond what model and prompt explain{caveat}: {_figure(both)}{among}; {rest}."
@@ -125,16 +126,8 @@ def metric_claim(pair: results.PairAlignment, metrics: int = 1) -> str:
     return f"{about} {_beside_models(pair)}; {narrow}{_rests_on_one(pair)}."
 
 
-def _beyond_both(pair: results.PairAlignment) -> str:
-    """Return the correlation with model and prompt taken out as text, where it is defined."""
-    left = pair.without_both
-    return "" if left.value is None else f"; {_figure(left)} with model and prompt taken out"
-
-
-def _beyond_calm(pair: results.PairAlignment) -> str:
-    """Return the correlation within models at constant amplitude as text, where it is defined."""
-    left = pair.amplitude_constant
-    return "" if left.value is None else f"; {_figure(left)} within models with amplitude held constant"
+def _where_defined(figure: Estimate, of_what: str) -> str:
+    return "" if figure.value is None else f"; {_figure(figure)} {of_what}"
 
 
 def above(figure: Estimate) -> bool:
@@ -155,7 +148,8 @@ def _beside_models(pair: results.PairAlignment) -> str:
     beside = "agrees with people over all clips no more than differences between models explain"
     if pair.spearman.value > null.high:
         beside = "agrees with people beyond differences between models, judged by shuffling"
-    return f"{beside}: {pooled} over all clips{_shuffled(pair)}{_beyond_both(pair)}"
+    beyond = _where_defined(pair.without_both, "with model and prompt taken out")
+    return f"{beside}: {pooled} over all clips{_shuffled(pair)}{beyond}"
 
 
 def _shuffled(pair: results.PairAlignment) -> str:
@@ -291,16 +285,13 @@ def human_agreement_claim(top: results.HumanAgreement) -> Iterator[str]:
         f"over all clips{among}."
     )
     full = top.split_half_full.value
+    inner = top.within_model_full.value
+    also = f" and {number(math.sqrt(inner))} on clips of one model" if inner is not None and inner > 0 else ""
     if full is not None and full > 0:
         yield (
             f"The mean rating of {top.dimension} has a reliability of {number(full)}, so a perfect metric "
-            f"would reach about ρ {number(math.sqrt(full))} over all clips{_within_model_agreement(top)}."
+            f"would reach about ρ {number(math.sqrt(full))} over all clips{also}."
         )
-
-
-def _within_model_agreement(top: results.HumanAgreement) -> str:
-    inner = top.within_model_full.value
-    return f" and {number(math.sqrt(inner))} on clips of one model" if inner is not None and inner > 0 else ""
 
 
 def difference_claims(differences: Sequence[results.MetricDifference], report: results.StudyReport) -> list[str]:
@@ -316,12 +307,11 @@ def difference_claims(differences: Sequence[results.MetricDifference], report: r
         apart = [_ordered(d, figure) for d, figure in seen[:LISTED]]
         more = [f"{len(seen) - LISTED} pairs more"] if len(seen) > LISTED else []
         pairs = f"{len(widths)} pair{'s' * (len(widths) > 1)} of metrics"
-        if apart:
-            claims.append(
-                f"Significant differences {about}, of {pairs} (p < {LEVEL} after Holm): {'; '.join([*apart, *more])}."
-            )
-        if not apart:
-            claims.append(f"None of {pairs} differs {about} (p < {LEVEL} after Holm).")
+        claims.append(
+            f"Significant differences {about}, of {pairs} (p < {LEVEL} after Holm): {'; '.join([*apart, *more])}."
+            if apart
+            else f"None of {pairs} differs {about} (p < {LEVEL} after Holm)."
+        )
         half = [number(float(part) / 2) for part in (min(widths), np.median(widths), max(widths))]
         claims.append(
             f"Intervals of differences {about} have a half-width of {half[1]} (median over pairs; {half[0]} to "

@@ -7,14 +7,13 @@ fixed, so it speaks of these models and of any prompts.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import combinations_with_replacement
 
 import numpy as np
 
-from vmmetrics.alignment.results import Grouped, Matrix, NameBaseline, PromptBaseline
-from vmmetrics.alignment.study import AVERAGE, Sample, Study, snapped
-from vmmetrics.types import FloatArray, IntArray
+from vmmetrics.alignment.results import Grouped, Matrix
+from vmmetrics.alignment.study import AVERAGE, Sample, Study
+from vmmetrics.types import FloatArray
 from vmmetrics.utils.statistics import correlation, permutation
 from vmmetrics.utils.statistics.bootstrap import (
     LEAST_PROMPTS,
@@ -275,108 +274,3 @@ def repeats_of(matrix: Matrix) -> dict[str, str]:
             if alike and earlier not in repeats and name not in repeats:
                 repeats[name] = f"in the order of {earlier}"
     return repeats
-
-
-# What the name of the model is worth, and the prompt: each clip is given a mean rating of other clips of its model, or
-# of its prompt.
-#
-# No rating may predict itself, nor may its absence. Were each clip given the mean of all its model's others, then
-# inside a model the best clips would have the lowest predictions, and ranks would make much of that little: with four
-# models of no difference, 17 clips each, pooled Spearman would come out at −0.28 (simulated), and that of the mean of
-# all clips at 0.16. So over all clips the prompts are split into halves and each half is given the means of the other,
-# which clips of one model share; that comes out at 0.00. Among the clips of one prompt, where each model is there once,
-# the means can be of all other prompts.
-
-SPLITS = 20
-"""Random splits of the prompts into halves; their choice changes the mean by 0.01 to 0.02 (17 prompts)."""
-_NAME = "name of the model"
-
-
-def name_baseline(study: Study, dimension: str, resamples: int, seed: int) -> NameBaseline:
-    """Measure how well the model's name predicts ratings on one dimension; the intervals hold the predictions fixed."""
-    ratings = study.mean_rating(dimension)
-    if len(models := {model for model in study.models if model}) < 2:
-        none = Estimate(None, note="there is a single model" if models else "the models of the clips are not known")
-        return NameBaseline(dimension, none, none)
-    predicted = other_prompts(ratings, study.prompts, study.models)
-    everything = Sample(dimension, (_NAME,), predicted[None], ratings, study.prompts, study.models)
-    inside = within_prompt(everything.keep(np.isfinite(predicted) & np.isfinite(ratings)), resamples, seed)[0].mean
-    overall = _over_halves(everything.keep(np.isfinite(ratings)).with_named_models(), resamples, seed)
-    return NameBaseline(dimension, overall, inside)
-
-
-def prompt_baseline(study: Study, dimension: str, resamples: int, seed: int) -> PromptBaseline:
-    """Measure how well other models' ratings of a prompt predict ratings; the intervals hold the predictions fixed.
-
-    Ratings are taken less their model's mean: the means of the others would be lowest for the best model.
-    """
-    ratings = study.mean_rating(dimension)
-    everything = Sample(dimension, ("prompt",), ratings[None], ratings, study.prompts, study.models)
-    sample = everything.keep(np.isfinite(ratings)).with_named_models()
-    codes, names = sample.model_codes()
-    if len(names) < 2:
-        none = Estimate(None, note="there is a single model" if names else "the models of the clips are not known")
-        return PromptBaseline(dimension, none, none)
-    above_mean = sample.ratings - (np.bincount(codes, sample.ratings) / np.bincount(codes))[codes]
-    predicted = other_prompts(above_mean, sample.models, sample.prompts)  # of other models, of the same prompt
-    sample = replace(sample, scores=predicted[None]).keep(np.isfinite(predicted))
-    overall, inside = overall_spearman(sample, resamples, seed), within_model(sample, resamples, seed)
-    return PromptBaseline(dimension, overall[0], inside[0].mean)
-
-
-def other_prompts(ratings: FloatArray, prompts: Sequence[str], models: Sequence[str]) -> FloatArray:
-    """Return the mean rating of the clips of the same model and other prompts.
-
-    Args:
-        ratings: (N,) mean ratings, NaN where there is none.
-        prompts: (N,) prompts.
-        models: (N,) models, "" where not known.
-
-    Returns:
-        (N,) means, NaN where the model is not known or has no rated clip of another prompt.
-    """
-    model, prompt = prompt_codes(models)[0], prompt_codes(prompts)[0]
-    there = np.isfinite(ratings)
-    both = np.unique(np.stack([model, prompt]), axis=1, return_inverse=True)[1].ravel()
-    counts, sums = there.astype(np.float64), np.where(there, ratings, 0.0)
-    others = np.bincount(model, weights=counts)[model] - np.bincount(both, weights=counts)[both]
-    total = np.bincount(model, weights=sums)[model] - np.bincount(both, weights=sums)[both]
-    defined = (others > 0) & np.array([name != "" for name in models], bool)
-    means = np.divide(total, others, out=np.full(len(ratings), np.nan), where=defined)
-    return snapped(means)
-
-
-def other_half(ratings: FloatArray, half: IntArray, model: IntArray) -> FloatArray:
-    """Return the mean rating of the clips of the same model in the other half; of all clips there where it has none.
-
-    Args:
-        ratings: (N,) mean ratings without NaN.
-        half: (N,) 0 or 1, both of them there.
-        model: (N,) numbers of the models.
-    """
-    cell, other = 2 * model + half, 2 * model + 1 - half
-    size = 2 * (int(model.max()) + 1)
-    counts, sums = np.bincount(cell, minlength=size), np.bincount(cell, weights=ratings, minlength=size)
-    means = np.array([ratings[half == 1].mean(), ratings[half == 0].mean()])[half]
-    np.divide(sums[other], counts[other], out=means, where=counts[other] > 0)
-    return snapped(means)
-
-
-def _over_halves(sample: Sample, resamples: int, seed: int) -> Estimate:
-    prompt, count = prompt_codes(sample.prompts)
-    n = len(prompt)
-    if count < 2:
-        return Estimate(None, n=n, note=f"the means are of other prompts, and of rated clips there are {count}")
-    model, once = sample.model_codes()[0], np.ones((1, n), np.int64)
-    rng = np.random.default_rng(seed)
-    point, drawn = [], []
-    for _ in range(SPLITS):
-        half = (rng.permutation(count) < count // 2).astype(np.int64)[prompt]
-        predicted = other_half(sample.ratings, half, model)
-        point.append(weighted_spearman([code(predicted, half)], code(sample.ratings, half), once)[0])
-        drawn.append(resampled_spearman([predicted], sample.ratings, sample.prompts, resamples, seed, half)[0])
-    value = float(mean_of_defined(np.concatenate(point, axis=1))[0])
-    if np.isnan(value):
-        return Estimate(None, n=n, note="in no half of the prompts do both the models' means and the judgements vary")
-    values = mean_of_defined(np.concatenate(drawn, axis=1))
-    return correlation_estimate(value, values, n=n, prompts=count)

@@ -61,9 +61,10 @@ def model_level(sample: Sample, resamples: int, seed: int) -> list[Estimate]:
             continue
         value, p = map(float, stats.spearmanr(scores[0], ratings[0]))
         p = permutation_p(scores[0], ratings[0]) if len(names) <= EXACT_MODELS else p
-        estimates.append(
-            bootstrapped(value, _row_spearman(scores[1:], ratings[1:]), n=len(names), prompts=prompts, p=p)
-        )
+        varied = (np.ptp(scores[1:], axis=1) > 0) & (np.ptp(ratings[1:], axis=1) > 0)  # neither is where one is NaN
+        products = (unit_ranks(scores[1:]) * unit_ranks(ratings[1:])).sum(axis=1)
+        drawn = np.where(varied, np.clip(products, -1, 1), np.nan)
+        estimates.append(bootstrapped(value, drawn, n=len(names), prompts=prompts, p=p))
     return estimates
 
 
@@ -118,13 +119,6 @@ def _model_means(values: FloatArray, codes: IntArray, prompts: Sequence[str], re
     return snapped(np.divide(total, drawn, out=np.full(total.shape, np.nan), where=drawn > 0))
 
 
-def _row_spearman(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Return (R,) Spearman of the rows of two (R, M); NaN where one does not vary or has a NaN."""
-    correlations: FloatArray = (unit_ranks(x) * unit_ranks(y)).sum(axis=1)
-    varied = (np.ptp(x, axis=1) > 0) & (np.ptp(y, axis=1) > 0)  # neither is where a value is NaN
-    return np.where(varied, np.clip(correlations, -1, 1), np.nan)
-
-
 # In the order of a pair's figures, between Kendall's and those of shuffled ratings.
 _MEASURES: tuple[Callable[[Sample, int, int], Sequence[Any]], ...] = (
     *(levels.overall_pearson, levels.within_prompt, levels.within_model, levels.amplitude_constant),
@@ -161,7 +155,8 @@ def measure_alignments(study: Study, dimensions: Sequence[str], resamples: int, 
                 none = Estimate(None, n=len(scores), note=reason)
                 taus = kendall(scores, sample.ratings, sample.prompts) if reason is None else (none, none)
                 each: list[Any] = [pooled[k], *taus, *(of_metrics[k] for of_metrics in others)]
-                off_mode, rarest = _rarest(scores, sample.ratings)
+                sides = (_off_mode(scores), "score"), (_off_mode(sample.ratings), "rating")
+                off_mode, rarest = min(sides, key=itemgetter(0))
                 each += [off_mode, _smallest(others[_WITHIN_MODEL][k].mean)]
                 fit = fit_logistic(scores, sample.ratings)
                 each += [judged - len(scores), fit.plcc, fit.rmse, rarest]
@@ -175,11 +170,6 @@ def _smallest(inside: Estimate) -> float | None:
     if inside.low is None or inside.high is None or max(-inside.low, inside.high) >= 1:
         return None
     return float(np.tanh((np.arctanh(inside.high) - np.arctanh(inside.low)) / 2))
-
-
-def _rarest(scores: FloatArray, ratings: FloatArray) -> tuple[int, str]:
-    """Return the smaller count of clips off the commonest score or rating, and which of the two it is."""
-    return min((_off_mode(scores), "score"), (_off_mode(ratings), "rating"), key=itemgetter(0))
 
 
 def _off_mode(values: FloatArray) -> int:

@@ -1,6 +1,6 @@
 """Power analysis of a study in closed form: detectable differences and required sizes.
 
-Two metrics held against the same people on the same clips: their correlations ρ₁ and ρ₂ with the mean rating are
+Two metrics compared with the same people on the same clips: their correlations ρ₁ and ρ₂ with the mean rating are
 compared after Fisher's transform, by a two-sided z test at 5 %. In it are
 
 - the variance of Spearman's ρ after the transform, (1 + ρ²/2) / (N − 3): Bonett and Wright, Psychometrika 2000;
@@ -18,11 +18,20 @@ Models are taken as they are: the answer speaks of these models and any prompts.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from scipy.stats import norm
+
+from vmmetrics.alignment.human_agreement import measure_human_agreement
+from vmmetrics.alignment.study import Study
+from vmmetrics.types import FloatArray
+from vmmetrics.utils.statistics import bootstrap
+from vmmetrics.utils.statistics.bootstrap import SEED
+from vmmetrics.utils.statistics.correlation import spearman_statistic
 
 LEVEL = 0.05
 """Two-sided level of the test."""
@@ -246,3 +255,146 @@ def smallest_within_model(clips: Sequence[int], share: float = 0.0) -> float | N
     mean = variances.sum() / variances.size**2
     smallest = _Z * math.sqrt(mean * design_effect(variances.size, share))
     return smallest if smallest < 1 else None
+
+
+# What a study that there is can tell apart: its size, prompts and raters put into the closed form.
+
+FIRST, SECOND = 0.6, 0.7
+"""The two correlations that a study should tell apart."""
+RATERS = (1, 2, 3, 5, 10)
+"""Numbers of raters for which the required clips are computed, besides the actual number."""
+
+
+def measure_power(study: Study, dimension: str, metrics: Sequence[str], seed: int = SEED) -> Power:
+    """Return which differences a study of this size detects, and the size it would need.
+
+    The two correlations are meant with the mean of the raters there are; with other numbers of raters both grow or
+    shrink with the reliability of the mean. The variance between prompts is estimated from ratings and scores, the
+    correlation of two metrics with each other from those that are there.
+
+    Args:
+        study: The study.
+        dimension: One of its dimensions, with ratings.
+        metrics: Metrics compared with it.
+        seed: Of the splits of raters where there are over ten.
+    """
+    ratings = bootstrap.finite(study.ratings[dimension])
+    mean = study.mean_rating(dimension)
+    rated = np.flatnonzero(np.isfinite(mean))
+    prompts, models = ([names[clip] for clip in rated] for names in (study.prompts, study.models))
+    scores = [bootstrap.finite(study.scores[metric])[rated] for metric in metrics]
+    once = np.ones((1, rated.size))
+    rising = [column for column in scores if spearman_statistic(column, mean[rated])(once)[0, 0] > 0]
+    between, how = _between(rising)
+    each = Counter(prompts).values()
+    clustered = sum(count**2 for count in each) / max(1, rated.size)
+    design = design_effect(clustered, _shared_variance(mean[rated], scores, prompts)) if rated.size else 1.0
+    needed = clips_needed(FIRST, SECOND, between, design)
+    whole = measure_human_agreement(study, dimension, resamples=0, seed=seed).split_half_full.value
+    notes = [
+        f"{rated.size} clips of {len(each)} prompts, design effect {design:.2f}",
+        f"two metrics that correlate at {between:.2f} ({how})",
+        f"two-sided test at {LEVEL:.0%}, {POWER:.0%} power for the clips needed",
+    ]
+    by_raters: dict[int, int] = {}
+    if whole is None or whole <= 0:
+        notes.append("the gain from more raters is unknown: it takes two ratings of a clip that agree")
+    else:
+        counts = (~np.isnan(ratings)).sum(axis=1)
+        raters, there = float(counts[counts >= 2].mean()), float(counts[rated].mean())
+        single = whole / (raters - (raters - 1) * whole)
+        notes.append(f"reliability of one rating {single:.2f}, {there:.3g} ratings a clip")
+        by_raters = _by_raters(between, design, single, there)
+    inside, named = _less_model_means(mean[rated], scores, models)
+    share = _shared_variance(inside[0], inside[1:], prompts) if rated.size else 0.0
+    now = power_of(FIRST, SECOND, between, rated.size, design)
+    prompts_needed = math.ceil(needed * len(each) / rated.size) if rated.size else None
+    smallest = smallest_within_model(list(named.values()), share)
+    return Power(
+        dimension=dimension,
+        first=FIRST,
+        second=SECOND,
+        power=now,
+        clips=needed,
+        prompts=prompts_needed,
+        raters=by_raters,
+        smallest=smallest,
+        note="; ".join(notes),
+    )
+
+
+def prompt_share(values: FloatArray, prompts: Sequence[str]) -> float | None:
+    """Return the share of variance between prompts: ICC(1) of Shrout and Fleiss, with Donner's mean size.
+
+    Args:
+        values: (N,), NaN where missing.
+        prompts: (N,) prompt of each clip.
+
+    Returns:
+        0 to 1 (0 where prompts differ by less than chance); None where no prompt has two clips or nothing varies.
+    """
+    finite = np.flatnonzero(~np.isnan(values))
+    if not finite.size:
+        return None
+    prompt = np.unique(np.asarray(prompts, dtype=object)[finite].astype(str), return_inverse=True)[1]
+    sizes = np.bincount(prompt)
+    spare = finite.size - sizes.size
+    if spare < 1 or sizes.size < 2:
+        return None
+    centred = values[finite] - values[finite].mean()
+    means = np.bincount(prompt, weights=centred) / sizes
+    between = (sizes * means**2).sum() / (sizes.size - 1)
+    within = ((centred - means[prompt]) ** 2).sum() / spare
+    size = (finite.size - (sizes**2).sum() / finite.size) / (sizes.size - 1)
+    whole = between + (size - 1) * within
+    return float(min(max((between - within) / whole, 0.0), 1.0)) if whole > 0 else None
+
+
+def _shared_variance(ratings: FloatArray, scores: Sequence[FloatArray], prompts: Sequence[str]) -> float:
+    """Return the between-prompt share of the ratings times the mean share of the scores; squared without a score."""
+    of_ratings = prompt_share(ratings, prompts) or 0.0
+    of_scores = [share for share in (prompt_share(score, prompts) for score in scores) if share is not None]
+    return of_ratings * (float(np.mean(of_scores)) if of_scores else of_ratings)
+
+
+def _between(scores: Sequence[FloatArray]) -> tuple[float, str]:
+    """Return the correlation of two metrics with each other, and its source as text."""
+    once = np.ones((1, len(scores[0]))) if scores else np.ones((1, 0))
+    correlations = [float(spearman_statistic(one, other)(once)[0, 0]) for one, other in combinations(scores, 2)]
+    correlations = [value for value in correlations if not np.isnan(value)]
+    if not correlations:
+        return FIRST * SECOND, "assumed: correlated only through the ratings"
+    mean = float(np.mean(correlations))
+    possible = feasible(mean, FIRST, SECOND)
+    how = (
+        f"the mean over {len(correlations)} pairs of metrics that rise with the ratings"
+        if len(correlations) > 1
+        else "as the two metrics do"
+    )
+    return possible, how if possible == mean else f"{how}, moved to the nearest possible correlation"
+
+
+def _by_raters(between: float, design: float, single: float, there: float) -> dict[int, int]:
+    """Return clips needed by number of raters; numbers that would lift a correlation to 1 are left out."""
+    clips, of_those_there = {}, mean_reliability(single, there)
+    for raters in sorted({*RATERS, round(there)}):
+        # the number there is on average stands for itself, so that it gives the clips needed
+        gain = 1.0 if raters == round(there) else math.sqrt(mean_reliability(single, raters) / of_those_there)
+        one, other = FIRST * gain, SECOND * gain
+        if max(abs(one), abs(other)) < 1:
+            clips[raters] = clips_needed(one, other, feasible(between, one, other), design)
+    return clips
+
+
+def _less_model_means(
+    ratings: FloatArray, scores: Sequence[FloatArray], models: Sequence[str]
+) -> tuple[list[FloatArray], Counter[str]]:
+    """Return ratings and scores less their mean over the model, NaN for clips without a model; and clips per model."""
+    names, model = np.unique(np.asarray(models, dtype=object).astype(str), return_inverse=True)
+    centred = []
+    for values in (ratings, *scores):
+        finite = np.isfinite(values)
+        counts = np.bincount(model[finite], minlength=names.size)
+        means = np.bincount(model[finite], weights=values[finite], minlength=names.size) / np.maximum(counts, 1)
+        centred.append(np.where(finite & (names[model] != ""), values - means[model], np.nan))
+    return centred, Counter(name for name in models if name)

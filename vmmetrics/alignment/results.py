@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from vmmetrics.alignment.model_results import ModelFigures
-from vmmetrics.alignment.power import Power
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.statistics.bootstrap import Estimate
+
+if TYPE_CHECKING:
+    from vmmetrics.alignment.models import ModelFigures
+    from vmmetrics.alignment.power import Power
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,6 @@ class NameBaseline:
     """Baseline by the model's name: a clip's prediction is the mean rating of its model's other clips.
 
     Attributes:
-        dimension: The dimension.
         overall: Pooled Spearman; the means are of the other half of the prompts, over splits, so that no rating
             predicts itself and clips of one model are tied.
         within_prompt: Mean Spearman among clips of one prompt; the means are of all other prompts.
@@ -100,7 +101,6 @@ class PromptBaseline:
     """Baseline by the prompt: a clip's prediction is the mean rating of other models' clips of its prompt.
 
     Attributes:
-        dimension: The dimension.
         overall: Pooled Spearman; ratings less their model's mean.
         within_model: Mean Spearman among clips of one model.
     """
@@ -117,7 +117,6 @@ class MetricDifference:
     Attributes:
         first: Metric.
         second: Metric it is compared with.
-        dimension: The dimension.
         pooled: First's pooled Spearman minus second's; paired bootstrap over prompts.
         within_model: The same for the mean within-model Spearman.
         pooled_holm: p of ``pooled``, raised for all pairs of the dimension (Holm); None where it has none.
@@ -142,7 +141,6 @@ class HumanAgreement:
     """Human agreement: the scale that a metric's correlation is read on.
 
     Attributes:
-        dimension: The dimension.
         raters: Per rater, Spearman with the mean of the others, over all clips.
         overall: Mean of those.
         within_prompt: The same inside prompts.
@@ -190,7 +188,6 @@ class DisputedClip:
     Attributes:
         clip: Name.
         spread: Standard deviation of its ratings (n − 1).
-        ratings: The ratings.
     """
 
     clip: str
@@ -203,7 +200,6 @@ class Agreement:
     """Inter-rater agreement on one dimension.
 
     Attributes:
-        dimension: The dimension.
         alpha_nominal: Krippendorff's α.
         alpha_ordinal: Likewise, ordinal metric.
         alpha_interval: Likewise, interval metric.
@@ -238,7 +234,6 @@ class PreferenceAccuracy:
 
     Attributes:
         name: Metric or combination.
-        dimension: The dimension.
         accuracy: Share of pairs; interval over prompts.
         pairs: Pairs counted.
         human_ties: Pairs that people called equal.
@@ -266,7 +261,6 @@ class Ablation:
     """Ablation of a combination: what each metric adds.
 
     Attributes:
-        dimension: The dimension.
         combination: ``"equal weights"`` or ``"fitted"``.
         full: All metrics: preference accuracy and pooled Spearman.
         left_out: By the metric left out.

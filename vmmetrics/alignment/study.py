@@ -12,8 +12,8 @@ import numpy as np
 
 from vmmetrics.metrics.registry import METRICS, find
 from vmmetrics.types import BoolArray, FloatArray, IntArray
+from vmmetrics.utils.statistics.agreement import recover_mos
 from vmmetrics.utils.statistics.bootstrap import finite, mean_of_defined, prompt_codes
-from vmmetrics.utils.statistics.mos_recovery import recover_mos
 from vmmetrics.utils.statistics.preferences import Preferences
 
 
@@ -111,7 +111,7 @@ class Study:
 def with_recovered_quality(study: Study) -> Study:
     """Return the study with quality from MOS recovery in place of mean ratings, where several people rated.
 
-    The matching says each rater's bias and inconsistency (:func:`vmmetrics.utils.statistics.mos_recovery.recover_mos`).
+    The matching says each rater's bias and inconsistency (:func:`vmmetrics.utils.statistics.agreement.recover_mos`).
     """
     qualities, notes = {}, []
     for dimension, ratings in study.ratings.items():
@@ -135,7 +135,6 @@ class Sample:
     """Scores of metrics and ratings of a dimension, on the clips that have all of them.
 
     Attributes:
-        dimension: The dimension.
         metrics: (K,) names.
         scores: (K, N) without NaN.
         ratings: (N,) mean ratings without NaN.

@@ -12,16 +12,15 @@ import numpy as np
 import scipy
 
 from vmmetrics.alignment import results
-from vmmetrics.alignment.agreement import measure_agreement
 from vmmetrics.alignment.claims import LEAST_OFF_MODE, widest_claims
-from vmmetrics.alignment.human_agreement import measure_human_agreement, measure_power
-from vmmetrics.alignment.levels import correlation_matrix, name_baseline, prompt_baseline, repeats_of
-from vmmetrics.alignment.model_figures import measure_models
-from vmmetrics.alignment.of_models import LEAST_MODELS
+from vmmetrics.alignment.human_agreement import measure_agreement, measure_human_agreement
+from vmmetrics.alignment.levels import correlation_matrix, repeats_of
+from vmmetrics.alignment.models import LEAST_MODELS, measure_models
 from vmmetrics.alignment.pair_alignments import measure_alignments, measure_differences, measure_less_motion
+from vmmetrics.alignment.power import measure_power
 from vmmetrics.alignment.preference import Ties, measure_ablations, measure_preferences
-from vmmetrics.alignment.preference_baselines import measure_preference_baselines
 from vmmetrics.alignment.readers.columns import measures_amount
+from vmmetrics.alignment.reference_values import measure_preference_baselines, name_baseline, prompt_baseline
 from vmmetrics.alignment.study import Study, with_averages, with_recovered_quality
 from vmmetrics.errors import SetupError
 from vmmetrics.types import BoolArray

@@ -121,7 +121,7 @@ def align(
     from vmmetrics.alignment.readers.groups import chosen_clips
     from vmmetrics.alignment.readers.judgements import RatingOptions
     from vmmetrics.alignment.readers.read import columns_read, matched_study, read_sides
-    from vmmetrics.alignment.report.reading import column_tables
+    from vmmetrics.alignment.report.text import column_tables
     from vmmetrics.alignment.study_report import align as compute
     from vmmetrics.alignment.study_report import reversed_dimensions, too_small, without_models
     from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED
@@ -173,7 +173,7 @@ def align(
 
 def _show_reading(columns: Sequence[Part], matched: Callable[[], Study], form: str, output: Console) -> None:
     """Print how columns are read, then which clips match: how columns were read may say why none does."""
-    from vmmetrics.alignment.report.reading import study_parts
+    from vmmetrics.alignment.report.text import study_parts
 
     if form == "text":
         print_result(form, columns, output)

@@ -103,7 +103,7 @@ def _print(form: str, table: Table, output: Console, messages: Console) -> None:
     from vmmetrics.alignment.baselines.catalogue import BASELINES
     from vmmetrics.cli.formats import print_result
     from vmmetrics.cli.results import print_besides, results_data
-    from vmmetrics.scoring.table_text import missing_lines
+    from vmmetrics.scoring.summary import missing_lines
     from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, figure, heads
 
     models = table.by_model() if len(table.by_model()) <= SHOWN_MODELS else {}

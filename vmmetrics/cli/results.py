@@ -16,9 +16,8 @@ from vmmetrics.cli.formats import name, number, print_result, print_titled, whol
 from vmmetrics.cli.formats import table as grid_of
 from vmmetrics.cli.progress import reasons
 from vmmetrics.cli.terminal import count, error
-from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO
+from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO, anchor_lines, missing_lines, remarks
 from vmmetrics.scoring.table import Table, head, missing_reason
-from vmmetrics.scoring.table_text import anchor_lines, missing_lines, remarks
 from vmmetrics.types import IntArray
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Lines, Part, figure, heads
 from vmmetrics.utils.statistics.paired import Mean
@@ -153,12 +152,8 @@ def _mean(mean: Mean | None, clips: int) -> Text:
     """Return a mean with its interval, and of how many clips where not all have a score."""
     if mean is None:
         return Text("-", "dim")
-    text = Text(f"{mean.mean:.4f}")
-    if mean.low is not None:
-        text.append(f"\n[{mean.low:.3f}, {mean.high:.3f}]", "dim")
-    if mean.clips < clips:
-        text.append(f"\nn={mean.clips}", "dim")
-    return text
+    cell = _mean_cell(mean, clips)
+    return Text(cell.text).append(f"\n{cell.below}" if cell.below else "", "dim")
 
 
 def print_missing(table: Table, output: Console) -> None:

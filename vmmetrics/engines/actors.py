@@ -60,7 +60,6 @@ class ClusterJob(Generic[Item]):
     """An item on its way.
 
     Attributes:
-        item: The item.
         pieces: The same, packed.
         alone: True after a worker died while it worked on it: the next one gets no other item.
         deaths: Nodes and causes of the deaths of workers that had nothing else.

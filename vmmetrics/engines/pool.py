@@ -50,7 +50,6 @@ class Result(Generic[Item, Answer]):
     """Outcome of one item.
 
     Attributes:
-        item: The item.
         answer: What the handler returned; None where its worker died or was killed.
         failure: Reason why there is no answer.
         note: What the handler noted, or None.
@@ -72,7 +71,6 @@ class AtWork(NamedTuple, Generic[Item]):
     """The item longest at work.
 
     Attributes:
-        item: The item.
         seconds: Seconds at it so far, or of loading its models.
         loading: True while models are being loaded for it.
         share: Share that is done, 0..1; None where it is not known.

@@ -114,13 +114,10 @@ class Viewer:
         """Return a view as (3, T, size, size) float32, normalised by ImageNet's mean and deviation."""
         size = self._plan.size
         rows, columns = slice(view.top, view.top + size), slice(view.left, view.left + size)
-        cut = np.stack([self._frame(index)[rows, columns] for index in view.frames])
-        return normalised(cut)
-
-    def _frame(self, index: int) -> UInt8Array:
-        if index not in self._resized:
-            self._resized[index] = resize(self._frames[index], self._size)
-        return self._resized[index]
+        for index in view.frames:
+            if index not in self._resized:
+                self._resized[index] = resize(self._frames[index], self._size)
+        return normalised(np.stack([self._resized[index][rows, columns] for index in view.frames]))
 
 
 def resize(frame: UInt8Array, size: tuple[int, int]) -> UInt8Array:

@@ -43,7 +43,6 @@ class Place:
     """Place of a score among real footage.
 
     Attributes:
-        score: The score.
         above: Real sources with a higher one.
         sources: Real sources in all.
         half_width: Half the width of the 90 % interval of harmless changes to clips of such a score.

@@ -20,9 +20,8 @@ from vmmetrics.scoring.prompt_scores import DECISIVE, Run, name_in_model, read_r
 from vmmetrics.scoring.record import Collapsed, Record
 from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO
 from vmmetrics.scoring.versions import differing, versions_of
-from vmmetrics.types import FloatArray
 from vmmetrics.utils.statistics.bootstrap import LEAST_PROMPTS, percentile_interval
-from vmmetrics.utils.statistics.paired import holm, resampled_means, sign_flip_ps
+from vmmetrics.utils.statistics.paired import corrected, resampled_means, sign_flip_ps
 from vmmetrics.utils.storage import provenance
 
 LEVEL = 0.05
@@ -134,7 +133,7 @@ class RunDifference:
             metric = INDEX_OR_ZERO
         asked = {*self.metrics} - {untested} if metric == "any" else {metric}
         rows = [d for d in self.differences if (d.model is not None) == several and d.metric in asked]
-        return _raised(rows)
+        return corrected(rows)
 
     def worse(self, metric: str = INDEX) -> list[MeanDifference]:
         """Return those of :meth:`tested` that got significantly worse (p below 0.05 after Holm)."""
@@ -326,39 +325,17 @@ def _differences(
                 first[row, column], second[row, column] = np.mean(both, axis=0)
     samples = resampled_means((second - first)[None])[:, 0]
     ps = sign_flip_ps(np.nan_to_num(second - first))
-    rows = [
-        _one(model, metric, pairs, first[:, k], second[:, k], samples[:, k], ps[k], metric in lower)
-        for k, metric in enumerate(metrics)
-    ]
-    raised = iter(_raised([row for row in rows if row.metric != untested]))
+    rows: list[MeanDifference] = []
+    for k, metric in enumerate(metrics):
+        both = ~np.isnan(first[:, k])
+        count = int(both.sum())
+        scored = Counter((score_of(p.before, metric) is not None, score_of(p.after, metric) is not None) for p in pairs)
+        others = scored[True, False], scored[False, True], metric in lower
+        change = MeanDifference(model, metric, scored[True, True], count, *(None,) * 7, *others)
+        if count:
+            before, after = (float(side[both, k].mean()) for side in (first, second))
+            low, high = percentile_interval(samples[:, k]) if count >= LEAST_PROMPTS else (None, None)
+            change = replace(change, before=before, after=after, difference=after - before, low=low, high=high, p=ps[k])
+        rows.append(change)
+    raised = iter(corrected(row for row in rows if row.metric != untested))
     return [row if row.metric == untested else next(raised) for row in rows]
-
-
-def _one(
-    model: str | None,
-    metric: str,
-    pairs: Sequence[ClipPair],
-    first: FloatArray,
-    second: FloatArray,
-    samples: FloatArray,
-    p: float,
-    lower: bool,
-) -> MeanDifference:
-    """Return one difference from (P,) prompt means of both runs (NaN where missing), (R,) bootstrap values and p."""
-    scored = [(score_of(p.before, metric) is not None, score_of(p.after, metric) is not None) for p in pairs]
-    counted = Counter(scored)
-    clips, lost, gained = counted[True, True], counted[True, False], counted[False, True]
-    measured = ~np.isnan(first)
-    prompts = int(measured.sum())
-    if not prompts:
-        return MeanDifference(model, metric, 0, 0, *(None,) * 7, lost, gained, lower)
-    low, high = percentile_interval(samples) if prompts >= LEAST_PROMPTS else (None, None)
-    before, after = float(first[measured].mean()), float(second[measured].mean())
-    moved = (before, after, after - before, low, high, p, None)
-    return MeanDifference(model, metric, clips, prompts, *moved, lost, gained, lower)
-
-
-def _raised(rows: Sequence[MeanDifference]) -> list[MeanDifference]:
-    """Return the rows with Holm-corrected p values."""
-    raised = iter(holm([row.p for row in rows if row.p is not None]))
-    return [row if row.p is None else replace(row, p_holm=next(raised)) for row in rows]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 
@@ -29,7 +29,8 @@ from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO, drawn_below, prompt_
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.statistics.paired import (
-    holm,
+    Difference,
+    corrected,
     mean_with_interval,
     paired_differences,
     rank_shares,
@@ -65,44 +66,30 @@ class Row:
 
     Attributes:
         model: Its name.
-        cells: By column: the index, the average and the metrics.
-        prompts: Its prompts.
-        clips: Its clips.
         rank: Rank, 1 best; None without a mean in the column ranked by.
         shares: Share of bootstrap samples of prompts in which it has each rank; empty without a rank.
+        cells: By column: the index, the average and the metrics.
     """
 
     model: str
-    cells: Mapping[str, Cell]
+    rank: int | None
     prompts: int
     clips: int
-    rank: int | None
     shares: tuple[float, ...]
+    cells: Mapping[str, Cell]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """A model and the next one below it, on the prompts that both have, which count by their clips as in the means.
+class Step(Difference):
+    """A model and the next one below it; p is Holm-corrected over all steps of the table.
 
     Attributes:
         above: The better one.
         below: The other.
-        difference: Of their means over clips; None where no prompt is common.
-        low: Lower end of its 95 % interval.
-        high: Upper end.
-        p: p of a sign-flip test, None without a difference.
-        p_holm: The same, Holm-corrected over all steps of the table.
-        prompts: Common prompts.
     """
 
     above: str
     below: str
-    difference: float | None
-    low: float | None
-    high: float | None
-    p: float | None
-    p_holm: float | None
-    prompts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +176,7 @@ def make_board(
     for m in [*order, *(m for m in range(len(models)) if m not in values)]:
         rank = None if m not in values else 1 + sum(values[o] > values[m] for o in order)
         share = tuple(shares[order.index(m)].tolist()) if m in values else ()
-        rows.append(Row(models[m].name, cells[m], of_models.counts[m], len(models[m].records), rank, share))
+        rows.append(Row(models[m].name, rank, of_models.counts[m], len(models[m].records), share, cells[m]))
     first = models[0].run.configuration
     return Board(
         label=str(first.get("label", f"preset {first['preset']}, protocol {first['protocol']}")),
@@ -244,11 +231,7 @@ def _steps(names: list[str], scores: FloatArray, clips: FloatArray) -> tuple[Ste
     if len(names) < 2:
         return ()
     pairs = paired_differences(*(np.stack([of_models[:-1], of_models[1:]]) for of_models in (scores, clips)))
-    raised = iter(holm([pair.p for pair in pairs if pair.p is not None]))
-    return tuple(
-        Step(above, below, *pair[:4], None if pair.p is None else next(raised), pair.prompts)
-        for above, below, pair in zip(names, names[1:], pairs, strict=False)
-    )
+    return tuple(map(Step, *zip(*map(astuple, corrected(pairs)), strict=True), names[:-1], names[1:]))
 
 
 def _configuration_notes(models: Sequence[Model]) -> list[str]:
@@ -301,7 +284,9 @@ def _rank_notes(rows: Sequence[Row], by: str) -> list[str]:
     needed = {INDEX: INDEX_NEEDS, INDEX_OR_ZERO: INDEX_NEEDS, AVERAGE: PARTS}.get(by, (by,))
     for row in unranked:
         empty = [metric for metric in needed if row.cells[metric].mean is None]
-        reasons = ", ".join(f"{label(metric)} ({_first_reason(row.cells[metric])})" for metric in empty)
+        reasons = ", ".join(
+            f"{label(metric)} ({next(iter(row.cells[metric].without), 'not scored')})" for metric in empty
+        )
         what = f"none of {row.clips} clips has a score in {reasons}" if empty else "no clip has a score in all of them"
         notes.append(f"{row.model} is not ranked by {head(by)}: {what}")
     ranks = [key for key in rows[0].cells if all(row.cells[key].mean is not None for row in rows)]
@@ -311,7 +296,3 @@ def _rank_notes(rows: Sequence[Row], by: str) -> list[str]:
             option += " --collapsed zero"  # INDEX names the one that is ranked by first
         notes.append(f"All models can be ranked by {'; '.join(map(head, ranks))}: {option}")
     return notes
-
-
-def _first_reason(cell: Cell) -> str:
-    return next(iter(cell.without), "not scored")

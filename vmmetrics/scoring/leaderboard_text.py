@@ -90,9 +90,10 @@ def board_parts(board: Board, published: Sequence[PublishedRow]) -> list[Part]:
         numbers = {key: DisplayCell(f"{score:.3f}") for key, score in printed.scores.items()}
         numbers[AVERAGE] = DisplayCell(f"{printed.average:.3f}", mark=table.mark(footnote))
         table.add(printed.model, *(numbers.get(key, "") for key in board.columns), reference=True)
-    shares = [
-        f"{row.model}: rank shares (bootstrap over prompts): {_share_text(row)}" for row in board.rows if row.shares
-    ]
+    shares = []
+    for row in (row for row in board.rows if row.shares):  # from 1 % on
+        of_ranks = (f"{rank}. {share:.0%}" for rank, share in enumerate(row.shares, 1) if share >= 0.01)
+        shares.append(f"{row.model}: rank shares (bootstrap over prompts): {', '.join(of_ranks)}")
     return [table, Lines("remarks", "Significance", (*map(_step_text, board.steps), *shares, *board.notes))]
 
 
@@ -121,11 +122,6 @@ def _step_text(step: Step) -> str:
     difference = f"{step.difference:+.3f}{' ' + ends if ends else ''}".replace("-", tables.MINUS)
     tests = f"p {p_value(step.p)}, Holm {p_value(step.p_holm)}"
     return f"{step.above} over {step.below}: {difference} on {step.prompts} common prompts, {tests}"
-
-
-def _share_text(row: Row) -> str:
-    """Return the share of bootstrap samples in which a model has each rank; shares below 1 % are left out."""
-    return ", ".join(f"{rank}. {share:.0%}" for rank, share in enumerate(row.shares, 1) if share >= 0.01)
 
 
 def board_records(boards: Sequence[Board], published: Sequence[PublishedRow]) -> list[dict[str, object]]:

@@ -117,16 +117,13 @@ def _missing(headers: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, int], ...
             parts[part[1]] |= {part[0]} if ended else set()
     if any(len(present) == count for count, present in parts.items()):
         return ()
-    return tuple((i, n) for n, present in sorted(parts.items()) for i in islice(_absent(n, present), MOST_MISSING))
+    missing = (((i, n) for i in range(1, n + 1) if i not in parts[n]) for n in sorted(parts))
+    return tuple(part for absent in missing for part in islice(absent, MOST_MISSING))
 
 
 def _limit_of(session: Mapping[str, Any]) -> float:
     limit = session.get("limit")
     return limit if type(limit) is int else inf
-
-
-def _absent(count: int, present: set[int]) -> Iterator[int]:
-    return (number for number in range(1, count + 1) if number not in present)
 
 
 def _part_of(session: Mapping[str, Any]) -> tuple[int, int] | None:
@@ -187,14 +184,19 @@ def _write(out: Path, headers: Sequence[dict[str, Any]], runs: Sequence[Path], r
                     _append(building / EVENTS, _lines_of_index(events_lines(run, warnings=damaged), index))
                     warnings += [f"{run}: {text}" for text in damaged]
                     _append(building / POSTERS, _lines_of_index(iterate_with_text(run / POSTERS, like=Poster), index))
-                    _copy_overlays(run, building)
+                    for sha256, path in overlays(run):
+                        keep_overlay(building, sha256, read_regular(path))
             header = {
                 "format": FORMAT,
                 "configuration": headers[0]["configuration"],
                 "metrics": list(in_order(m for h in headers for m in h["metrics"])),
                 **described({name: part for h in headers for name, part in h.get("parts", {}).items()}),
                 "merged_from": [str(run) for run in runs],
-                "sessions": [_elsewhere(session) for h in headers for session in h["sessions"]],
+                "sessions": [  # without their positions in the journal
+                    {name: value for name, value in session.items() if name != "begin"}
+                    for h in headers
+                    for session in h["sessions"]
+                ],
             }
             write_json(building / "run.json", header)
             table = export(building)
@@ -204,11 +206,6 @@ def _write(out: Path, headers: Sequence[dict[str, Any]], runs: Sequence[Path], r
     if isinstance(table.records, RunRecords):
         table.records = RunRecords(out / SCORES, table.records.offsets)
     return Merged(table, (), (), tuple(warnings), _missing(headers))
-
-
-def _elsewhere(session: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a session without its positions in the journal."""
-    return {name: value for name, value in session.items() if name != "begin"}
 
 
 def _append(path: Path, lines: Iterable[bytes]) -> None:
@@ -225,8 +222,3 @@ def _lines_of_index(lines: Iterable[tuple[Line, bytes]], index: RunIndex) -> Ite
         if key is not None:
             same = (line.get("path") or line["clip"]) == key
             yield text if same else encode({**line, "path": key})
-
-
-def _copy_overlays(run: Path, out: Path) -> None:
-    for sha256, path in overlays(run):
-        keep_overlay(out, sha256, read_regular(path))

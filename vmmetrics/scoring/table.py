@@ -16,9 +16,7 @@ from vmmetrics.scoring import anchors
 from vmmetrics.scoring.anchors import Place, Scale, rounded
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.records import RunRecords
-from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO, Summary
-from vmmetrics.scoring.table_text import remarks
-from vmmetrics.types import IntArray
+from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO, Summary, remarks
 from vmmetrics.utils.display.markup import csv_text
 from vmmetrics.utils.statistics.paired import Mean
 
@@ -117,10 +115,8 @@ class Table(Sequence[Record]):
         Returns:
             An entry per metric with at least one score.
         """
-        return self.summary.mean(None if model is None else self._of_model(model))
-
-    def _of_model(self, model: str) -> IntArray:
-        return self.summary.models.get(model, np.zeros(0, np.int64))
+        rows = None if model is None else self.summary.models.get(model, np.zeros(0, np.int64))
+        return self.summary.mean(rows)
 
     def scalars(self, model: str | None = None) -> dict[str, float]:
         """Return the means by metric as plain numbers, for experiment trackers: ``wandb.log(table.scalars())``.

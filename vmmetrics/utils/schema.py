@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 # Results as values that JSON has.
 
 
-def _without_nan(value: float) -> float | None:
-    return None if value != value else value
-
-
-def plain(value: Any, number: Callable[[float], float | None] = _without_nan) -> Any:
+def plain(value: Any, number: Callable[[float], float | None] = lambda v: v if v == v else None) -> Any:
     """Return ``value`` with dataclasses and named tuples as mappings, arrays and tuples as lists, and NaN as None.
 
     Args:

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from vmmetrics.errors import SetupError
-from vmmetrics.scoring.diff import MeanDifference, RunDifference, difference_of
-from vmmetrics.scoring.leaderboard import Board, Cell, Row, Step, make_board
+from vmmetrics.scoring.diff import MeanDifference, difference_of
+from vmmetrics.scoring.leaderboard import Board, make_board
 from vmmetrics.scoring.prompt_scores import PromptScores, Run, comparable_models, prompt_scores
 from vmmetrics.scoring.summary import Summary
 from vmmetrics.types import IntArray
-from vmmetrics.utils.statistics.paired import Difference, Mean, holm, paired_differences
+from vmmetrics.utils.schema import plain
+from vmmetrics.utils.statistics.paired import Difference, corrected, paired_differences
 
 DIGITS = 6
 """Decimals of statistics; pages show three."""
@@ -34,41 +35,16 @@ def p_value(p: float | None) -> float | None:
 
 def board_to_json(board: Board) -> dict[str, Any]:
     """Return a leaderboard as JSON."""
+    fields = ("label", "comparable", "columns", "by", "prompts", "notes", "rows")
+    steps = [{"above": step.above, "below": step.below, **_difference(step)} for step in board.steps]
+    return {**{name: plain(getattr(board, name), rounded) for name in fields}, "steps": steps}
+
+
+def _difference(difference: Difference | MeanDifference) -> dict[str, Any]:
     return {
-        "label": board.label,
-        "comparable": board.comparable,
-        "columns": list(board.columns),
-        "by": board.by,
-        "prompts": board.prompts,
-        "notes": list(board.notes),
-        "rows": [_row(row) for row in board.rows],
-        "steps": [_step(step) for step in board.steps],
-    }
-
-
-def _row(row: Row) -> dict[str, Any]:
-    return {
-        "model": row.model,
-        "rank": row.rank,
-        "prompts": row.prompts,
-        "clips": row.clips,
-        "shares": [rounded(share) for share in row.shares],
-        "cells": {column: _cell(cell) for column, cell in row.cells.items()},
-    }
-
-
-def _cell(cell: Cell) -> dict[str, Any]:
-    ends = {name: rounded(getattr(cell, name)) for name in ("mean", "low", "high")}
-    return {**ends, "prompts": cell.prompts, "clips": cell.clips, "without": dict(cell.without)}
-
-
-def _step(step: Step) -> dict[str, Any]:
-    return {
-        "above": step.above,
-        "below": step.below,
-        **{name: rounded(getattr(step, name)) for name in ("difference", "low", "high")},
-        **{name: p_value(getattr(step, name)) for name in ("p", "p_holm")},
-        "prompts": step.prompts,
+        **{name: rounded(getattr(difference, name)) for name in ("difference", "low", "high")},
+        **{name: p_value(getattr(difference, name)) for name in ("p", "p_holm")},
+        "prompts": difference.prompts,
     }
 
 
@@ -99,8 +75,10 @@ def model_pairs(
         of[sides].transpose(0, 3, 1, 2).reshape(2, -1, of.shape[1]) for of in (scores.scores, scores.clips)
     )
     compared = paired_differences(scored, clips)
-    columns = [_column(compared[k * len(pairs) : (k + 1) * len(pairs)]) for k in range(len(scores.keys))]
-    by_metric = dict(zip(scores.keys, columns, strict=True))
+    by_metric = {
+        metric: list(map(_difference, corrected(compared[k * len(pairs) : (k + 1) * len(pairs)])))
+        for k, metric in enumerate(scores.keys)
+    }
     return [
         {
             "a": f"{runs[a]}/{a}",
@@ -109,20 +87,6 @@ def model_pairs(
             "metrics": {metric: column[number] for metric, column in by_metric.items()},
         }
         for number, (a, b) in enumerate(pairs)
-    ]
-
-
-def _column(compared: Sequence[Difference]) -> list[dict[str, Any]]:
-    """Return one metric of every pair, p Holm-corrected over them."""
-    raised = iter(holm([pair.p for pair in compared if pair.p is not None]))
-    return [
-        {
-            **{name: rounded(getattr(pair, name)) for name in ("difference", "low", "high")},
-            "p": p_value(pair.p),
-            "p_holm": p_value(None if pair.p is None else next(raised)),
-            "prompts": pair.prompts,
-        }
-        for pair in compared
     ]
 
 
@@ -150,8 +114,12 @@ def _change(runs: Sequence[Run], rows: Sequence[Mapping[str, int]], after: int) 
     return change | {
         "notes": list(difference.notes),
         "paired_by": dict(difference.paired_by),
-        "rows": [_mean_difference(row) for row in difference.differences],
-        "pairs": _clip_pairs(difference, rows[0], rows[after]),
+        "rows": list(map(_mean_difference, difference.differences)),
+        "pairs": [
+            (before, rows[after][pair.after.key])
+            for pair in difference.pairs
+            if (before := rows[0].get(pair.before.key)) is not None and pair.after.key in rows[after]
+        ],
         "gone": list(difference.gone),
         "new": list(difference.new),
     }
@@ -166,17 +134,9 @@ def _as_sentence(error: SetupError) -> str:
 
 
 def _mean_difference(row: MeanDifference) -> dict[str, Any]:
-    ends = {name: rounded(getattr(row, name)) for name in ("before", "after", "difference", "low", "high")}
-    counts = {name: getattr(row, name) for name in ("prompts", "clips", "lost", "gained")}
-    ps = {name: p_value(getattr(row, name)) for name in ("p", "p_holm")}
-    return {"metric": row.metric, "model": row.model, **ends, **ps, **counts, "lower_is_better": row.lower_is_better}
-
-
-def _clip_pairs(
-    difference: RunDifference, before: Mapping[str, int], after: Mapping[str, int]
-) -> list[tuple[int, int]]:
-    keys = ((pair.before.key, pair.after.key) for pair in difference.pairs)
-    return [(before[first], after[second]) for first, second in keys if first in before and second in after]
+    means = {name: rounded(getattr(row, name)) for name in ("before", "after")}
+    others = {name: getattr(row, name) for name in ("clips", "lost", "gained", "lower_is_better")}
+    return {"metric": row.metric, "model": row.model, **means, **_difference(row), **others}
 
 
 DRAWN_GROUPS = 300
@@ -195,7 +155,7 @@ def tag_groups(runs: Sequence[Run]) -> list[dict[str, Any]]:
     """
     groups = [group for number, run in enumerate(runs) for group in _groups(number, run)]
     many = _FEW if len(groups) <= DRAWN_GROUPS else _ANY
-    return [{**names, "means": _means(summary.mean(rows, many))} for names, summary, rows in groups]
+    return [{**names, "means": plain(summary.mean(rows, many), rounded)} for names, summary, rows in groups]
 
 
 def _groups(number: int, run: Run) -> Iterator[tuple[dict[str, Any], Summary, IntArray]]:
@@ -222,13 +182,6 @@ def value_text(value: str | float) -> str:
     ('3', '0.5', 'slow')
     """
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _means(means: dict[str, Mean]) -> dict[str, dict[str, Any]]:
-    return {
-        metric: {"mean": rounded(m.mean), "low": rounded(m.low), "high": rounded(m.high), "clips": m.clips}
-        for metric, m in means.items()
-    }
 
 
 def comparisons_of(runs: Sequence[Run], rows: Sequence[Mapping[str, int]]) -> dict[str, list[dict[str, Any]]]:

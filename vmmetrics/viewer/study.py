@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from vmmetrics.alignment.report import tables as parts
 from vmmetrics.alignment.report.charts import draw_charts
 from vmmetrics.alignment.report.comparisons import comparison_parts, differences_part, misranked_table
-from vmmetrics.alignment.report.reading import column_tables
+from vmmetrics.alignment.report.text import column_tables
 from vmmetrics.alignment.results import Agreement, StudyReport
 from vmmetrics.alignment.study import Study
 from vmmetrics.utils.display import tables

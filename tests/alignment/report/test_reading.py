@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from vmmetrics.alignment.readers.read import read_study
-from vmmetrics.alignment.report.reading import column_tables, study_parts
+from vmmetrics.alignment.report.text import column_tables, study_parts
 from vmmetrics.utils.display.tables import DisplayTable, Lines
 
 

@@ -9,10 +9,16 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from vmmetrics.perception.vmbench import offload  # noqa: E402
-from vmmetrics.perception.vmbench.offload import HostWeights  # noqa: E402
+from vmmetrics.perception.vmbench import runtime  # noqa: E402
 from vmmetrics.perception.vmbench.preset import build_models  # noqa: E402
-from vmmetrics.perception.vmbench.runtime import ACTIVATIONS, CachedModel, DeviceCache, in_batches  # noqa: E402
+from vmmetrics.perception.vmbench.runtime import (  # noqa: E402
+    ACTIVATIONS,
+    CachedModel,
+    DeviceCache,
+    HostWeights,
+    free_host_memory,
+    in_batches,
+)
 
 
 @pytest.fixture
@@ -69,7 +75,7 @@ class Card:
         monkeypatch.setattr(torch.cuda, "get_per_process_memory_fraction", lambda device: 1.0, raising=False)
         monkeypatch.setattr(torch.cuda, "empty_cache", self._emptied)
         monkeypatch.setattr(HostWeights, "restore", lambda weights, device: weights.evict())  # there is no such device
-        monkeypatch.setattr(offload, "free_host_memory", lambda: 10**12)
+        monkeypatch.setattr(runtime, "free_host_memory", lambda: 10**12)
 
     @property
     def free(self) -> int:
@@ -133,7 +139,7 @@ def test_every_model_has_its_activations_planned():
 
 
 def test_weights_wait_in_host_memory_and_come_back_the_same(cache: DeviceCache, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(offload, "CHUNK", 4096)  # several buffers
+    monkeypatch.setattr(runtime, "CHUNK", 4096)  # several buffers
     loads: list[int] = []
 
     def load() -> torch.nn.Module:
@@ -146,7 +152,7 @@ def test_weights_wait_in_host_memory_and_come_back_the_same(cache: DeviceCache, 
     held = CachedModel("net", load, 1, cache)
     net = held.get()
     before = {name: value.clone() for name, value in net.state_dict().items()}
-    monkeypatch.setattr(offload, "free_host_memory", lambda: 10**12)
+    monkeypatch.setattr(runtime, "free_host_memory", lambda: 10**12)
     for _ in range(2):
         held.evict()
         assert held._evicted
@@ -161,7 +167,7 @@ def test_weights_wait_in_host_memory_and_come_back_the_same(cache: DeviceCache, 
 
 
 def test_what_the_host_has_no_room_for_is_loaded_again(cache: DeviceCache, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(offload, "free_host_memory", lambda: 2**31)  # the reserve, and nothing beside
+    monkeypatch.setattr(runtime, "free_host_memory", lambda: 2**31)  # the reserve, and nothing beside
     held = CachedModel("net", lambda: torch.nn.Linear(2, 2), 1, cache)
     net = held.get()
     held.evict()
@@ -171,13 +177,13 @@ def test_what_the_host_has_no_room_for_is_loaded_again(cache: DeviceCache, monke
 
 def test_host_memory_is_what_the_container_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:  1000 kB\n")
-    assert offload.free_host_memory(tmp_path / "meminfo", tmp_path) == 1_024_000
+    assert free_host_memory(tmp_path / "meminfo", tmp_path) == 1_024_000
     (tmp_path / "memory.max").write_text("900000\n")
     (tmp_path / "memory.current").write_text("500000\n")
-    assert offload.free_host_memory(tmp_path / "meminfo", tmp_path) == 400_000
+    assert free_host_memory(tmp_path / "meminfo", tmp_path) == 400_000
     (tmp_path / "memory.max").write_text("max\n")
-    assert offload.free_host_memory(tmp_path / "meminfo", tmp_path) == 1_024_000
-    assert offload.free_host_memory(tmp_path / "no", tmp_path) == 0
+    assert free_host_memory(tmp_path / "meminfo", tmp_path) == 1_024_000
+    assert free_host_memory(tmp_path / "no", tmp_path) == 0
 
 
 def test_weights_loaded_in_inference_mode_can_still_explain(cache: DeviceCache):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import curve_fit
 
-from vmmetrics.utils.statistics.logistic_fit import MIN_DISTINCT, fit_logistic, logistic
+from vmmetrics.utils.statistics.logistic_fit import MIN_DISTINCT, LogisticFit, fit_logistic
 
 
 def curve(x: np.ndarray, one: float, other: float, centre: float, width: float) -> np.ndarray:
@@ -18,11 +18,8 @@ def curve(x: np.ndarray, one: float, other: float, centre: float, width: float) 
 def test_a_logistic_is_recovered(parameters: tuple[float, float, float, float]) -> None:
     x = np.linspace(0, 1, 40)
     fit = fit_logistic(x, curve(x, *parameters))
-    assert fit.parameters == pytest.approx(parameters, rel=1e-4)
     assert fit.plcc == pytest.approx(1)
     assert fit.rmse == pytest.approx(0, abs=1e-6)
-    assert fit.rising is (parameters[0] > parameters[1])
-    assert (fit.n, fit.reason) == (40, "")
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -36,7 +33,6 @@ def test_noisy_data_are_fitted_as_by_the_usual_code(seed: int) -> None:
     fitted = curve(x, *usual)
     assert fit.plcc == pytest.approx(np.corrcoef(fitted, y)[0, 1], abs=1e-5)
     assert fit.rmse == pytest.approx(np.sqrt(np.mean((fitted - y) ** 2)), rel=1e-4)
-    assert logistic(x, fit.parameters) == pytest.approx(fitted, abs=0.02)
     assert fit.plcc > np.corrcoef(x, y)[0, 1]
 
 
@@ -48,7 +44,6 @@ def test_never_below_pearson(seed: int, count: int, r: float) -> None:
     y = np.round(2 * (r * x + np.sqrt(1 - r**2) * rng.normal(size=count))) / 2
     fit = fit_logistic(x, y)
     if fit.plcc is None:
-        assert fit.reason
         return
     plain = np.corrcoef(x, y)[0, 1]
     assert abs(plain) - 1e-6 <= fit.plcc <= 1
@@ -64,28 +59,14 @@ def test_lines_and_bends_are_limits_of_the_curve() -> None:
     x = np.linspace(-2, 2, 30)
     straight = fit_logistic(x, 3 - x)
     assert straight.plcc == pytest.approx(1)
-    assert straight.rising is False
     assert straight.rmse == pytest.approx(0, abs=1e-4)
     assert fit_logistic(x, np.exp(x)).plcc == pytest.approx(1)
 
 
-def test_what_cannot_be_fitted_is_said() -> None:
-    x = np.linspace(0, 1, 30)
-    few = fit_logistic(np.repeat(np.arange(MIN_DISTINCT - 1.0), 10), np.random.default_rng(0).normal(size=50))
-    assert few.plcc is None
-    assert f"needs {MIN_DISTINCT} distinct scores" in few.reason
-    assert "there are 5" in few.reason
-    assert "all the same" in fit_logistic(x, np.ones(30)).reason
-    step = fit_logistic(x, np.where(x > 0.5, 5.0, 1.0))
-    assert (step.plcc, step.rmse, step.parameters) == (None, None, None)
-    assert "step between two scores" in step.reason
-    assert fit_logistic(np.zeros(0), np.zeros(0)).n == 0
-    with pytest.raises(ValueError, match="rating per score"):
-        fit_logistic(x, x[:-1])
-
-
-def test_missing_values_are_left_out() -> None:
-    x = np.linspace(0, 1, 20)
-    y = curve(x, 4.5, 1.5, 0.4, 0.1)
-    gaps = np.append(x, [np.nan, 0.5, np.inf]), np.append(y, [3.0, np.nan, 2.0])
-    assert fit_logistic(*gaps) == fit_logistic(x, y)
+def test_what_cannot_be_fitted_has_no_figure() -> None:
+    x, none = np.linspace(0, 1, 30), LogisticFit(None, None)
+    few = np.repeat(np.arange(MIN_DISTINCT - 1.0), 10)
+    assert fit_logistic(few, np.random.default_rng(0).normal(size=50)) == none
+    assert fit_logistic(x, np.ones(30)) == none
+    assert fit_logistic(x, np.where(x > 0.5, 5.0, 1.0)) == none  # a step
+    assert fit_logistic(np.zeros(0), np.zeros(0)) == none

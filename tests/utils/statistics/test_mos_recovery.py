@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vmmetrics.utils.statistics.mos_recovery import MIN_RATINGS, recover_mos
+from vmmetrics.utils.statistics.agreement import MIN_RATINGS, recover_mos
 
 NAN = np.nan
 
@@ -23,17 +23,15 @@ def simulated(
     return ratings, quality, bias, noise
 
 
-def published(ratings: np.ndarray) -> tuple[list[float], list[float], list[float], int]:
-    """Quality, bias, inconsistency and steps of P.913's alternating projection, one number at a time."""
+def published(ratings: np.ndarray) -> tuple[list[float], list[float], list[float]]:
+    """Quality, bias and inconsistency of P.913's alternating projection, one number at a time."""
     cells = {(i, j): float(x) for (i, j), x in np.ndenumerate(ratings) if x == x}
     raters, clips = range(ratings.shape[0]), range(ratings.shape[1])
     of = {i: [j for j in clips if (i, j) in cells] for i in raters}
     by = {j: [i for i in raters if (i, j) in cells] for j in clips}
     quality = [sum(cells[i, j] for i in by[j]) / len(by[j]) for j in clips]
     bias = [sum(cells[i, j] - quality[j] for j in of[i]) / len(of[i]) for i in raters]
-    step = 0
-    while step < 1000:
-        step += 1
+    for _ in range(1000):
         spread = [float(np.std([cells[i, j] - quality[j] - bias[i] for j in of[i]])) for i in raters]
         weight = [1 / (s**2 + 1e-8) for s in spread]
         before, quality = (
@@ -44,28 +42,23 @@ def published(ratings: np.ndarray) -> tuple[list[float], list[float], list[float
         if sum((a - b) ** 2 for a, b in zip(before, quality, strict=True)) ** 0.5 < 1e-8:
             break
     shift = sum(bias) / len(bias)
-    return [q + shift for q in quality], [b - shift for b in bias], spread, step
+    return [q + shift for q in quality], [b - shift for b in bias], spread
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_the_published_solver_is_reproduced(missing: float) -> None:
-    ratings = simulated(18, 30, seed=1, missing=missing)[0]
-    quality, bias, spread, steps = published(ratings)
-    mos = recover_mos(ratings, as_published=True)
-    np.testing.assert_allclose(mos.quality, quality, rtol=1e-10)
-    np.testing.assert_allclose(mos.bias, bias, atol=1e-10)
-    np.testing.assert_allclose(mos.inconsistency, spread, rtol=1e-10)
-    assert mos.iterations == steps
-    residuals = ratings - (mos.quality + mos.bias[:, None])
-    half = 1.959964 * np.nanstd(residuals, axis=0) / np.sqrt((~np.isnan(ratings)).sum(axis=0))
-    # residuals of the last step but one, so equal only as far as the solver settled
-    np.testing.assert_allclose(mos.high - mos.quality, half, rtol=1e-5)
+def test_of_many_raters_it_is_nearly_the_published_solver(missing: float) -> None:
+    """The correction for a rater's own share fades as 1 / raters: each weighs 1/200 of a clip here."""
+    ratings = simulated(200, 30, seed=1, missing=missing)[0]
+    quality, bias, spread = published(ratings)
+    mos = recover_mos(ratings)
+    np.testing.assert_allclose(mos.quality, quality, atol=2e-3)
+    np.testing.assert_allclose(mos.bias, bias, atol=2e-3)
+    np.testing.assert_allclose(mos.inconsistency, spread, rtol=0.02)
 
 
-@pytest.mark.parametrize("as_published", [True, False])
-def test_a_careless_rater_moves_the_quality_less_than_the_mean(as_published: bool) -> None:
+def test_a_careless_rater_moves_the_quality_less_than_the_mean() -> None:
     ratings, quality, bias, noise = simulated(20, 60, seed=2, careless=2)
-    mos = recover_mos(ratings, as_published)
+    mos = recover_mos(ratings)
     error = np.sqrt(np.mean((mos.quality - quality) ** 2))
     assert error < 0.8 * np.sqrt(np.mean((ratings.mean(axis=0) - quality) ** 2))
     assert np.corrcoef(mos.bias, bias)[0, 1] > 0.9
@@ -76,19 +69,16 @@ def test_a_careless_rater_moves_the_quality_less_than_the_mean(as_published: boo
 
 def test_three_raters_do_not_become_one() -> None:
     """The published solver copies one rater and errs by more than the mean; the corrected one by no more."""
-    error, theirs_error, covered = [], [], []
+    error, theirs_error = [], []
     for seed in range(20):
         ratings, quality, _, _ = simulated(3, 100, seed)
-        mos, theirs = recover_mos(ratings), recover_mos(ratings, as_published=True)
-        assert "collapsed onto" in theirs.note
+        mos, theirs = recover_mos(ratings), published(ratings)[0]
         assert mos.note == ""
         plain = np.sqrt(np.mean((ratings.mean(axis=0) - quality) ** 2))
         error.append(np.sqrt(np.mean((mos.quality - quality) ** 2)) / plain)
-        theirs_error.append(np.sqrt(np.mean((theirs.quality - quality) ** 2)) / plain)
-        covered.append(np.mean((mos.low < quality) & (quality < mos.high)))
+        theirs_error.append(np.sqrt(np.mean((theirs - quality) ** 2)) / plain)
     assert np.mean(theirs_error) > 1.2
     assert np.mean(error) < 1.0
-    assert np.mean(covered) == pytest.approx(0.93, abs=0.03)
 
 
 def test_equal_noise_by_hand() -> None:
@@ -103,7 +93,6 @@ def test_equal_noise_by_hand() -> None:
     assert mos.bias == pytest.approx([-1, 0, 1])
     assert mos.quality == pytest.approx(truth + noise.mean(axis=0))
     assert mos.inconsistency**2 == pytest.approx(np.full(3, 1 / 3))
-    assert mos.high - mos.quality == pytest.approx(np.full(6, 1.959964 / 3), rel=1e-6)  # √(1/3 / 3)
 
 
 def test_perfect_raters_are_only_unbiased() -> None:
@@ -159,7 +148,6 @@ def test_nothing_to_recover_is_said() -> None:
 def test_few_raters_and_separate_groups_are_said() -> None:
     one = recover_mos(np.arange(6.0)[None])
     assert one.quality == pytest.approx(np.arange(6.0))
-    assert np.isnan(one.low).all()
     assert np.isnan(one.inconsistency).all()
     two, _, _, _ = simulated(2, 30, seed=4)
     mos = recover_mos(two)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from vmmetrics.utils.statistics.soft_pairwise import one_sided_p, perm_both, pooled_spearman, soft_pairwise_accuracy
+from vmmetrics.utils.statistics.permutation import one_sided_p, perm_both, pooled_spearman, soft_pairwise_accuracy
 
 NAN = np.nan
 

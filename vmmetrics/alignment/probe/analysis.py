@@ -142,7 +142,7 @@ def analyse(lines: Sequence[CaseLine], tolerance: Tolerance, settings: Mapping[s
 
     Args:
         lines: Of a :class:`~vmmetrics.alignment.probe.session.Session`.
-        tolerance: What harmless changes are held against.
+        tolerance: What harmless changes are compared with.
         settings: Printed in the report.
     """
     scores = ProbeScores(lines)

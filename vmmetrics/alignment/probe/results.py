@@ -71,8 +71,6 @@ class Curve:
     """Dose-response curve of a metric to a defect.
 
     Attributes:
-        metric: The metric.
-        defect: The defect.
         points: Ascending in strength.
         fitted: The monotone curve through 0 at strength 0 that fits the means best, one value per point that has one.
         step_back: Largest distance of a mean from it, in the metric's unit; None without a point.
@@ -97,7 +95,6 @@ class Specificity:
     """Effects of a defect on all metrics, at the greatest strength probed.
 
     Attributes:
-        defect: The defect.
         owner: Metric that should respond.
         effects: Metric to mean change in units of its noise, the largest first; metrics without a value are left out.
         owner_first: Whether the owner is moved most of the five, each of which should respond something else; None
@@ -115,7 +112,6 @@ class Invariance:
     """Effect of a harmless change on a metric.
 
     Attributes:
-        metric: The metric.
         change: What was done.
         strength: How much of it.
         mean: Mean absolute change of the score.
@@ -142,8 +138,6 @@ class RateLimit:
     """The lowest frame rate at which a metric's score of a clip is what it is at the clip's own rate.
 
     Attributes:
-        metric: The metric.
-        clip: The clip.
         native: Its own rate.
         lowest: Lowest rate tried down to which every score stays within the tolerance; the clip's own where the first
             one does not.

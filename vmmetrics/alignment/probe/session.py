@@ -163,7 +163,7 @@ def probe(
             ``module:name`` of such.
         plan: Which defects, strengths and harmless changes, on which part of the clips; None takes the defaults.
         preset: Models of our metrics.
-        tolerance: What harmless changes and lower frame rates are held against; None takes the defaults.
+        tolerance: What harmless changes and lower frame rates are compared with; None takes the defaults.
         out: Directory to keep the cases in and to resume from; None keeps nothing.
         jobs: Worker processes; 0 works in this process. Workers are spawned, so a script that asks for them needs
             ``if __name__ == "__main__":``, and functions must be importable.

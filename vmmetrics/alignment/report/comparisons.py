@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from vmmetrics.alignment import results
-from vmmetrics.alignment.model_results import ModelFigures
+from vmmetrics.alignment.models import ModelFigures
 from vmmetrics.alignment.power import Power
 from vmmetrics.alignment.readers.columns import measures_amount
 from vmmetrics.alignment.study import Study
@@ -196,7 +196,7 @@ class MisrankedClip(NamedTuple):
     apart: float
 
 
-def misranked_clips(study: Study, metric: str, dimension: str, most: int = SHOWN) -> list[MisrankedClip]:
+def misranked_clips(study: Study, metric: str, dimension: str) -> list[MisrankedClip]:
     """Return the clips that a metric ranks much higher or lower among its model's clips than people do.
 
     Places inside a model, because a metric that likes one model too much would otherwise fill the list with its clips.
@@ -205,10 +205,9 @@ def misranked_clips(study: Study, metric: str, dimension: str, most: int = SHOWN
         study: Scores and ratings.
         metric: Name of the metric.
         dimension: What people judged.
-        most: At most so many in each direction.
 
     Returns:
-        The overrated first, worst first; then the underrated, worst last.
+        Up to :data:`SHOWN` that are overrated, worst first; then as many underrated, worst last.
     """
     score, rating = study.scores[metric], study.mean_rating(dimension)
     both = np.isfinite(score) & np.isfinite(rating)
@@ -221,11 +220,11 @@ def misranked_clips(study: Study, metric: str, dimension: str, most: int = SHOWN
     apart = by_score - by_rating
     far = np.flatnonzero(np.abs(apart) >= _LEAST_APART)  # false where there is no place
     far = far[np.lexsort((np.array(study.clips)[far], -apart[far]))]
-    over, under = far[apart[far] > 0][:most], far[apart[far] < 0]
+    over, under = far[apart[far] > 0][:SHOWN], far[apart[far] < 0]
     figures = np.stack([score, rating, by_score, by_rating, apart], axis=1)
     return [
         MisrankedClip(study.clips[row], study.models[row], *figures[row].tolist())
-        for row in (*over, *under[max(0, len(under) - most) :])
+        for row in (*over, *under[max(0, len(under) - SHOWN) :])
     ]
 
 

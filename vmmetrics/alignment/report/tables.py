@@ -9,7 +9,7 @@ from typing import Any
 
 from vmmetrics.alignment.claims import hardly_varies, widest_claims
 from vmmetrics.alignment.pair_alignments import LESS_MOTION
-from vmmetrics.alignment.preference_baselines import MODEL_NAME, SINGLE_RATER
+from vmmetrics.alignment.reference_values import MODEL_NAME, SINGLE_RATER
 from vmmetrics.alignment.report.comparisons import comparison_parts
 from vmmetrics.alignment.results import Agreement, PairAlignment, StudyReport
 from vmmetrics.alignment.study import Study, with_averages
@@ -89,12 +89,12 @@ def brief_parts(report: StudyReport) -> list[display.Part]:
 
 _MATCHING_SHOWN = 6
 _WORDS_READ = "words read as"  # which the figures depend on, so that it is on every screen
-_BRIEF = ("n", "ρ all clips", "ρ within model", "ρ amplitude constant", "ρ both out", "τb")
+_LEVELS = ("ρ all clips", "ρ within model", "ρ amplitude constant", "ρ both out", "ρ within prompt")
 
 
 def brief_table(report: StudyReport, dimension: str, most: int) -> DisplayTable:
     """Return the best metrics of a dimension and their reference values, a line each."""
-    columns = heads("metric", *(DisplayColumn(name, hint=_MAIN[name]) for name in _BRIEF))
+    columns = heads("metric", *(DisplayColumn(name, hint=_MAIN[name]) for name in ("n", *_LEVELS[:-1], "τb")))
     pairs = report.ranked(dimension)
     caption = (
         "Spearman's ρ [95 % interval]; amplitude constant: partial ρ within models, given the amount of motion; both "
@@ -110,17 +110,22 @@ def brief_table(report: StudyReport, dimension: str, most: int) -> DisplayTable:
         if hardly_varies(pair):
             cells = ["too few distinct values"]
         table.add(pair.metric, display.count(pair.spearman.n), *cells, reference=pair in calm)
-    for top in report.ceilings:
-        if top.dimension == dimension:
-            figures = (top.overall, top.within_model, top.amplitude_constant, top.without_both)
-            table.add(HUMAN, "", *map(_one_line, figures), reference=True)
-    for base in report.baselines:
-        if base.dimension == dimension:
-            table.add(NAME_ONLY, "", _one_line(base.overall), reference=True)
-    for known in report.prompt_baselines:
-        if known.dimension == dimension:
-            table.add(PROMPT_ONLY, "", _one_line(known.overall), _one_line(known.within_model), reference=True)
+    for name, at_level in _reference_rows(report, dimension):
+        cells = [_one_line(at_level[column]) if column in at_level else "" for column in _LEVELS[:-1]]
+        table.add(name, "", *cells, reference=True)
     return table
+
+
+def _reference_rows(report: StudyReport, dimension: str) -> Iterator[tuple[str, dict[str, Estimate]]]:
+    """Yield what the metrics on a dimension are read against: name and figures by column of :data:`_LEVELS`."""
+    overall, in_model, calm, both_out, in_prompt = _LEVELS
+    for top in (top for top in report.ceilings if top.dimension == dimension):
+        rest = {calm: top.amplitude_constant, both_out: top.without_both, in_prompt: top.within_prompt}
+        yield HUMAN, {overall: top.overall, in_model: top.within_model, **rest}
+    for base in (base for base in report.baselines if base.dimension == dimension):
+        yield NAME_ONLY, {overall: base.overall, in_prompt: base.within_prompt}  # inside a model it says nothing
+    for known in (known for known in report.prompt_baselines if known.dimension == dimension):
+        yield PROMPT_ONLY, {overall: known.overall, in_model: known.within_model}
 
 
 def _one_line(estimate: Estimate) -> str:
@@ -177,11 +182,14 @@ def main_table(report: StudyReport, dimension: str) -> DisplayTable:
     table = DisplayTable(f"alignment-{dimension}", f"Against {clean(dimension)}", caption, columns)
     calm = [pair for pair in report.less_motion if pair.dimension == dimension]
     for pair in [*report.ranked(dimension), *calm]:
+        inside = pair.within_model.mean
+        if inside.value is not None and inside.n != report.models:
+            inside = with_note(inside, f"over {_of(inside.n, 'model')} of {report.models}")
         table.add(
             pair.metric,
             DisplayCell(display.count(pair.spearman.n), "", table.mark(_remark(pair))),
             table.estimate(pair.spearman),
-            table.estimate(_over_models(pair.within_model.mean, report.models)),
+            table.estimate(inside),
             *map(table.estimate, (pair.amplitude_constant, pair.without_both, pair.within_prompt.mean)),
             _lowest(pair.without_model, table),
             *(
@@ -192,24 +200,9 @@ def main_table(report: StudyReport, dimension: str) -> DisplayTable:
             table.estimate(pair.shuffled),  # with its spread: the mean alone would hide how far chance reaches
             reference=pair in calm,
         )
-    for agreement in report.ceilings:
-        if agreement.dimension == dimension:
-            levels = map(
-                table.estimate,
-                (
-                    *(agreement.overall, agreement.within_model, agreement.amplitude_constant),
-                    *(agreement.without_both, agreement.within_prompt),
-                ),
-            )
-            table.add(HUMAN, "", *levels, reference=True)
-    for baseline in report.baselines:
-        if baseline.dimension == dimension:
-            # inside a model the name says nothing, by construction
-            overall, inside = table.estimate(baseline.overall), table.estimate(baseline.within_prompt)
-            table.add(NAME_ONLY, "", overall, "", "", "", inside, reference=True)
-    for known in report.prompt_baselines:
-        if known.dimension == dimension:
-            table.add(PROMPT_ONLY, "", *map(table.estimate, (known.overall, known.within_model)), reference=True)
+    for name, at_level in _reference_rows(report, dimension):
+        cells = [table.estimate(at_level[column]) if column in at_level else "" for column in _LEVELS]
+        table.add(name, "", *cells, reference=True)
     return table
 
 
@@ -221,13 +214,6 @@ def _remark(pair: PairAlignment) -> str | None:
             f"{_of(pair.off_mode, 'clip')} with a {pair.rarest} other than the commonest: too few for a claim"
         )
     return "; ".join(remarks) or None
-
-
-def _over_models(inside: Estimate, models: int) -> Estimate:
-    """Return a mean over models with the note that it is of fewer than there are."""
-    if inside.value is None or inside.n == models:
-        return inside
-    return with_note(inside, f"over {_of(inside.n, 'model')} of {models}")
 
 
 def _lowest(without: Mapping[str, Estimate], table: DisplayTable) -> DisplayCell:

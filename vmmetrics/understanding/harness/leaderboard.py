@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from vmmetrics.understanding.harness.scoring import UNLIKE, UNTOLD, ReadScores, 
 from vmmetrics.understanding.harness.statistics import ALL, ModelDifference, differences
 from vmmetrics.utils.display.markup import csv_text
 from vmmetrics.utils.display.tables import NONE, DisplayCell, DisplayTable, Lines, Part, bounds, count, heads, number
-from vmmetrics.utils.statistics.paired import holm
+from vmmetrics.utils.statistics.paired import corrected
 
 # Two runs of one benchmark, on the questions that both were asked.
 
@@ -212,8 +212,8 @@ def _board(benchmark: str, protocol: Scoring, group: str | None, rows: Sequence[
     columns = list(dict.fromkeys(name for row in rows for name in row.cells))
     ranked = [row.scores for row in rows if row.overall.value is not None]
     steps = [_step(better, worse, measure) for better, worse in pairwise(ranked)]
-    raised = iter(holm([step.p for step in steps if step is not None]))
-    steps = [None if step is None else replace(step, p_holm=next(raised)) for step in steps]
+    raised = iter(corrected(step for step in steps if step is not None))
+    steps = [step and next(raised) for step in steps]
     return RunBoard(
         benchmark, protocol, measure, group, columns, rows, steps, references, _caveats(benchmark) + _notes(rows)
     )

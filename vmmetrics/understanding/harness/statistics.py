@@ -15,7 +15,7 @@ import numpy as np
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding.harness.benchmark import Figure, Scored
 from vmmetrics.utils.statistics import bootstrap
-from vmmetrics.utils.statistics.paired import holm, sign_flip_p
+from vmmetrics.utils.statistics.paired import corrected, sign_flip_p
 
 ALL = "all"
 """Group, and name in it, of the figure over every question."""
@@ -279,6 +279,5 @@ def differences(
                     mean.high, p, p, mean.n, mean.clusters, int((deltas < 0).sum()), int((deltas > 0).sum()), mean.note,
                 )
             )  # fmt: skip
-        raised = holm([test.p for test in tests])
-        tested += [replace(test, p_holm=p) for test, p in zip(tests, raised, strict=True)]
+        tested += corrected(tests)
     return tested

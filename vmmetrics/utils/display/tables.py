@@ -35,7 +35,6 @@ class DisplayCell:
     """A cell.
 
     Attributes:
-        text: Its text.
         below: Small text below, one line or more: an interval, or a model.
         mark: Number of its footnote, 0 for none.
         value: Number in full, for programs; None if the text is the value.

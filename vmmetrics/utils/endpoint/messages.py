@@ -116,19 +116,10 @@ class EndpointSettings:
         return key or None
 
 
-_OWN = frozenset(
-    (
-        "model",
-        "messages",
-        "max_tokens",
-        "max_completion_tokens",
-        "temperature",
-        "seed",
-        "response_format",
-        "stream",
-        "n",
-    )
-)
+_OWN = {
+    *("model", "messages", "max_tokens", "max_completion_tokens", "temperature", "seed", "response_format", "stream"),
+    "n",
+}
 """Fields of a request that this client sets, or whose replies it could not read."""
 
 

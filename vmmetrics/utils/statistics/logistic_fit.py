@@ -14,7 +14,7 @@ found.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import least_squares
@@ -33,78 +33,49 @@ _SAME_DIGITS = 9  # of standardised scores and ratings
 _ENDS = 0.01  # of the way between the lowest and the highest fitted rating
 
 
-@dataclass(frozen=True, slots=True)
-class LogisticFit:
-    """The fit, or the reason why there is none.
+class LogisticFit(NamedTuple):
+    """The fit; None where there is none.
 
     Attributes:
-        plcc: Pearson's r of fitted and given ratings, 0 or above; None without a fit.
+        plcc: Pearson's r of fitted and given ratings, 0 or above.
         rmse: Root mean square error √(Σ e² / N) in the unit of the ratings, as papers report it; P.1401 divides by
             N − 4.
-        rising: True if ratings rise with the score; a metric that runs against people has a high ``plcc`` too.
-        parameters: β1 to β4; those of a nearly straight fit are large and mean little by themselves.
-        n: Clips with a score and a rating.
-        reason: Why there is no fit, or "".
     """
 
     plcc: float | None
     rmse: float | None
-    rising: bool | None
-    parameters: tuple[float, float, float, float] | None
-    n: int
-    reason: str = ""
-
-
-def logistic(scores: FloatArray, parameters: tuple[float, float, float, float]) -> FloatArray:
-    """Return (N,) fitted ratings of (N,) scores."""
-    one, other, centre, width = parameters
-    return np.asarray(other + (one - other) * expit((scores - centre) / abs(width)))
 
 
 def fit_logistic(scores: FloatArray, ratings: FloatArray) -> LogisticFit:
     """Fit the logistic curve by least squares.
 
+    There is no fit with fewer than :data:`MIN_DISTINCT` distinct scores or with equal ratings; nor where the best one
+    is a step between two scores, which any steeper curve fits as well, or the search does not end.
+
     Args:
-        scores: (N,) scores; clips with NaN or infinity on either side are left out.
-        ratings: (N,) mean ratings.
-
-    Raises:
-        ValueError: The two are not (N,) each.
+        scores: (N,) finite scores.
+        ratings: (N,) finite mean ratings.
     """
-    scores, ratings = np.asarray(scores, np.float64), np.asarray(ratings, np.float64)
-    if scores.ndim != 1 or scores.shape != ratings.shape:
-        raise ValueError(f"Expected a rating per score but got shapes {scores.shape} and {ratings.shape}")
-    finite = np.isfinite(scores) & np.isfinite(ratings)
-    x, y = scores[finite], ratings[finite]
-    distinct = np.unique(x)
-    if distinct.size < MIN_DISTINCT:
-        reason = f"a logistic fit needs {MIN_DISTINCT} distinct scores, since it has 4 parameters, and there are "
-        return LogisticFit(None, None, None, None, x.size, f"{reason}{distinct.size}")
-    if np.ptp(y) == 0:
-        return LogisticFit(None, None, None, None, x.size, "the ratings are all the same")
-    mean, deviation = float(x.mean()), float(x.std())
-    best, settled = _least_squares((x - mean) / deviation, y)
+    none, distinct = LogisticFit(None, None), np.unique(scores)
+    if distinct.size < MIN_DISTINCT or np.ptp(ratings) == 0:
+        return none
+    mean, deviation = float(scores.mean()), float(scores.std())
+    best, settled = _least_squares((scores - mean) / deviation, ratings)
     centre, width = mean + deviation * float(best[0]), deviation * float(np.exp(best[1]))
-    curve, base = _curve((x - centre) / width)
-    slope = float(np.cov(curve, y, bias=True)[0, 1] / curve.var())
-    level = float(y.mean() - slope * curve.mean())
-    parameters = (level + slope * (1 - base), level - slope * base, centre, width)
-    steps, _ = _curve((distinct - centre) / width)
+    steps = _curve((distinct - centre) / width)
     way = (steps - steps[0]) / (steps[-1] - steps[0])
-    if np.count_nonzero((way > _ENDS) & (way < 1 - _ENDS)) < 2:
-        reason = "the fit is a step between two scores, which any steeper curve fits as well"
-        return LogisticFit(None, None, None, None, x.size, reason)
-    if not settled:
-        return LogisticFit(None, None, None, None, x.size, f"the fit did not converge in {_TRIES} steps")
-    fitted = level + slope * curve
-    plcc = min(1.0, abs(float(np.corrcoef(curve, y)[0, 1])))
-    return LogisticFit(plcc, float(np.sqrt(np.mean((fitted - y) ** 2))), slope > 0, parameters, x.size)
+    if not settled or np.count_nonzero((way > _ENDS) & (way < 1 - _ENDS)) < 2:
+        return none
+    curve = _curve((scores - centre) / width)
+    slope = float(np.cov(curve, ratings, bias=True)[0, 1] / curve.var())
+    fitted = float(ratings.mean() - slope * curve.mean()) + slope * curve
+    plcc = min(1.0, abs(float(np.corrcoef(curve, ratings)[0, 1])))
+    return LogisticFit(plcc, float(np.sqrt(np.mean((fitted - ratings) ** 2))))
 
 
-def _curve(z: FloatArray) -> tuple[FloatArray, int]:
-    """Return the logistic curve less 0 or 1, whichever keeps its digits in its far ends, and which."""
-    base = int(np.mean(z) > 0)
-    return np.asarray(-expit(-z) if base else expit(z)), base
+def _curve(z: FloatArray) -> FloatArray:
+    """Return the logistic curve less 0 or 1, whichever keeps its digits in its far ends."""
+    return np.asarray(-expit(-z) if np.mean(z) > 0 else expit(z))
 
 
 def _least_squares(z: FloatArray, y: FloatArray) -> tuple[FloatArray, bool]:
@@ -117,7 +88,7 @@ def _least_squares(z: FloatArray, y: FloatArray) -> tuple[FloatArray, bool]:
     z, y = np.round(z, _SAME_DIGITS), np.round(y / np.sqrt(y @ y), _SAME_DIGITS)
 
     def residuals(at: FloatArray) -> FloatArray:
-        curve = _curve((z - at[0]) / np.exp(at[1]))[0]
+        curve = _curve((z - at[0]) / np.exp(at[1]))
         curve = curve - curve.mean()
         return np.asarray(y - curve * ((curve @ y) / max(curve @ curve, np.finfo(float).tiny)))
 

@@ -7,9 +7,10 @@ Fisher's randomisation test of paired differences. Holm: Scandinavian Journal of
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,9 @@ from vmmetrics.utils.statistics.bootstrap import (
     percentile_interval,
     prompt_blocks,
 )
+
+Tested = TypeVar("Tested", bound=Any)
+"""A dataclass with ``p`` and ``p_holm``."""
 
 # The mean of scores and how far it can be trusted.
 
@@ -155,7 +159,8 @@ def _normal_means(filled: FloatArray, present: FloatArray) -> FloatArray:
     return samples
 
 
-class Difference(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Difference:
     """Difference of the means over clips of two models, on the prompts that both have.
 
     Attributes:
@@ -163,6 +168,7 @@ class Difference(NamedTuple):
         low: Lower end of its 95 % bootstrap interval over prompts; None for fewer than three.
         high: Upper end.
         p: Two-sided, of a sign-flip test over prompts; None without a common prompt.
+        p_holm: The same after :func:`corrected`, None before.
         prompts: Common prompts.
     """
 
@@ -170,6 +176,7 @@ class Difference(NamedTuple):
     low: float | None
     high: float | None
     p: float | None
+    p_holm: float | None
     prompts: int
 
 
@@ -194,7 +201,7 @@ def paired_differences(scores: FloatArray, clips: FloatArray) -> list[Difference
             percentile_interval(drawn[:, 0, pair] - drawn[:, 1, pair]) if prompts >= LEAST_PROMPTS else (None, None)
         )
         value, tested = (float(parts[:, pair].sum()), p) if prompts else (None, None)
-        compared.append(Difference(value, low, high, tested, prompts))
+        compared.append(Difference(value, low, high, tested, None, prompts))
     return compared
 
 
@@ -267,6 +274,13 @@ def holm(values: Sequence[float]) -> list[float]:
         highest = max(highest, min(1.0, (len(values) - done) * values[index]))
         raised[index] = highest
     return raised
+
+
+def corrected(rows: Iterable[Tested]) -> list[Tested]:
+    """Return dataclasses with ``p_holm`` Holm-corrected over all of them that have a ``p``."""
+    rows = list(rows)
+    raised = iter(holm([row.p for row in rows if row.p is not None]))
+    return [row if row.p is None else replace(row, p_holm=next(raised)) for row in rows]
 
 
 def rank_shares(means: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy import stats
 
-from vmmetrics.types import FloatArray, IntArray
+from vmmetrics.types import FloatArray
 from vmmetrics.utils.statistics.bootstrap import Statistic, prompt_codes, quotient, ratio
 from vmmetrics.utils.statistics.correlation import LEAST_CLIPS, segments_of
 from vmmetrics.utils.statistics.ranks import code, weighted_spearman
@@ -42,7 +42,10 @@ def partial_statistic(
     prompt, count = prompt_codes(of_prompts)
     model, number = prompt_codes(of_models)
     ranks = stats.rankdata(np.column_stack([columns[selected], second[selected]]), axis=0)
-    parts = _less_means(np.column_stack([np.eye(number)[model][:, 1:], ranks]), prompt, count)
+    sides = np.column_stack([np.eye(number)[model][:, 1:], ranks])
+    of_prompt = np.zeros((count, sides.shape[1]))
+    np.add.at(of_prompt, prompt, sides)
+    parts = sides - (of_prompt / np.bincount(prompt, minlength=count)[:, None])[prompt]
     products = np.zeros((count, parts.shape[1], parts.shape[1]))
     np.add.at(products, prompt, parts[:, :, None] * parts[:, None, :])
     flat = products.reshape(count, -1)
@@ -63,13 +66,6 @@ def partial_statistic(
         return np.clip(rho, -1, 1)
 
     return statistic
-
-
-def _less_means(values: FloatArray, group: IntArray, count: int) -> FloatArray:
-    sums = np.zeros((count, values.shape[1]))
-    np.add.at(sums, group, values)
-    less: FloatArray = values - (sums / np.bincount(group, minlength=count)[:, None])[group]
-    return less
 
 
 _ROUNDING = 1e-9

@@ -14,14 +14,26 @@ significant, and a useless metric; and whose interval holds the truth (of the bo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import permutations
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg, stats
 
-from vmmetrics.types import FloatArray, IntArray
-from vmmetrics.utils.statistics.bootstrap import LEAST_PROMPTS, Estimate, interval_note, prompt_codes, quotient
+from vmmetrics.types import BoolArray, FloatArray, IntArray
+from vmmetrics.utils.statistics.bootstrap import (
+    LEAST_PROMPTS,
+    RESAMPLES,
+    SEED,
+    Estimate,
+    alike,
+    interval_note,
+    mean_of_defined,
+    prompt_codes,
+    quotient,
+)
+from vmmetrics.utils.statistics.correlation import spearman_statistic
 from vmmetrics.utils.statistics.ranks import unit_ranks
 
 SHUFFLES = 1000
@@ -132,3 +144,156 @@ def permutation_estimate(value: float, shuffled: FloatArray, *, n: int, prompts:
     centre = math.atanh(min(max(value, -_NEAR_ONE), _NEAR_ONE))
     low, high = min(value, math.tanh(centre - reach)), max(value, math.tanh(centre + reach))
     return Estimate(value, low, high, p, n, interval_note(prompts))
+
+
+# Soft pairwise accuracy (Thompson, Mathur, Deutsch and Khayrallah, "Improving Statistical Significance in Human
+# Evaluation of Automatic Metrics via Soft Pairwise Accuracy", WMT 2024): for every pair of models the one-sided p that
+# the first is the better, by people and by the metric; then the mean of 1 − |p by people − p by the metric|. p is that
+# of a paired permutation test: the two models' scores are swapped at random prompt by prompt, with the same swaps for
+# people and metric. Unlike there, half of the swaps that leave the difference as it is count: p of the pair the other
+# way round is then 1 − p and the accuracy does not depend on the order of the models, which matters where ratings are
+# often equal.
+#
+# PERM-BOTH (Deutsch, Dror and Roth, "A Statistical Analysis of Summarization Evaluation Metrics Using Resampling
+# Methods", TACL 2021): two metrics' standardised scores are swapped at random cell by cell, model and prompt.
+
+Figure = Callable[[FloatArray], FloatArray]
+"""(K, M, P) scores of K metrics, NaN where missing, to (K,) figures, the higher the better."""
+
+_ALL_PATTERNS = 9  # swaps up to which every pattern is tried: 2**9 < RESAMPLES
+_TIE = 1e-12  # of the largest difference possible: what differs by less differs by rounding alone
+_CELLS = 4_000_000  # numbers held at a time, 32 MB
+
+
+class FigureDifference(NamedTuple):
+    """Difference of two metrics in a figure.
+
+    Attributes:
+        difference: Figure of the first less that of the second, NaN where one has none.
+        p: Two-sided p of no difference, NaN where one has no figure.
+    """
+
+    difference: float
+    p: float
+
+
+def one_sided_p(scores: FloatArray, resamples: int = RESAMPLES, seed: int = SEED) -> FloatArray:
+    """Return one-sided p values of a permutation test that the first model of each pair is better, by each judge.
+
+    Args:
+        scores: (K, M, P) judges (people, metrics), models, prompts; NaN where missing. A prompt counts for a pair
+            where both models have a score.
+        resamples: Random swaps; up to 9 prompts all 2^P are tried instead.
+        seed: Of the swaps, which are the same for all judges and pairs.
+
+    Returns:
+        (K, M·(M − 1)/2) in (0, 1), pairs (0, 1), (0, 2), ..., (1, 2), ...; 1/2 for equal scores, NaN without a prompt.
+    """
+    judges, models, prompts = scores.shape
+    first, second = np.triu_indices(models, 1)
+    p = np.full((judges, first.size), np.nan)
+    # pairs of all judges side by side, so many at a time that differences and swapped differences stay small
+    columns = np.stack([axis.ravel() for axis in np.indices(p.shape)])
+    step = max(1, _CELLS // max(1, prompts, resamples))
+    for start in range(0, columns.shape[1], step):
+        judge, pair = columns[:, start : start + step]
+        differences = scores[judge, first[pair]] - scores[judge, second[pair]]  # (columns, P)
+        covered = ~np.isnan(differences).all(axis=1)
+        parts = np.nan_to_num(differences[covered])
+        observed, rounding = parts.sum(axis=1), _TIE * np.abs(parts).sum(axis=1)
+        above, swaps = np.zeros(len(parts)), 0
+        for signs in _sign_blocks(prompts, resamples, seed, max(1, _CELLS // step)):
+            moved = signs @ parts.T - observed
+            above += (moved > rounding).sum(axis=0) + 0.5 * (np.abs(moved) <= rounding).sum(axis=0)
+            swaps += len(signs)
+        if prompts > _ALL_PATTERNS:  # the scores as they are belong to the random ones
+            above, swaps = above + 0.5, swaps + 1
+        p[judge[covered], pair[covered]] = above / max(swaps, 1)
+    return p
+
+
+def soft_pairwise_accuracy(
+    people: FloatArray, metrics: FloatArray, resamples: int = RESAMPLES, seed: int = SEED
+) -> FloatArray:
+    """Return the soft pairwise accuracy of each metric.
+
+    Args:
+        people: (M, P) mean ratings of models by prompts, NaN where missing.
+        metrics: (K, M, P) scores of the metrics, NaN where missing; ratings of cells that a metric lacks are left out.
+        resamples: Random swaps.
+        seed: Of the swaps.
+
+    Returns:
+        (K,) in 0..1, NaN where no two models share a prompt. A metric that knows nothing gets about 1/2 where people
+        are sure of every pair and about 2/3 where they know nothing either.
+    """
+    accuracy = np.full(len(metrics), np.nan)
+    unknown = np.isnan(metrics) | np.isnan(people)
+    cells = np.where(unknown, np.nan, metrics).reshape(len(metrics), people.size)
+    for group in alike(cells.T):
+        judges = np.concatenate([np.where(unknown[group[:1]], np.nan, people), cells[group].reshape(-1, *people.shape)])
+        by_people, *by_metrics = one_sided_p(judges, resamples, seed)
+        accuracy[group] = mean_of_defined(1 - np.abs(np.array(by_metrics) - by_people))
+    return accuracy
+
+
+def pooled_spearman(people: FloatArray, metrics: FloatArray) -> FloatArray:
+    """Return (K,) Spearman's ρ of (K, M, P) scores with (M, P) ratings, over the cells that all metrics have."""
+    statistic = spearman_statistic(metrics.reshape(len(metrics), people.size).T, people.ravel())
+    return np.asarray(statistic(np.ones((1, people.size)))[0])
+
+
+def perm_both(
+    first: FloatArray, second: FloatArray, figure: Figure, resamples: int = RESAMPLES, seed: int = SEED
+) -> FigureDifference:
+    """Test whether two metrics differ in a figure by swapping their standardised scores cell by cell.
+
+    Args:
+        first: (M, P) scores of one metric, models by prompts, NaN where missing.
+        second: (M, P) scores of the other; only cells that both have are used.
+        figure: The figure, such as ``partial(soft_pairwise_accuracy, people)``.
+        resamples: Random swaps, so that p is no less than 1 / (resamples + 1); up to 9 cells all 2^n are tried.
+        seed: Of the swaps.
+    """
+    shared = ~np.isnan(first) & ~np.isnan(second)
+    if not shared.any():
+        return FigureDifference(np.nan, np.nan)
+    one, other = (_standardised(scores[shared]) for scores in (first, second))
+    difference = float(np.subtract(*_figures(figure, shared, np.stack([one, other]))))
+    if np.isnan(difference):
+        return FigureDifference(np.nan, np.nan)
+    extreme = swaps = 0
+    for signs in _sign_blocks(one.size, resamples, seed, max(1, _CELLS // (2 * first.size))):
+        stay = signs > 0
+        tables = np.concatenate([np.where(stay, one, other), np.where(stay, other, one)])
+        figures = _figures(figure, shared, tables).reshape(2, -1)
+        swapped = figures[0] - figures[1]
+        swapped = swapped[~np.isnan(swapped)]
+        extreme += int(np.sum(np.abs(swapped) >= abs(difference) - _TIE))
+        swaps += swapped.size
+    if one.size > _ALL_PATTERNS:
+        extreme, swaps = extreme + 1, swaps + 1
+    return FigureDifference(difference, extreme / swaps)
+
+
+def _figures(figure: Figure, shared: BoolArray, cells: FloatArray) -> FloatArray:
+    """Return (K,) figures of (K, C) scores of the C cells that both metrics have."""
+    tables = np.full((len(cells), *shared.shape), np.nan)
+    tables[:, shared] = cells
+    return np.asarray(figure(tables))
+
+
+def _standardised(scores: FloatArray) -> FloatArray:
+    deviation = scores.std()
+    return np.asarray((scores - scores.mean()) / (deviation if deviation > 0 else 1.0))
+
+
+def _sign_blocks(width: int, resamples: int, seed: int, rows: int) -> Iterator[FloatArray]:
+    """Yield signs ±1, (up to ``rows``, width) at a time: all patterns if few, else ``resamples`` random ones."""
+    if width <= _ALL_PATTERNS:
+        yield 1.0 - 2.0 * ((np.arange(2**width)[:, None] >> np.arange(width)) & 1)
+        return
+    rng = np.random.default_rng(seed)
+    for start in range(0, resamples, rows):
+        drawn = rng.integers(2, size=(min(rows, resamples - start), width), dtype=np.int8)
+        yield 1.0 - 2.0 * drawn

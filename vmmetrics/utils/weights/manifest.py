@@ -157,7 +157,6 @@ class Published:
         sets: Names under which it is fetched with others.
         used_by: Model and metrics that need it.
         licence: SPDX identifier, or the address of the licence.
-        files: Its files.
         hub: Repository on the Hugging Face hub, or None where the files have addresses of their own.
         revision: Commit of that repository, or its branch.
         notice: What a user should know before fetching it, or None.

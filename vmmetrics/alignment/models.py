@@ -7,14 +7,14 @@ on the same pairs by a metric, then correlated over models. Strengths: Bradley-T
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.stats import rankdata
 
 from vmmetrics.alignment.combination import pairs_of, share_statistic
-from vmmetrics.alignment.model_results import ModelStrength, ModelStrengths, ModelWins, WinRatioAgreement, WinRatios
 from vmmetrics.alignment.preference import differences
 from vmmetrics.alignment.study import Study
 from vmmetrics.errors import SetupError
@@ -31,7 +31,106 @@ from vmmetrics.utils.statistics.bootstrap import (
     with_note,
 )
 from vmmetrics.utils.statistics.bradley_terry import DEFAULT_PRIOR_SD, Strengths, fit_strengths
+from vmmetrics.utils.statistics.permutation import perm_both, pooled_spearman, soft_pairwise_accuracy
 from vmmetrics.utils.statistics.preferences import Preference, Preferences
+
+
+@dataclass(frozen=True, slots=True)
+class ModelWins:
+    """Win ratios of one model.
+
+    Attributes:
+        pairs: Pairs of it with another model that people judged.
+        people: Share that people let it win, ties half; interval over prompts.
+        metrics: Metric to the share it wins by that metric's scores, over the pairs with both scores.
+    """
+
+    model: str
+    pairs: int
+    people: Estimate
+    metrics: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True, slots=True)
+class WinRatioAgreement:
+    """Correlation over models of the win ratios by a metric and by people, on the pairs with both scores.
+
+    Attributes:
+        spearman: Spearman's ρ; n counts models, the interval draws prompts, keeps the models and holds the value.
+        pearson: Pearson's r over models.
+    """
+
+    metric: str
+    spearman: Estimate
+    pearson: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class WinRatios:
+    """Win ratios of all models on one dimension.
+
+    Attributes:
+        source: Where the pairs come from.
+        models: One per model with a pair, by win ratio, best first.
+        agreements: One per metric, in the order given.
+    """
+
+    dimension: str
+    source: str
+    models: tuple[ModelWins, ...]
+    agreements: tuple[WinRatioAgreement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelStrength:
+    """Strength of one model.
+
+    Attributes:
+        strength: Log odds of beating a model of mean strength; times 400 / ln 10 it is on Elo's scale. The interval
+            draws prompts.
+        pairs: Pairs of it with another model that people judged.
+    """
+
+    model: str
+    strength: Estimate
+    pairs: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelStrengths:
+    """Strengths of all models on one dimension.
+
+    Attributes:
+        source: Where the pairs come from.
+        models: One per model with a pair, strongest first.
+        note: What limits them, or why there are none; "" where there is nothing to say.
+    """
+
+    dimension: str
+    source: str
+    models: tuple[ModelStrength, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFigures:
+    """Results per model on one dimension, by people and by metrics.
+
+    Attributes:
+        wins: Win ratios (VBench) and their correlation over models.
+        strengths: Bradley-Terry strengths from people's pairs.
+        soft_pairwise: Metric to soft pairwise accuracy (WMT 2024), 0..1, about 1/2 for a metric that knows nothing.
+        reference: Metric that the others are compared with by PERM-BOTH; "" without one.
+        permuted: Metric to the p value of no difference in pooled Spearman from the reference, by PERM-BOTH.
+    """
+
+    dimension: str
+    wins: WinRatios
+    strengths: ModelStrengths
+    soft_pairwise: Mapping[str, Estimate]
+    reference: str
+    permuted: Mapping[str, float]
+
 
 LEAST_MODELS = 3
 """Minimum models for a correlation over models."""
@@ -244,3 +343,46 @@ def cells_of(study: Study, values: FloatArray) -> tuple[FloatArray, tuple[str, .
     np.add.at(counts, at, 1.0)
     means = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
     return means, tuple(models), tuple(prompts)
+
+
+STRENGTH_DRAWS = 200
+"""Maximum bootstrap samples of the strengths: each takes a fit."""
+PERMUTED = 4
+"""Maximum metrics compared with the reference by PERM-BOTH, the best first: 0.25 s each."""
+
+
+def measure_models(
+    study: Study, dimension: str, metrics: Sequence[str], against: str | None, resamples: int, seed: int
+) -> ModelFigures | None:
+    """Return figures of models on a dimension; None where under two models have a pair.
+
+    Args:
+        study: The study.
+        dimension: One of its dimensions.
+        metrics: Metrics compared with it, the best first.
+        against: The reference of PERM-BOTH; None takes the best metric.
+        resamples: Bootstrap samples, swaps.
+        seed: Of all random numbers.
+    """
+    strengths = model_strengths(study, dimension, min(resamples, STRENGTH_DRAWS), seed)
+    if len(strengths.models) < 2:
+        return None
+    wins = win_ratios(study, dimension, metrics, resamples, seed)
+    reference = against if against is not None and against in metrics else next(iter(metrics), "")
+    soft_accuracy: dict[str, Estimate] = {}
+    permuted: dict[str, float] = {}
+    if dimension in study.ratings and metrics:
+        people, models, _ = cells_of(study, finite(study.mean_rating(dimension)))
+        cells = {metric: cells_of(study, finite(study.scores[metric]))[0] for metric in metrics}
+        accuracies = soft_pairwise_accuracy(people, np.stack(list(cells.values())), resamples, seed)
+        none = Estimate(None, note="no two models share a prompt")
+        soft_accuracy = {
+            metric: none if np.isnan(value) else Estimate(float(value), n=len(models))
+            for metric, value in zip(cells, accuracies, strict=True)
+        }
+        figure = partial(pooled_spearman, people)
+        for metric in [name for name in metrics if name != reference][:PERMUTED]:
+            p = perm_both(cells[metric], cells[reference], figure, resamples, seed).p
+            if not np.isnan(p):
+                permuted[metric] = float(p)
+    return ModelFigures(dimension, wins, strengths, soft_accuracy, reference, permuted)

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from tests.alignment.made_study import crossed_study, study_of
-from vmmetrics.alignment.of_models import cells_of, model_strengths, win_ratios
+from vmmetrics.alignment.models import cells_of, model_strengths, win_ratios
 from vmmetrics.alignment.study import Preferences, Study
 from vmmetrics.utils.statistics.bradley_terry import fit_strengths
 from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE, Preference
