@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 import hashlib
+import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from rich.console import Console
 
-from vmmetrics.cli.options import PromptsBeside, argument, check_device, option, out_option, seed_option
-from vmmetrics.cli.terminal import EXIT_FAILURES, count, error, open_consoles
-from vmmetrics.utils.storage.atomic import write_atomically
+from vmmetrics.cli import options
+from vmmetrics.cli.options import (
+    PromptsBeside,
+    argument,
+    check_device,
+    count_option,
+    jobs_option,
+    number_option,
+    option,
+    out_option,
+    seed_option,
+    share_option,
+)
+from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, count, error, open_consoles, until_stopped, usage
+from vmmetrics.utils.storage.atomic import write_atomically, write_json
 from vmmetrics.utils.storage.journal import encode
+
+if TYPE_CHECKING:
+    from vmmetrics.cas.train.settings import Epoch
 
 
 def reward(
@@ -71,3 +89,163 @@ def reward(
     if failed:
         error(messages, f"{failed} of {len(steps)} clips failed")
         raise typer.Exit(EXIT_FAILURES)
+
+
+Precision = Literal["fp32", "fp16", "bf16"]
+_SECONDS_BETWEEN_LINES = 30.0
+"""Seconds between lines of progress where there is no terminal."""
+
+
+# ``vmmetrics cas eval``: a classifier against labelled clips.
+
+
+def evaluate(
+    classifier: Annotated[str, argument("best.pt of a training run, VMBench's checkpoint, or 'embedded'.")],
+    clips: options.ClipFolder,
+    labels: Annotated[Path, argument("JSONL, CSV or TSV: clip, level, prompt, group.")],
+    out: Annotated[Path | None, out_option("JSON with all figures and every clip's probabilities.")] = None,
+    include_seen: Annotated[
+        bool, option("Include clips of prompts that the checkpoint was trained on.", "--include-seen")
+    ] = False,
+    device: options.Device = None,
+    form: options.Format = "text",
+    precision: Annotated[
+        Precision | None,
+        option("Precision of matrix products. Default: fp16 on a GPU, as the released code, else fp32."),
+    ] = None,
+) -> None:
+    """Print accuracy, error in levels, rank correlation and calibration error, for all clips and by group."""
+    from vmmetrics.cas.evaluate.evaluation import evaluate_classifier, load_judge
+    from vmmetrics.cas.evaluate.model_card import agreement_table
+    from vmmetrics.cas.labelled_clips import read_labelled_clips
+    from vmmetrics.cli.formats import print_result
+
+    output, messages = open_consoles()
+    data = read_labelled_clips([clips], labels)
+    with Bar(messages) as bar:
+        judge = load_judge(classifier, device, precision)
+        progress = _TrainingProgress(messages, bar).judging
+        evaluated = evaluate_classifier(judge, data, include_seen=include_seen, progress=progress)
+    for clip, reason in evaluated.failed:
+        messages.print(f"left out: {clip}: {reason}", soft_wrap=True)
+    if evaluated.seen:
+        prompts = f"{count(len(evaluated.seen), 'clip')} of training prompts"
+        messages.print(f"left out: {prompts}; use --include-seen to include them", soft_wrap=True)
+    print_result(form, [agreement_table(evaluated.report)], output, data=evaluated.to_json)
+    if out is not None:
+        write_json(out, evaluated.to_json())
+
+
+def train(
+    clips: options.ClipFolder,
+    labels: Annotated[Path, argument("JSONL, CSV or TSV: clip, level, prompt, group; what 'cas label' writes.")],
+    out: Annotated[Path, out_option("Directory of the run; resumes what is there.", show_default=False)],
+    start: Annotated[
+        Path | None, option("Checkpoint, pre-trained or fine-tuned. Default: from scratch.", "--from")
+    ] = None,
+    model_size: Annotated[
+        Literal["small", "base", "large", "huge", "giant"] | None,
+        option("Size of a network from scratch. Default: small."),
+    ] = None,
+    epochs: Annotated[int | None, count_option("Maximum number of epochs. Default: 30.")] = None,
+    batch_size: Annotated[int | None, count_option("Batch size per process. Default: 8.")] = None,
+    lr: Annotated[float | None, share_option("Learning rate of the head. Default: 5e-4.")] = None,
+    layer_decay: Annotated[float | None, share_option("Layer-wise decay of the learning rate. Default: 0.75.")] = None,
+    weight_decay: Annotated[float | None, share_option("Weight decay of AdamW. Default: 0.05.")] = None,
+    warmup: Annotated[float | None, share_option("Share of steps for warm-up. Default: 0.1.")] = None,
+    mixup: Annotated[float | None, number_option("Alpha of mixup; 0 for none. Default: 0.2.", 0, 1000)] = None,
+    smoothing: Annotated[float | None, share_option("Label smoothing. Default: 0.1.")] = None,
+    balance: Annotated[float | None, number_option("Class balancing: 0 none, 1 full. Default: 1.", 0, 10)] = None,
+    drop_path: Annotated[float | None, share_option("Stochastic depth of the last block. Default: 0.1.")] = None,
+    held_out: Annotated[float | None, share_option("Share of clips held out by prompt. Default: 0.2.")] = None,
+    patience: Annotated[
+        int | None, count_option("Stop after this many epochs without improvement. Default: 8.")
+    ] = None,
+    stride: Annotated[int | None, count_option("Frame stride. Default: 4.")] = None,
+    precision: Annotated[Precision | None, option("Precision of matrix products. Default: fp32.")] = None,
+    checkpointing: Annotated[
+        bool | None, option("Gradient checkpointing: less memory, about 33% slower.", "--checkpointing")
+    ] = None,
+    save_every: Annotated[int | None, count_option("Steps between saves. Default: 200.")] = None,
+    seed: Annotated[int | None, seed_option("Random seed. Default: 0.")] = None,
+    device: options.Device = None,
+    jobs: Annotated[int, jobs_option("Data loading processes per training process.", 0)] = 2,
+) -> None:
+    """Train the commonsense classifier on clips with levels.
+
+    A fifth of the clips, in whole prompts, is held out for early stopping and evaluation. Writes best.pt, a model card
+    with figures and plots, and last.pt to resume from. On several GPUs: torchrun --nproc-per-node N -m vmmetrics cas
+    train ...
+    """
+    chosen: dict[str, Any] = {
+        "epochs": epochs, "batch": batch_size, "lr": lr, "layer_decay": layer_decay, "weight_decay": weight_decay,
+        "warmup": warmup, "mixup": mixup, "smoothing": smoothing, "balance": balance, "drop_path": drop_path,
+        "held_out": held_out, "patience": patience, "rate": stride, "checkpointing": checkpointing,
+        "save_every": save_every, "seed": seed, "precision": precision,
+    }  # fmt: skip
+    if start is not None and model_size is not None:
+        raise typer.BadParameter("--model-size is for training from scratch; drop it with --from")
+    from vmmetrics.cas.evaluate.model_card import agreement_table
+    from vmmetrics.cas.labelled_clips import read_labelled_clips
+    from vmmetrics.cas.train.run import train as train_classifier
+    from vmmetrics.cas.train.settings import TrainSettings
+    from vmmetrics.utils.display.tables import print_parts
+
+    with usage():
+        settings = TrainSettings(**{name: value for name, value in chosen.items() if value is not None})
+    output, messages = open_consoles()
+    data = read_labelled_clips([clips], labels)
+    origin = start or model_size or "small"
+    message = f"stopped; progress is saved in {out}; run the same command again to resume"
+    with until_stopped(messages, message), Bar(messages) as bar:
+        progress = _TrainingProgress(messages, bar)
+        trained = train_classifier(data, out, settings, origin, device=device, workers=jobs, watcher=progress)
+    if trained is not None:
+        output.print(f"best epoch: {trained.best.number} of {len(trained.history)}; on held-out prompts:")
+        print_parts([agreement_table(trained.report)], output)
+        output.print(f"{trained.checkpoint}, {out / 'card.md'}", soft_wrap=True)
+
+
+class _TrainingProgress:
+    """Progress of training: a bar on a terminal, a line now and then elsewhere; and a line per epoch."""
+
+    def __init__(self, console: Console, bar: Bar) -> None:
+        self._console, self._bar = console, bar
+        self._phase, self._printed = "", 0.0
+
+    def notice(self, text: str) -> None:
+        """Print a line."""
+        self._console.print(text, soft_wrap=True)
+
+    def reading(self, done: int, total: int) -> None:
+        """Show how many clips were tried."""
+        self._show("reading clips", done, total)
+
+    def judging(self, done: int, total: int) -> None:
+        """Show how many clips were judged."""
+        self._show("judging clips", done, total)
+
+    def step(self, step: int, steps: int, loss: float) -> None:
+        """Show how many steps are done."""
+        self._show(f"training, loss {loss:.3f}", step, steps)
+
+    def epoch(self, history: Sequence[Epoch]) -> None:
+        """Print what the newest epoch came to."""
+        epoch = history[-1]
+        self.notice(
+            f"epoch {epoch.number}: loss {epoch.loss:.4f}, held out {epoch.held_out_loss:.4f}, "
+            f"accuracy {epoch.held_out_accuracy:.3f}"
+        )
+
+    def _show(self, what: str, done: int, total: int) -> None:
+        if self._bar.show(description=what, completed=done, total=total):
+            return
+        if self._console.is_terminal:
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
+            described = TextColumn("{task.description}")
+            self._bar.start(total, done, described, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        now, phase = time.monotonic(), what.partition(",")[0]
+        if not self._console.is_terminal and (phase != self._phase or now - self._printed >= _SECONDS_BETWEEN_LINES):
+            self._phase, self._printed = phase, now
+            self.notice(f"[{done}/{total}] {what}")
