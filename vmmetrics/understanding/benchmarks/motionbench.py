@@ -286,7 +286,12 @@ class MotionBench(MultipleChoice):
             SetupError: It cannot be read.
         """
         letters: dict[str, str] = {}
-        for uid, value in chain.from_iterable(_letters(row, path).items() for row in read_rows(path)):
+        rows = read_rows(path)
+        if not all(
+            isinstance(row, Mapping) and not any(isinstance(v, dict | list) for v in row.values()) for row in rows
+        ):
+            raise SetupError(f"{path}: expected objects of letters or texts by uid")
+        for uid, value in chain.from_iterable(row.items() for row in rows):
             text = value if isinstance(value, str) else ""
             if protocol == "upstream":
                 # the script that counts compares what a finished file has, without making it a letter first
@@ -352,12 +357,6 @@ def released_figures(questions: Sequence[Question], scored: Sequence[Scored]) ->
         Figure("all", "all", "answered_accuracy", correct / answered if answered else None, n=answered, note=hidden),
         *(Figure("task", task, "accuracy", right[task] / keyed[task], n=keyed[task]) for task in tasks),
     ]
-
-
-def _letters(row: Any, path: Path) -> Mapping[str, Any]:
-    if not isinstance(row, Mapping) or any(isinstance(value, dict | list) for value in row.values()):
-        raise SetupError(f"{path}: expected objects of letters or texts by uid")
-    return row
 
 
 BENCHMARK: Final = MotionBench()
