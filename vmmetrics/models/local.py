@@ -13,20 +13,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from vmmetrics.errors import SetupError
+from vmmetrics.models import protocol
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.loading import LESS, is_memory, load
-from vmmetrics.models.protocol import (
-    MORE,
-    NO_TIMES,
-    TIMES_AS_TEXT,
-    Form,
-    ModelAnswer,
-    R,
-    S,
-    model_answer,
-    together,
-    unfinished,
-)
+from vmmetrics.models.protocol import Form, ModelAnswer, R, S
 from vmmetrics.models.questions import Question, Shown
 from vmmetrics.utils.endpoint.messages import RejectedError, Reply, Turn
 
@@ -85,7 +75,7 @@ class LocalModel:
         self._video = videos and form != "images"
         self._tokens, self._threads, self._times = tokens, threads, times
         self._in_video = self._video and self._reads_times()
-        timing = "by the processor" if self._in_video else TIMES_AS_TEXT if times else NO_TIMES
+        timing = "by the processor" if self._in_video else protocol.TIMES_AS_TEXT if times else protocol.NO_TIMES
         asked = {"tokens": tokens, "form": "video" if self._video else "images", "times": timing}
         self.identity: Mapping[str, Any] = {**loaded.identity, **asked}
         self._batcher: Batcher[_Request, ModelAnswer] = Batcher(self._answers, batch_size)
@@ -127,15 +117,19 @@ class LocalModel:
         again = [
             index
             for index, (reply, request) in enumerate(zip(first, requests, strict=True))
-            if isinstance(reply, Reply) and unfinished(reply, request.question)
+            if isinstance(reply, Reply) and protocol.unfinished(reply, request.question)
         ]
-        second = dict(zip(again, self._replies([requests[index] for index in again], MORE * self._tokens), strict=True))
+        second = dict(
+            zip(again, self._replies([requests[index] for index in again], protocol.MORE * self._tokens), strict=True)
+        )
         answers: list[ModelAnswer | Exception] = []
         for index, (reply, request) in enumerate(zip(first, requests, strict=True)):
             more = second.get(index)
             if isinstance(reply, Reply):
-                whole = together(reply, more) if isinstance(more, Reply) else reply
-                answers.append(model_answer(whole, times_text=request.times_text, again=isinstance(more, Reply)))
+                whole = protocol.together(reply, more) if isinstance(more, Reply) else reply
+                answers.append(
+                    protocol.model_answer(whole, times_text=request.times_text, again=isinstance(more, Reply))
+                )
             else:
                 answers.append(reply)
         return answers

@@ -20,11 +20,11 @@ from typing import Any, Final
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered, LoadedBenchmark, Question, answer_text
 from vmmetrics.understanding.benchmarks import data_file
+from vmmetrics.understanding.benchmarks import favor as files
 from vmmetrics.understanding.benchmarks.favor import upstream
 from vmmetrics.understanding.benchmarks.favor.extraction import EXTRACTION, extract
 from vmmetrics.understanding.benchmarks.favor.scores import COMPOSITE, Structure, read_structure, score, texts_of
 from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
-from vmmetrics.understanding.benchmarks.files import favor as files
 from vmmetrics.understanding.benchmarks.files import stem_of
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import figure, grouped, part
