@@ -187,8 +187,8 @@ def train(
         raise typer.BadParameter("--model-size is for training from scratch; drop it with --from")
     from vmmetrics.cas.evaluate.model_card import agreement_table
     from vmmetrics.cas.labelled_clips import read_labelled_clips
-    from vmmetrics.cas.train.run import train as train_classifier
     from vmmetrics.cas.train.settings import TrainSettings
+    from vmmetrics.cas.train.trainer import train as train_classifier
     from vmmetrics.utils.display.tables import print_parts
 
     with usage():
