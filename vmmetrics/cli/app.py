@@ -11,7 +11,7 @@ from vmmetrics.cli.command import group
 cas = group(
     "Commonsense adherence: labels, and classifiers that learn from them.",
     {
-        "label": "cas_label:label",
+        "label": "cas:label",
         "reward": "cas:reward",
         "train": "cas:train",
         "eval": "cas:evaluate",

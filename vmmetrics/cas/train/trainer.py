@@ -1,4 +1,4 @@
-"""A training run, from clips and labels to a checkpoint with its card; every draw depends on seed, step and rank alone."""
+"""A training run, from clips and labels to a checkpoint with its card; draws depend on seed, step and rank alone."""
 
 from __future__ import annotations
 
