@@ -24,12 +24,10 @@ from typing import Any
 import numpy as np
 
 from vmmetrics.understanding.benchmarks.favor.extraction import EXTRACTION, extract
-from vmmetrics.understanding.benchmarks.favor.lexicon import VERBS
-from vmmetrics.understanding.benchmarks.favor.released_lists import read_verbs
-from vmmetrics.understanding.benchmarks.favor.released_scores import released_scores
-from vmmetrics.understanding.benchmarks.favor.released_similarity import ReleasedSimilarity, installed_words
+from vmmetrics.understanding.benchmarks.favor.released_similarity import ReleasedSimilarity
 from vmmetrics.understanding.benchmarks.favor.scores import ActingSubject, Structure, read_structure, score, texts_of
 from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
+from vmmetrics.understanding.benchmarks.favor.upstream import open_similarity, released_scores
 from vmmetrics.utils.text.embedding import embed
 
 PARAPHRASES = Path(__file__).with_name("favor_paraphrases.toml")
@@ -265,11 +263,10 @@ def main() -> None:
 
     embedding: Callable[[Sequence[str]], np.ndarray] | None = None if similarity.embed is None else embed_once
     similarity = Similarity(embedding, similarity.name)
-    verbs = read_verbs(options.dictionaries) if options.dictionaries else None
-    words = installed_words()
-    released = ReleasedSimilarity(words, VERBS if verbs is None else verbs, embedding)
+    released = open_similarity(options.dictionaries, embedding)
+    verbs = "its own" if options.dictionaries else "ours"
     print(f"text similarity: {similarity.name}")
-    print(f"released code's words: {words.name}; verbs: {'ours' if verbs is None else 'its own'}; {len(names)} videos")
+    print(f"released code's words: {released.words}; verbs: {verbs}; {len(names)} videos")
     if options.captions:
         some = {name: annotations[name] for name in names}
         captions(some, similarity)

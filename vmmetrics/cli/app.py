@@ -11,10 +11,10 @@ from vmmetrics.cli.command import group
 cas = group(
     "Commonsense adherence: labels, and classifiers that learn from them.",
     {
-        "label": "cas_label:label",
+        "label": "cas:label",
         "reward": "cas:reward",
-        "train": "cas_training:train",
-        "eval": "cas_training:evaluate",
+        "train": "cas:train",
+        "eval": "cas:evaluate",
     },
 )
 prompts = group(
@@ -24,9 +24,9 @@ prompts = group(
         "select": "prompts:select",
         "stats": "prompts:stats",
         "compare": "prompts:compare",
-        "extract": "prompts_extract:extract",
+        "extract": "prompts:extract",
         "filter": "prompts_filter:filter_prompts",
-        "generate": "prompts_generate:generate",
+        "generate": "prompts:generate",
     },
 )
 understand = group(
@@ -36,7 +36,7 @@ understand = group(
         "score": "understand:score",
         "compare": "understand:compare",
         "leaderboard": "understand:leaderboard",
-        "build": "understand_build:build",
+        "build": "understand:build",
         "synthetic": "understand:synthetic",
         "submission": "understand:submission",
         "lmms-eval": "understand:lmms_eval",

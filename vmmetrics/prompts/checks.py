@@ -53,6 +53,7 @@ _PADDING = re.compile(
     re.IGNORECASE,
 )
 _NO_PLAIN_TEXT = re.compile(r"[^\x20-\x7e]|[<>{}\[\]|*_#`~\\@]|https?:|--")
+"""Characters that some text encoders drop, and markup."""
 _ARTICLE = re.compile(r"\b(an?) ([A-Za-z0-9][\w'-]*)", re.IGNORECASE)
 _TWICE = re.compile(r"\b(\w+) \1\b", re.IGNORECASE)
 
@@ -82,12 +83,6 @@ def form(text: str) -> str | None:
     return None if count <= SENTENCES else f"{count} sentences, expected one or two"
 
 
-def plain_text(text: str) -> str | None:
-    """Check for printable ASCII without markup: some text encoders drop typographic characters."""
-    match = _NO_PLAIN_TEXT.search(text)
-    return None if match is None else f"not plain text: {match[0]!r}"
-
-
 def articles(text: str) -> str | None:
     """Check that every "a" or "an" fits the sound of the next word.
 
@@ -107,16 +102,10 @@ def repeats(text: str) -> str | None:
     return None if match is None or match[1].lower() in ("that", "had") else f"{match[1]!r} is repeated"
 
 
-def one_shot(text: str) -> str | None:
-    """Check for words of a cut, a change of scene, or a jump in time."""
-    match = _CUTS.search(text)
-    return None if match is None else f"more than one shot: {match[0]!r}"
-
-
-def padding(text: str) -> str | None:
-    """Check for stock phrases that say nothing about the motion."""
-    match = _PADDING.search(text)
-    return None if match is None else f"padding: {match[0]!r}"
+def without(pattern: re.Pattern[str], what: str, text: str) -> str | None:
+    """Check that nothing in a text matches a pattern: ``what`` is wrong with it, else."""
+    match = pattern.search(text)
+    return None if match is None else f"{what}: {match[0]!r}"
 
 
 def camera_jargon(text: str, camera: str = "unspecified") -> str | None:
@@ -190,12 +179,12 @@ Check = Callable[[PromptEntry], str | None]
 CHECKS: Mapping[str, Check] = {
     "length": lambda entry: length(entry.prompt),
     "form": lambda entry: form(entry.prompt),
-    "plain text": lambda entry: plain_text(entry.prompt),
+    "plain text": lambda entry: without(_NO_PLAIN_TEXT, "not plain text", entry.prompt),
     "articles": lambda entry: articles(entry.prompt),
     "repeats": lambda entry: repeats(entry.prompt),
-    "one shot": lambda entry: one_shot(entry.prompt),
+    "one shot": lambda entry: without(_CUTS, "more than one shot", entry.prompt),
     "camera": lambda entry: camera_jargon(entry.prompt, entry.tags.camera if entry.tags else "unspecified"),
-    "padding": lambda entry: padding(entry.prompt),
+    "padding": lambda entry: without(_PADDING, "padding", entry.prompt),
     "noun": lambda entry: (
         missing_noun(entry.prompt, entry.subject_noun, _own_plural(entry)) if entry.subject_noun else None
     ),

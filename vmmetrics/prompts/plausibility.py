@@ -8,11 +8,11 @@ where hardly any such clip could be filmed, so None does not prove plausibility.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final, TypeVar
+from typing import Final
 
 from vmmetrics.prompts.entry import Action, Metadata, Place, PromptEntry, SubjectClass, SubjectEntry
 
@@ -91,14 +91,12 @@ def can_do(subject: SubjectEntry, subject_class: SubjectClass | None, action: Ac
     if action.classes and name and name not in action.classes:
         return f"{subject.noun} ({name}) is of none of the classes that {_words(action)}: {', '.join(action.classes)}"
     needed = BODY_NEEDS.get(action.lemma, ())
-    if needed and set(needed) <= set(subject.lacks):
-        return f"{subject.noun} lacks what it takes to {action.lemma}: {' or '.join(needed)}"
     attributes = attributes_of(subject, subject_class)
-    if action.classes or not attributes:
-        return None
-    if "animate" in attributes and needed and attributes.isdisjoint(needed):
+    by_body = attributes and not action.classes
+    unable = by_body and "animate" in attributes and attributes.isdisjoint(needed)
+    if needed and (unable or set(needed) <= set(subject.lacks)):
         return f"{subject.noun} lacks what it takes to {action.lemma}: {' or '.join(needed)}"
-    if action.lemma in LIFE_NEEDED and attributes.isdisjoint(("animate", "articulated")):
+    if by_body and action.lemma in LIFE_NEEDED and attributes.isdisjoint(("animate", "articulated")):
         return f"{subject.noun} is not alive, and only living things can {action.lemma}"
     return None
 
@@ -123,25 +121,19 @@ def suits(subject: SubjectEntry, subject_class: SubjectClass | None, place: Plac
         return f"{subject.noun} needs {' or '.join(sorted(bound))}, and {place.name} has none"
     if "underwater" in affords and affords.isdisjoint(_SURFACES) and _cannot_dive(name, attributes, affords):
         return f"{place.name} is under water, where {subject.noun} does not occur"
-    if place.setting == "indoor":
-        return _indoors(subject, place, affords)
+    halls = _HALLS if affords & {"home", "kitchen"} else _HALLS | {"floor"}
+    for classes, admitted in ((_OUT_OF_DOORS, _WEATHER_INDOORS), (_HEAVY, halls), (_LARGE_ANIMALS, _STABLES)):
+        if place.setting == "indoor" and name in classes and affords.isdisjoint(admitted):
+            return f"{subject.noun} ({name}) does not occur in {place.name}, which is indoors"
     return None
 
 
-def _cannot_dive(name: str, attributes: Collection[str], affords: Collection[str]) -> bool:
+def _cannot_dive(name: str, attributes: frozenset[str], affords: frozenset[str]) -> bool:
     if name in _NEVER_UNDER_WATER or "wheeled" in attributes:
         return True
     if "animate" not in attributes or "human" in attributes or "swims" in attributes or name in _AT_HOME_UNDER_WATER:
         return False
     return "walks" in attributes or ("flies" in attributes and "water" not in affords)  # what flies may be above it
-
-
-def _indoors(subject: SubjectEntry, place: Place, affords: frozenset[str]) -> str | None:
-    halls = _HALLS if affords & {"home", "kitchen"} else _HALLS | {"floor"}
-    for classes, admitted in ((_OUT_OF_DOORS, _WEATHER_INDOORS), (_HEAVY, halls), (_LARGE_ANIMALS, _STABLES)):
-        if subject.subject_class in classes and affords.isdisjoint(admitted):
-            return f"{subject.noun} ({subject.subject_class}) does not occur in {place.name}, which is indoors"
-    return None
 
 
 def _words(action: Action) -> str:
@@ -166,8 +158,6 @@ _UNLIKE: Final = "goose/geese mouse/mice foot/feet tooth/teeth ox/oxen person/pe
 _PLURALS: Final = dict(pair.split("/") for pair in _UNLIKE.split())
 """Plurals that do not begin like the noun, for nouns missing from the metadata; "man" counts as an ending."""
 _SHORTEST_STEM = 3  # letters that must agree where an irregular plural is not given
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,27 +207,25 @@ def judge(entries: Sequence[PromptEntry], metadata: Metadata, lemmas: Sequence[s
         metadata: The metadata.
         lemmas: (N,) base form of each entry's action where the list has none itself.
     """
-    by_name = _MetadataIndex(metadata)
+    index = _MetadataIndex(metadata)
     judged = dict.fromkeys(CHECKS, 0)
     unknown: dict[str, Counter[str]] = {what: Counter() for what in UNKNOWN}
     flags: list[Flag] = []
     for number, entry in enumerate(entries):
         lemma = entry.action_lemma or (lemmas[number] if lemmas is not None else "")
-        asked = (
-            ("noun", entry.subject_noun, entry.subject_noun.lower() in by_name.subjects),
-            ("place", entry.place, plain_place(entry.place) in by_name.places),
-            ("class", entry.subject_class, entry.subject_class in by_name.classes),
-            ("action", lemma, lemma in by_name.actions),
-        )
-        for what, value, recognised in asked:
-            if value and not recognised:
-                unknown[what][value] += 1
-        for check, reason in by_name.checks(entry, lemma):
+        for what, value, known in (
+            ("noun", entry.subject_noun, entry.subject_noun.lower() in index.subjects),
+            ("place", entry.place, plain_place(entry.place) in index.places),
+            ("class", entry.subject_class, entry.subject_class in index.classes),
+            ("action", lemma, lemma in index.actions),
+        ):
+            unknown[what][value] += bool(value and not known)
+        for check, reason in index.checks(entry, lemma):
             judged[check] += 1
             if reason is not None:
                 flags.append(Flag(entry.index, check, reason))
     strict = sum(bool(entry.subject_class) for entry in entries)
-    counted = {what: dict(values.most_common()) for what, values in unknown.items()}
+    counted = {what: dict((+values).most_common()) for what, values in unknown.items()}
     return Plausibility(len(entries), judged, tuple(flags), counted, strict)
 
 
@@ -255,9 +243,15 @@ class _MetadataIndex:
 
     def __init__(self, metadata: Metadata) -> None:
         self.classes = {item.name: item for item in metadata.classes}
-        self.subjects = _by(metadata.subjects, lambda item: item.noun)
-        self.places = _by(metadata.places, lambda item: plain_place(item.name))
-        self.actions = _by(metadata.actions, lambda item: item.lemma)
+        self.subjects: defaultdict[str, list[SubjectEntry]] = defaultdict(list)
+        self.places: defaultdict[str, list[Place]] = defaultdict(list)
+        self.actions: defaultdict[str, list[Action]] = defaultdict(list)
+        for subject in metadata.subjects:
+            self.subjects[subject.noun.lower()].append(subject)
+        for place in metadata.places:
+            self.places[plain_place(place.name)].append(place)
+        for action in metadata.actions:
+            self.actions[action.lemma.lower()].append(action)
 
     def checks(self, entry: PromptEntry, lemma: str) -> Iterable[tuple[str, str | None]]:
         """Yield each applicable check with its fault or None."""
@@ -266,7 +260,10 @@ class _MetadataIndex:
         if entry.subject_noun:
             yield "noun", _noun_reason(entry, matches)
         if entry.subject_class and matches:
-            yield "class", _class_reason(entry, matches)
+            classes = dict.fromkeys(subject.subject_class for subject in matches if subject.subject_class)
+            stated = f"{entry.subject_noun} is of class {' or '.join(classes)} in the metadata"
+            agrees = not classes or entry.subject_class in classes
+            yield "class", None if agrees else f"{stated}, of {entry.subject_class} here"
         subjects = self._subjects_of(entry, matches)
         actions = self._actions_of(entry, lemma)
         if not subjects:
@@ -298,13 +295,6 @@ class _MetadataIndex:
         return named or same or [Action(lemma)]
 
 
-def _by(items: Iterable[T], name: Callable[[T], str]) -> dict[str, list[T]]:
-    groups: dict[str, list[T]] = {}
-    for item in items:
-        groups.setdefault(name(item).lower(), []).append(item)
-    return groups
-
-
 def _first(reasons: Iterable[str | None]) -> str | None:
     """Return None if any reason is None, else the first."""
     listed = list(reasons)
@@ -320,10 +310,3 @@ def _noun_reason(entry: PromptEntry, subjects: Sequence[SubjectEntry]) -> str | 
     if any(re.search(rf"\b{re.escape(word)}", text) for word in (*plurals, stem)):
         return None
     return f"{entry.subject_noun!r} does not occur in the prompt"
-
-
-def _class_reason(entry: PromptEntry, subjects: Sequence[SubjectEntry]) -> str | None:
-    classes = dict.fromkeys(subject.subject_class for subject in subjects if subject.subject_class)
-    if not classes or entry.subject_class in classes:
-        return None
-    return f"{entry.subject_noun} is of class {' or '.join(classes)} in the metadata, of {entry.subject_class} here"

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from vmmetrics.cas.label.comparisons import Comparison, ListedClip
 from vmmetrics.cas.label.label import LabelSettings, label_clips
-from vmmetrics.cli.cas_label import label
+from vmmetrics.cli.cas import label
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE
 

@@ -17,9 +17,9 @@ torch = pytest.importorskip("torch")
 
 from vmmetrics.cas.evaluate.evaluation import evaluate_classifier, load_judge  # noqa: E402
 from vmmetrics.cas.labelled_clips import read_labelled_clips  # noqa: E402
-from vmmetrics.cas.train.run import Trained, train  # noqa: E402
 from vmmetrics.cas.train.settings import Augmentation, Epoch, SilentWatcher, TrainSettings  # noqa: E402
 from vmmetrics.cas.train.state import State  # noqa: E402
+from vmmetrics.cas.train.trainer import Trained, train  # noqa: E402
 from vmmetrics.cli.main import main  # noqa: E402
 from vmmetrics.errors import SetupError  # noqa: E402
 from vmmetrics.perception.vmbench.ported.videomae import Architecture, VideoMAE  # noqa: E402

@@ -14,8 +14,8 @@ from tests.understanding.build_models import run_main
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered
 from vmmetrics.understanding.benchmarks import favor_caption
-from vmmetrics.understanding.benchmarks.favor.released_lists import FILE
 from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
+from vmmetrics.understanding.benchmarks.favor.upstream import FILE
 from vmmetrics.understanding.benchmarks.favor_caption import BENCHMARK
 from vmmetrics.understanding.harness.leaderboard import compare_runs, make_boards
 from vmmetrics.utils.endpoint.client import Client

@@ -9,9 +9,9 @@ import pytest
 
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered, Question
+from vmmetrics.understanding.benchmarks.favor import perspective_of
 from vmmetrics.understanding.benchmarks.favor_mcq import BENCHMARK, upstream_judge
 from vmmetrics.understanding.benchmarks.files import stem_of
-from vmmetrics.understanding.benchmarks.files.favor import perspective_of
 
 OPTIONS = ["walks", "walks left", "Walks left, then sits", "runs", " sits down."]
 

@@ -14,15 +14,17 @@ import pytest
 from numpy.typing import NDArray
 
 from vmmetrics.errors import SetupError
-from vmmetrics.understanding.benchmarks.favor.released_lists import FILE, WEIGHTS, read_verbs
-from vmmetrics.understanding.benchmarks.favor.released_scores import (
+from vmmetrics.understanding.benchmarks.favor.released_similarity import PlainWords, ReleasedSimilarity
+from vmmetrics.understanding.benchmarks.favor.upstream import (
+    FILE,
     NAMES,
+    WEIGHTS,
     parse_camera,
     parse_chronology,
     parse_subjects,
+    read_verbs,
     released_scores,
 )
-from vmmetrics.understanding.benchmarks.favor.released_similarity import PlainWords, ReleasedSimilarity
 
 ORACLE = json.loads(Path(__file__).with_name("favor_oracle.json").read_text("utf-8"))
 

@@ -11,12 +11,12 @@ import pytest
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered
 from vmmetrics.models.recorded import released_answers
-from vmmetrics.understanding.benchmarks.files.motionbench import split_options
 from vmmetrics.understanding.benchmarks.motionbench import (
     BENCHMARK,
     annotation_density,
     polish,
     released_figures,
+    split_options,
 )
 
 # What the released tools gave for these texts of ours (run on THUDM/MotionBench dcc9b07).

@@ -12,7 +12,7 @@ import pytest
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered, Question
 from vmmetrics.understanding.benchmarks.files import listed
-from vmmetrics.understanding.benchmarks.files.tuna import DATA
+from vmmetrics.understanding.benchmarks.tuna import DATA
 from vmmetrics.understanding.benchmarks.tuna_mcq import BENCHMARK, upstream_letter
 from vmmetrics.understanding.harness.benchmark import Figure, Scored
 

@@ -164,6 +164,7 @@ def _hyphenated(word: Token) -> str:
 
 
 _SUBJECTS = ("nsubj", "nsubjpass", "csubj")
+_ANTECEDENTS = ("nsubj", "nsubjpass", "ROOT", "attr")
 _FOLLOWING = ("xcomp", "advcl", "conj", "dep", "ccomp", "acl")
 """Dependencies of a verb without subject on the verb whose subject it shares."""
 
@@ -347,7 +348,10 @@ def _resolved(heads: list[Token]) -> list[Token]:
     """Resolve heads to nouns: quantities to their noun, members to collectives, pronouns to antecedents."""
     nouns: dict[int, Token] = {}
     for head in heads:
-        noun = _antecedent(head) if head.pos_ == "PRON" and head.lower_ in words.PRONOUNS else head
+        noun = head
+        if head.pos_ == "PRON" and head.lower_ in words.PRONOUNS:  # the last subject before it
+            before = reversed(head.doc[: head.i])
+            noun = next((token for token in before if token.pos_ in _NOUNS and token.dep_ in _ANTECEDENTS), None)
         if noun is None:
             continue
         noun = whole_of(without_quantity(noun))
@@ -356,10 +360,3 @@ def _resolved(heads: list[Token]) -> list[Token]:
         if names_something(noun):
             nouns[noun.i] = noun
     return list(nouns.values())
-
-
-def _antecedent(pronoun: Token) -> Token | None:
-    """Return the antecedent of a pronoun: the last subject before it."""
-    roles = ("nsubj", "nsubjpass", "ROOT", "attr")
-    before = reversed(pronoun.doc[: pronoun.i])
-    return next((token for token in before if token.pos_ in _NOUNS and token.dep_ in roles), None)

@@ -216,7 +216,12 @@ def find_unsafe(text: str) -> list[SafetyFinding]:
     tokens = _TOKEN.findall(masked)
     findings = [
         *(SafetyFinding(kind, match[0], True) for kind, words in NEVER.items() for match in words.finditer(masked)),
-        *(SafetyFinding("hate", "a slur", True) for token in tokens if _is_slur(token)),
+        *(
+            SafetyFinding("hate", "a slur", True)
+            for token in tokens
+            for form in (token, token.removesuffix("s"))
+            if sha256(form.encode()).hexdigest()[:16] in SLURS
+        ),
         *_violence(tokens, playing=not _SPORT.isdisjoint(tokens) or _TOYS.search(lowered) is not None),
         *(SafetyFinding(kind, match[0], False) for kind, words in LOOK.items() for match in words.finditer(masked)),
     ]
@@ -234,7 +239,8 @@ def _violence(tokens: list[str], playing: bool) -> Iterator[SafetyFinding]:
         for (form, particle), grave in _VERBS.items():
             if token != form:
                 continue
-            words = _object_of(_behind(rest, particle, armed, (token, particle) in _NEED_ARMS))
+            behind = _behind(rest, particle, armed, (token, particle) in _NEED_ARMS)[:_LONGEST_PHRASE]
+            words = list(takewhile(lambda token: token not in _BREAKS and token[0].isalnum(), behind))
             if _head_of(words) in _VICTIMS and not (playing and (not grave or token in _PLAYED)):
                 shown = " ".join([token, *([particle] if particle else []), *words])
                 yield SafetyFinding(VIOLENCE, shown, grave and _head_of(words) in _PERSONS)
@@ -256,11 +262,6 @@ def _behind(rest: list[str], particle: str, armed: bool, needs_arms: bool) -> li
     return rest[near.index(particle) + 1 :]
 
 
-def _object_of(rest: list[str]) -> list[str]:
-    """Return the noun phrase after a verb: "a fleeing guard" of "a fleeing guard in the back"."""
-    return list(takewhile(lambda token: token not in _BREAKS and token[0].isalnum(), rest[:_LONGEST_PHRASE]))
-
-
 def _head_of(words: list[str]) -> str:
     """Return the head noun of an object, its last word except adverbs; a pronoun only if it stands alone."""
     head = next((word for word in reversed(words) if not word.endswith("ly")), "")
@@ -272,10 +273,6 @@ def _sufferer(before: list[str]) -> str:
     words = [token for token in before if not token.endswith("ly")]
     subject = next((word for word in reversed(words) if word not in _PASSIVE), "")
     return subject if words and words[-1] in _PASSIVE else ""
-
-
-def _is_slur(token: str) -> bool:
-    return any(sha256(form.encode()).hexdigest()[:16] in SLURS for form in (token, token.removesuffix("s")))
 
 
 def _participles(verbs: Iterable[str], grave: bool) -> dict[str, bool]:

@@ -169,7 +169,12 @@ class Combiner:
             if action.pattern != pattern:
                 continue
             candidates = [s for kind in dict.fromkeys(action.classes) for s in self._of_class.get(kind, ())]
-            able = [s for s in candidates or self._metadata.subjects if self._able(s, action)]
+            able = [
+                subject
+                for subject in candidates or self._metadata.subjects
+                if (pattern != TOGETHER or self._collective(subject) or _can_be_many(subject, action))
+                and rules.can_do(subject, self._class(subject), action)
+            ]
             at_home = [subject for subject in able if pattern in subject.patterns] or able
             of_class: defaultdict[str, list[SubjectEntry]] = defaultdict(list)
             for subject in rules.doers(action, at_home):
@@ -177,10 +182,6 @@ class Combiner:
             for kind, subjects in of_class.items():
                 categories[action.lemma, kind].append((action, subjects))
         return list(categories.values())
-
-    def _able(self, subject: SubjectEntry, action: Action) -> bool:
-        together = action.pattern != TOGETHER or self._collective(subject) or _can_be_many(subject, action)
-        return together and rules.can_do(subject, self._class(subject), action)
 
     def _class(self, subject: SubjectEntry) -> SubjectClass | None:
         return self._classes.get(subject.subject_class)

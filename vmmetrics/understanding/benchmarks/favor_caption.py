@@ -20,14 +20,11 @@ from typing import Any, Final
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered, LoadedBenchmark, Question, answer_text
 from vmmetrics.understanding.benchmarks import data_file
+from vmmetrics.understanding.benchmarks import favor as files
+from vmmetrics.understanding.benchmarks.favor import upstream
 from vmmetrics.understanding.benchmarks.favor.extraction import EXTRACTION, extract
-from vmmetrics.understanding.benchmarks.favor.lexicon import VERBS
-from vmmetrics.understanding.benchmarks.favor.released_lists import FILE, read_verbs
-from vmmetrics.understanding.benchmarks.favor.released_scores import released_scores
-from vmmetrics.understanding.benchmarks.favor.released_similarity import ReleasedSimilarity, installed_words
 from vmmetrics.understanding.benchmarks.favor.scores import COMPOSITE, Structure, read_structure, score, texts_of
 from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
-from vmmetrics.understanding.benchmarks.files import favor as files
 from vmmetrics.understanding.benchmarks.files import stem_of
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import figure, grouped, part
@@ -99,7 +96,7 @@ class FavorCaption(Benchmark):
         """
         path = find_file(data, _DATA["files"], "annotations of FAVOR-Bench")
         folder = data if data.is_dir() else data.parent
-        paths, lists = files.videos_in(videos or folder), next(iter(sorted(folder.rglob(FILE))), None)
+        paths, lists = files.videos_in(videos or folder), next(iter(sorted(folder.rglob(upstream.FILE))), None)
         problems: Counter[str] = Counter()
         questions: dict[str, Question] = {}
         for row in files.by_video(read_rows(path)):
@@ -202,11 +199,7 @@ def _fields_of(text: str) -> dict[str, str] | None:
 
 
 def _ours(
-    questions: Sequence[Question],
-    texts: Mapping[str, str],
-    fields: _Fields,
-    similarity: Similarity,
-    by: tuple[str, str],
+    questions: Sequence[Question], texts: Mapping[str, str], fields: _Fields, similarity: Similarity, by: Sequence[str]
 ) -> list[Scored]:
     references = [read_structure(question.reference) for question in questions]
     candidates = [
@@ -235,24 +228,19 @@ def _ours(
 
 
 def _released(
-    questions: Sequence[Question],
-    texts: Mapping[str, str],
-    fields: _Fields,
-    similarity: Similarity,
-    by: tuple[str, str],
+    questions: Sequence[Question], texts: Mapping[str, str], fields: _Fields, similarity: Similarity, by: Sequence[str]
 ) -> list[Scored]:
     """Score by the released second step; text that is not its first step's output is read by ours."""
     path = next((q.reference["dictionaries"] for q in questions if "dictionaries" in q.reference), None)
-    verbs, words = VERBS if path is None else read_verbs(Path(path)), installed_words()
-    released = ReleasedSimilarity(words, verbs, similarity.embed)
-    lists = f"ours: no {FILE} beside the annotations" if path is None else "released"
-    detail = {"by": f"{by[0]}; words: {words.name}; {by[1]}; verb lists: {lists}", "method": by[1]}
+    released = upstream.open_similarity(path and Path(path), similarity.embed)
+    lists = f"ours: no {upstream.FILE} beside the annotations" if path is None else "released"
+    detail = {"by": f"{by[0]}; words: {released.words}; {by[1]}; verb lists: {lists}", "method": by[1]}
     scored = []
     for question in questions:
         if text := texts[question.id]:
             structured = fields[question.id]
             candidate = extract(text).to_released() if structured is None else structured
-            scores = released_scores(released, question.reference, candidate)
+            scores = upstream.released_scores(released, question.reference, candidate)
             scored.append(Scored(question.id, scores["composite"], None, True, scores, detail))
         else:
             scored.append(Scored(question.id, None, None, False, detail=detail))

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.models.questions import LETTERS, Answered, Question, answer_text
-from vmmetrics.understanding.benchmarks import data_file
-from vmmetrics.understanding.benchmarks.files import count, favor, listed
+from vmmetrics.understanding.benchmarks import data_file, favor
+from vmmetrics.understanding.benchmarks.files import count, listed
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
 from vmmetrics.utils.endpoint.messages import Turn

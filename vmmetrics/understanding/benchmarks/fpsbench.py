@@ -190,7 +190,10 @@ class FpsBench(MultipleChoice):
         if protocol == "upstream":
             return released_figures(questions, scored)
         rows = super().figures(questions, scored, protocol)
-        note = _note_on_chance(questions)
+        keyed = [question for question in questions if question.answer is not None]
+        if not keyed or any(NONE not in q.options or q.options[q.answer or 0] == NONE for q in keyed):
+            return rows
+        note = f"{NONE!r} is never right: guessing among the other options beats the chance level"
         return [replace(f, note="; ".join(filter(None, (f.note, note)))) if f.group == "all" else f for f in rows]
 
     def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:
@@ -205,10 +208,11 @@ class FpsBench(MultipleChoice):
         for row in read_rows(path):
             if not isinstance(row, Mapping) or not row.get("id"):
                 raise SetupError(f"{path}: expected lines with id, and prediction or raw_response")
-            prediction, key = row.get("prediction"), str(row["id"])
-            answers[key] = Answered(
-                key, str(row.get("raw_response") or "") if prediction is None else _predicted(str(prediction))
-            )
+            text, prediction, key = str(row.get("raw_response") or ""), row.get("prediction"), str(row["id"])
+            if prediction is not None:  # its letter, nothing, or a mark for anything else
+                letter = str(prediction).strip().upper()
+                text = "" if letter == _SILENT else letter if letter in ("", *"ABCDE") else _NO_OPTION
+            answers[key] = Answered(key, text)
         return answers
 
     def submission(
@@ -230,12 +234,6 @@ class FpsBench(MultipleChoice):
         return "".join(lines)
 
 
-def _predicted(letter: str) -> str:
-    """Return a released file's prediction as text: its letter, nothing, or a mark for anything else."""
-    bare = letter.strip().upper()
-    return "" if bare in ("", _SILENT) else bare if bare in {*"ABCDE"} else _NO_OPTION
-
-
 def _score_as_released(question: Question, answered: Answered | None) -> Scored:
     if answered is None or answered.error == NOT_RECORDED:
         return Scored(question.id, None, answered=False, detail={"given": False})
@@ -246,13 +244,6 @@ def _score_as_released(question: Question, answered: Answered | None) -> Scored:
     right = question.reference["answer"]
     value = None if right is None else float(letter == right)
     return Scored(question.id, value, letters.index(letter), detail={"given": True})
-
-
-def _note_on_chance(questions: Sequence[Question]) -> str:
-    keyed = [question for question in questions if question.answer is not None]
-    if not keyed or any(NONE not in q.options or q.options[q.answer or 0] == NONE for q in keyed):
-        return ""
-    return f"{NONE!r} is never right: guessing among the other options beats the chance level"
 
 
 BENCHMARK: Final = FpsBench()

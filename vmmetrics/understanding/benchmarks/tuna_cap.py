@@ -25,8 +25,8 @@ from typing import Any, Final
 
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered, EntriesByQuestion, LoadedBenchmark, Question, answer_text
+from vmmetrics.understanding.benchmarks import tuna as files
 from vmmetrics.understanding.benchmarks.files import Row, text_of
-from vmmetrics.understanding.benchmarks.files import tuna as files
 from vmmetrics.understanding.benchmarks.tuna import judging, scoring
 from vmmetrics.understanding.benchmarks.tuna.judging import Judged, caption_events
 from vmmetrics.understanding.benchmarks.tuna.scoring import LACK, MEASURES, TYPES, events_of

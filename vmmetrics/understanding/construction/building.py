@@ -15,7 +15,8 @@ from vmmetrics.errors import SetupError
 from vmmetrics.models.protocol import OneByOne
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks.custom import line_of
-from vmmetrics.understanding.construction.options import balanced, guesses
+from vmmetrics.understanding.construction.guessing import guesses
+from vmmetrics.understanding.construction.options import balanced
 from vmmetrics.understanding.construction.recipe import QuestionRecipe
 from vmmetrics.understanding.construction.units import UNREACHABLE, RejectedQuestion, UnitOutcome, read_outcome
 from vmmetrics.utils.endpoint.client import GIVE_UP

@@ -14,10 +14,17 @@ from typing import Any, Final
 
 from vmmetrics.models.frames import FramePolicy
 from vmmetrics.models.questions import Question
-from vmmetrics.understanding.construction.instructions import CONTRADICTIONS, MOTIONBENCH, TUNA
 from vmmetrics.understanding.construction.options import with_items
 from vmmetrics.understanding.construction.question_checks import DYNAMICS, WRITTEN
-from vmmetrics.understanding.construction.recipe import WritingRecipe, Written, questions_shape, seen, viewed, views_of
+from vmmetrics.understanding.construction.recipe import (
+    COMMON_RULES,
+    WritingRecipe,
+    Written,
+    questions_shape,
+    seen,
+    viewed,
+    views_of,
+)
 from vmmetrics.understanding.construction.units import RejectedQuestion, SourceClip, noted
 from vmmetrics.utils.endpoint.asking import in_words, list_shape, object_shape
 from vmmetrics.utils.endpoint.client import AskedQuestion as Asked
@@ -39,6 +46,28 @@ CONTENT: Final = (
     "animal action", "animal position", "camera", "appearance",
 )  # fmt: skip
 LOGIC: Final = ("occurrence", "count", "order", "appearance")
+_MOTIONBENCH: Final = (
+    """\
+You write multiple-choice questions that find out whether a model sees what moves in a video, and how. You are given a \
+text that a careful person wrote about the video. Whoever answers sees the video and not the text.
+
+Write {count} questions. Each joins one thing it is about (content) with one thing it asks (logic):
+- content: human action, human interaction, human emotion, human position, object trajectory, object state, animal \
+action, animal position, camera, appearance (of people, objects or surroundings)
+- logic: occurrence (does it happen, which of them happens), count, order, appearance (how it looks)
+Use no pair twice. At least {dynamic} questions are about something other than appearance.
+- Ask about what changes or moves and about nothing else, and only about what stands out: no \
+trifles, nothing in a corner.
+- Ask for an order only where there is no doubt what came first; never of things that overlap in time.
+- Do not ask why anything happens, what it is for or what it leads to.
+"""
+    + COMMON_RULES
+    + """\
+Give each question its task: MR (which motion, recognised), LM (where something moves or is when it moves), CM (camera \
+motion), MO (which object or person takes part in a motion), AO (order of actions), RC (how often something is \
+repeated).
+"""
+)
 _MOTIONBENCH_TOKENS: Final = 130
 """Expected tokens of a question as JSON: about 500 characters, four to a token."""
 _MOTIONBENCH_SHAPE: Final = questions_shape(
@@ -84,7 +113,7 @@ class MotionBenchRecipe(WritingRecipe):
                 return f"only {moving} questions are about something other than appearance; at least {DYNAMIC} must be"
             return None
 
-        instruction = MOTIONBENCH.format(count=MOTIONBENCH_COUNT, dynamic=DYNAMIC, wrong=WRONG)
+        instruction = _MOTIONBENCH.format(count=MOTIONBENCH_COUNT, dynamic=DYNAMIC, wrong=WRONG)
         return self.asked(clip.key, instruction, clip.caption, _MOTIONBENCH_SHAPE, too_static)
 
 
@@ -99,6 +128,29 @@ _TASKS: Final = {
 }
 SKILLS: Final = {task: skill for skill, tasks in _TASKS.items() for task in tasks}
 """Skill of each task."""
+_CONTRADICTIONS: Final = """\
+The pictures are {frames} frames of one video, evenly spaced and in order. Below them is a text about the video that a \
+careful person wrote; it is right. Look at the frames by yourself, and list where what you see differs from the text: \
+for each, what the text says and what you see instead. These are the places where the video is easily misread. Leave \
+out what the text merely does not mention. An empty list is fine.
+"""
+_TUNA: Final = (
+    """\
+You write hard multiple-choice questions about what happens in a video over time. You are given a text that a careful \
+person wrote about the video, and places where another model misread it: what it saw differs from the text, and the \
+text is right. Whoever answers sees the video and nothing else.
+
+Write {count} questions, spread over the events of the video, most of them about the places that were misread (what \
+the other model saw is a good wrong answer).
+- Each needs several moments of the video: neither one frame nor one event alone settles it.
+- The text must be enough to answer it.
+- For an order of three or more things the answers are the things joined by " \u2192 ", the same things in every answer.
+"""
+    + COMMON_RULES
+    + """\
+Give each question one of these tasks: {tasks}.
+"""
+)
 _TUNA_TOKENS: Final = 140  # of a question as JSON
 _POINT_TOKENS: Final = 300  # of a usual list of contradictions
 _MOST_POINTS: Final = 30
@@ -165,12 +217,12 @@ class TunaRecipe(WritingRecipe):
         return checked if any(view.right for view in views) else RejectedQuestion(checked, "many frames", (why,))
 
     def _watching(self, clip: SourceClip, pictures: tuple[bytes, ...]) -> Asked[str]:
-        instruction = f"{CONTRADICTIONS.format(frames=len(pictures))}\n{in_words(_POINTS)}"
+        instruction = f"{_CONTRADICTIONS.format(frames=len(pictures))}\n{in_words(_POINTS)}"
         return Asked(
             clip.key, (Turn("system", instruction), Turn("user", clip.caption, pictures)), _POINTS, seed=self.seed
         )
 
     def _writing(self, clip: SourceClip, points: Sequence[Any]) -> Asked[str]:
-        instruction = TUNA.format(count=TUNA_COUNT, wrong=WRONG, tasks=", ".join(SKILLS))
+        instruction = _TUNA.format(count=TUNA_COUNT, wrong=WRONG, tasks=", ".join(SKILLS))
         misread = json.dumps(list(points), ensure_ascii=False) if points else "none were found"
         return self.asked(clip.key, instruction, f"The text: {clip.caption}\n\nMisread: {misread}", _TUNA_SHAPE)

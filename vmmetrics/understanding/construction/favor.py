@@ -15,10 +15,10 @@ from typing import Any, Final
 
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding.benchmarks.favor.scores import read_structure
-from vmmetrics.understanding.construction.instructions import FAVOR, FAVOR_TASKS, FOCUS
-from vmmetrics.understanding.construction.options import reorderings, stems
+from vmmetrics.understanding.construction.guessing import stems
+from vmmetrics.understanding.construction.options import reorderings
 from vmmetrics.understanding.construction.question_checks import DYNAMICS
-from vmmetrics.understanding.construction.recipe import Stop, WritingRecipe, Written, questions_shape
+from vmmetrics.understanding.construction.recipe import COMMON_RULES, Stop, WritingRecipe, Written, questions_shape
 from vmmetrics.understanding.construction.units import LEFT_OUT, UNREACHABLE, SourceClip, noted
 from vmmetrics.utils.endpoint.client import AskedQuestion as Asked
 from vmmetrics.utils.endpoint.messages import CostEstimate
@@ -183,6 +183,38 @@ def _step(row: Any, name: str) -> AnnotatedStep:
     return AnnotatedStep(_line(row.get(name)), *times, _line(row.get("focus")))
 
 
+_FAVOR: Final = (
+    """\
+You write multiple-choice questions about fine-grained motion in a video. You are given what people annotated: how the \
+subjects look, what each does and in which seconds, how the camera moves, and a text about all of it. Whoever answers \
+sees the video and nothing else.
+
+Write up to {count} questions of one task. Fewer, or none, where the annotation does not carry more.
+Task: {task}
+- Ask about what is typical of the video. The questions differ in what they are about.
+- Wrong answers may be things that are not in the annotation at all.
+- A question must not be answerable from its own words, or from any single frame.
+- Do not ask why anything happens.
+"""
+    + COMMON_RULES
+)
+_TASKS: Final[Mapping[str, str]] = {
+    "AS": "action sequence. Ask for the order of things in time: what a subject does right after or before something "
+    "else, or how several actions follow one another. Do not ask for the whole sequence of a subject.",
+    "HAC": "holistic action. Ask what a subject mainly does over most of the video. The question must not be about a "
+    "part of the video: no first, then, finally, beginning, end.",
+    "SAD": "single action detail. Ask how one subject or object does one thing at one moment: direction, body part, "
+    "manner, object used.",
+    "MAD": "multiple action details. Ask for a comparison of details between different moments: what changes from one "
+    "to the other, what is the same. If somebody handles several things one after another, one question is about them.",
+    "CM": "camera motion. Ask how the camera moves, its direction and what follows what. {focus}",
+    "NSM": "motion that is not a subject's. Ask how things or people in the background move. If nothing in the "
+    "background moves, write none.",
+}
+_FOCUS_RULES: Final = {
+    True: "You may also ask what the camera focuses on or follows.",
+    False: "Do not ask what the camera focuses on or follows: nobody annotated it.",
+}
 COUNT: Final = 3
 """Questions per task and video."""
 WRONG: Final = 4
@@ -263,7 +295,7 @@ class FavorRecipe(WritingRecipe):
         return []
 
     def _asked(self, clip: SourceClip, task: str, note: str, count: int) -> Asked[str]:
-        instruction = FAVOR.format(count=count, task=note, wrong=WRONG)
+        instruction = _FAVOR.format(count=count, task=note, wrong=WRONG)
         shown = _shown(clip, annotation_of(clip))
         return self.asked(f"{clip.key} {task}", instruction, shown, questions_shape(0, count, WRONG))
 
@@ -276,8 +308,8 @@ def _tasks(annotation: Annotation) -> list[tuple[str, str]]:
         left_out |= {"AS", "MAD"}
     if len({stems(step.text) for step in annotation.camera if not step.text.lower().startswith("first-person")}) < 2:
         left_out.add("CM")
-    focus = FOCUS[annotation.has_focus]
-    return [(task, template.format(focus=focus)) for task, template in FAVOR_TASKS.items() if task not in left_out]
+    focus = _FOCUS_RULES[annotation.has_focus]
+    return [(task, template.format(focus=focus)) for task, template in _TASKS.items() if task not in left_out]
 
 
 def _shown(clip: SourceClip, annotation: Annotation) -> str:

@@ -14,10 +14,16 @@ from typing import Any, Final
 from vmmetrics.models.frames import NO_FRAMES, FramePolicy
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks.custom import line_of
-from vmmetrics.understanding.construction.instructions import LANGUAGE, VERSION
 from vmmetrics.understanding.construction.options import generator, shuffles, without_none_of_the_above
 from vmmetrics.understanding.construction.question_checks import faults
-from vmmetrics.understanding.construction.recipe import FilterAnswer, FilterModel, QuestionRecipe, viewed, views_of
+from vmmetrics.understanding.construction.recipe import (
+    VERSION,
+    FilterAnswer,
+    FilterModel,
+    QuestionRecipe,
+    viewed,
+    views_of,
+)
 from vmmetrics.understanding.construction.units import RejectedQuestion, UnitOutcome, noted
 from vmmetrics.utils.endpoint.asking import in_words, object_shape
 from vmmetrics.utils.endpoint.client import AskedQuestion as Asked
@@ -34,6 +40,14 @@ ADAPTIVE: Final = FramePolicy("adaptive")
 """Frames that reviewers see."""
 RULES: Final = ("one answer", "distinct", "lettered", "left open", "language")
 """Rules that apply whoever wrote a question."""
+_LANGUAGE: Final = """\
+You proofread questions of a multiple-choice test about videos; you do not see the videos. Judge three things, each by \
+itself:
+- clear: the question can be understood in one way, says whom and what it is about, and asks one thing
+- options: each fits the question grammatically, is of the same kind, and excludes the others
+- language: correct, natural English throughout
+For whatever is not so, say briefly what is wrong.
+"""
 _VERDICT_TOKENS: Final = 40
 _ASPECTS: Final = ("clear", "options", "language")
 _WHY: Final = {"type": "string", "maxLength": 400}
@@ -150,7 +164,7 @@ class GateRecipe(QuestionRecipe):
         return checked, []
 
     def _language(self, question: Question) -> Asked[str]:
-        instruction = Turn("system", f"{LANGUAGE}\n{in_words(_VERDICT)}")
+        instruction = Turn("system", f"{_LANGUAGE}\n{in_words(_VERDICT)}")
         options = list(question.options)
         generator("language", self.seed, question.id).shuffle(options)  # an order that tells nothing
         listed = "\n".join(f"- {option}" for option in options)

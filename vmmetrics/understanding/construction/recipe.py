@@ -18,7 +18,6 @@ from vmmetrics.models.protocol import Model
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding.benchmarks.custom import asked
 from vmmetrics.understanding.construction import units
-from vmmetrics.understanding.construction.instructions import VERSION
 from vmmetrics.understanding.construction.options import shuffled
 from vmmetrics.understanding.construction.question_checks import faults
 from vmmetrics.understanding.construction.units import RejectedQuestion, SourceClip, UnitOutcome, noted
@@ -31,6 +30,23 @@ from vmmetrics.utils.endpoint.messages import CostEstimate, NoAnswerError, Rejec
 
 _LETTER_TOKENS: Final = 8
 """Expected tokens of an answer by letter; reasoning models need more."""
+
+VERSION: Final = 1
+"""Version of the instructions of all recipes; any change of wording needs a new one."""
+COMMON_RULES: Final = """\
+- One answer is right, and what you were given settles it without doubt. The {wrong} wrong ones are plausible but \
+ruled out: nobody who saw the video could defend one.
+- All answers are of one kind, of about one length, and clearly different from each other; none contains another, none \
+is about the others ("all of the above"), none carries a letter.
+- Somebody who reads only the answers must not be able to tell the right one: no part of it may be in more answers \
+than any part of a wrong one, and it must not repeat words of the question that the wrong ones do not.
+- Write as somebody who watches the video. Never mention a text, a description, a caption or an annotation.
+- Call people and things by what can be seen of them ("the man in the red coat"), never by a number ("subject 1") and \
+never more exactly than eyes can tell.
+- Do not ask when something happens, and name no seconds.
+- No opinions and no guesses: nothing is graceful, and nothing seems.
+"""
+"""Rules of every instruction to a writer; ``wrong`` is the number of wrong answers."""
 
 
 @dataclass(frozen=True, slots=True)

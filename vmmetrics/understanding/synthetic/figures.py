@@ -148,7 +148,7 @@ def marks(shapes: Iterable[Shape], camera: FloatArray = IDENTITY) -> dict[str, P
         if isinstance(shape, Line) or shape.marker is None:
             continue
         centre = shape.centre if isinstance(shape, Disc) else _centroid(shape.points)
-        by_marker.setdefault(shape.marker, []).append(_through((centre,), camera)[0])
+        by_marker.setdefault(shape.marker, []).append((np.array([centre]) @ camera[:, :2].T + camera[:, 2])[0])
     return {
         name: (float(at[0]), float(at[1])) for name, all_of in by_marker.items() for at in [np.mean(all_of, axis=0)]
     }
@@ -170,11 +170,6 @@ def room(floor: float = 372.0) -> Picture:
     canvas = np.full((SIDE, SIDE, 3), WALL, np.uint8)
     canvas[round(floor) :] = GROUND
     return canvas
-
-
-def _through(points: Iterable[Point], camera: FloatArray) -> FloatArray:
-    at: FloatArray = np.asarray(tuple(points), np.float64) @ camera[:, :2].T + camera[:, 2]
-    return at
 
 
 def _centroid(points: tuple[Point, ...]) -> Point:

@@ -16,25 +16,21 @@ _VOWELS = frozenset("aeiou")
 
 _PLURALS: Mapping[str, str] = {
     "child": "children", "foot": "feet", "goose": "geese", "louse": "lice", "mouse": "mice", "muskox": "muskoxen",
-    "ox": "oxen",
-    "person": "people", "tooth": "teeth", "die": "dice", "cactus": "cacti", "fungus": "fungi", "nucleus": "nuclei",
-    "larva": "larvae", "antenna": "antennae", "medusa": "medusae", "alga": "algae", "bacterium": "bacteria",
-    "axis": "axes", "oasis": "oases", "thesis": "theses", "phenomenon": "phenomena", "passer-by": "passers-by",
-    "passerby": "passersby", "bus": "buses", "gas": "gases", "quiz": "quizzes", "stomach": "stomachs",
-    "human": "humans", "german": "germans", "roman": "romans", "talisman": "talismans",
-    "caiman": "caimans", "shaman": "shamans", "ottoman": "ottomans",
-    "monarch": "monarchs", "eunuch": "eunuchs", "loch": "lochs",
+    "ox": "oxen", "person": "people", "tooth": "teeth", "die": "dice", "cactus": "cacti", "fungus": "fungi",
+    "nucleus": "nuclei", "larva": "larvae", "antenna": "antennae", "medusa": "medusae", "alga": "algae",
+    "bacterium": "bacteria", "axis": "axes", "oasis": "oases", "thesis": "theses", "phenomenon": "phenomena",
+    "passer-by": "passers-by", "passerby": "passersby", "quiz": "quizzes",
 }  # fmt: skip
+_REGULAR = words_of("stomach human german roman talisman caiman shaman ottoman monarch eunuch loch")
+"""Nouns in -man and -ch that take an s."""
 _UNCHANGED = words_of(
-    "sheep deer moose bison elk reindeer swine salmon trout cod tuna squid plankton shrimp krill aircraft "
-    "spacecraft hovercraft watercraft series species offspring livestock people police cattle scissors pliers tongs"
+    "sheep deer moose bison elk reindeer swine salmon trout cod tuna squid plankton shrimp krill aircraft spacecraft "
+    "hovercraft watercraft series species offspring livestock people police cattle scissors pliers tongs"
 )
 _TAILS: Mapping[str, str] = {
     "child": "children", "man": "men", "dormouse": "dormice", "fish": "fish",
-    "calf": "calves", "elf": "elves", "half": "halves",
-    "hoof": "hooves", "knife": "knives", "leaf": "leaves",
-    "life": "lives", "loaf": "loaves", "scarf": "scarves", "sheaf": "sheaves", "shelf": "shelves", "thief": "thieves",
-    "wife": "wives", "wolf": "wolves", "wharf": "wharves",
+    **{f"{word}f": f"{word}ves" for word in ("cal", "el", "hal", "hoo", "lea", "loa", "scar", "shea", "shel", "thie")},
+    **{f"{word}fe": f"{word}ves" for word in ("kni", "li", "wi")}, "wolf": "wolves", "wharf": "wharves",
 }  # fmt: skip
 """Ends of words that keep their own plural in compounds (snowman, werewolf, pocketknife, pufferfish)."""
 _OES = words_of("buffalo dingo domino echo embargo hero mango mosquito potato tomato tornado torpedo volcano")
@@ -106,16 +102,19 @@ def plural(noun: str) -> str:
 def _plural_word(word: str) -> str:
     if word in _UNCHANGED:
         return word
+    if word in _REGULAR:
+        return word + "s"
     if word in _PLURALS:
         return _PLURALS[word]
     tail = next((tail for tail in _TAILS if word.endswith(tail)), None)
-    if tail is not None:
-        return word.removesuffix(tail) + _TAILS[tail]
-    if word.endswith(("s", "x", "z", "ch", "sh")) or word in _OES:
+    return word.removesuffix(tail) + _TAILS[tail] if tail is not None else _with_s(word, word in _OES)
+
+
+def _with_s(word: str, hissing: bool) -> str:
+    """Return the word with s: es after a hiss, or where it is written so, and ies for a y after a consonant."""
+    if hissing or word.endswith(("s", "x", "z", "ch", "sh")):
         return word + "es"
-    if _consonant_y(word):
-        return word[:-1] + "ies"
-    return word + "s"
+    return word[:-1] + "ies" if _consonant_y(word) else word + "s"
 
 
 def third_person(lemma: str) -> str:
@@ -124,11 +123,7 @@ def third_person(lemma: str) -> str:
     >>> [third_person(lemma) for lemma in ("pour", "splash", "carry", "go", "buzz", "sway")]
     ['pours', 'splashes', 'carries', 'goes', 'buzzes', 'sways']
     """
-    if lemma in _THIRD:
-        return _THIRD[lemma]
-    if lemma.endswith(("s", "x", "z", "ch", "sh")) or (lemma.endswith("o") and lemma[-2:-1] not in _VOWELS):
-        return lemma + "es"
-    return lemma[:-1] + "ies" if _consonant_y(lemma) else lemma + "s"
+    return _THIRD.get(lemma) or _with_s(lemma, lemma.endswith("o") and lemma[-2:-1] not in _VOWELS)
 
 
 def ing_form(lemma: str) -> str:

@@ -1,7 +1,6 @@
-"""Action similarity of FAVOR-Bench's released second step, whose values depend on earlier queries.
+"""Similarity of texts and actions in FAVOR-Bench's released second step, and what it asks of NLTK.
 
-As in the released code, one cache serves two measures under one key: a pair first compared as texts keeps that value
-when compared as actions, and vice versa, for the lifetime of the instance.
+:class:`NltkWords` is NLTK itself: scores are then the released code's. :class:`PlainWords` stands in for it by rules.
 """
 
 from __future__ import annotations
@@ -18,14 +17,16 @@ from numpy.typing import NDArray
 
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
-from vmmetrics.understanding.benchmarks.favor import released_lists as tables
-from vmmetrics.understanding.benchmarks.favor.lexicon import FUNCTION_WORDS, VERBS, verb_lemma
+from vmmetrics.understanding.benchmarks import data_file
+from vmmetrics.understanding.benchmarks.favor.lexicon import FUNCTION_WORDS, VERBS, verb_lemma, word_set
 
-# What FAVOR-Bench's released code asks of NLTK: tokens, parts of speech, lemmas, senses of verbs.
-#
-# :class:`NltkWords` is NLTK itself, where it and its data are installed: scores are then the released code's.
-# :class:`PlainWords` stands in for it without any of that, by rules and a list of verbs.
-
+DATA: Final = data_file("favor")["upstream"]
+"""Word lists and constants of the released code."""
+_CAMERA_ROWS: Final = tuple(map(word_set, DATA["camera_rows"]))
+_VERB_PAIRS: Final = frozenset(map(word_set, DATA["verb_pairs"]))
+_SYNONYMS: Final = {verb: word_set(words) for verb, words in DATA["synonyms"].items()}
+_TERMS: Final = [(term, near) for term, nears in DATA["terms"].items() for near in nears]
+_TERM_PAIRS: Final = [pair.split() for pair in DATA["term_pairs"]]
 _TOKEN: Final = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 
 
@@ -58,7 +59,7 @@ class PlainWords:
 
 
 class NltkWords(PlainWords):
-    """NLTK with its data (``punkt_tab``, ``averaged_perceptron_tagger_eng``, ``stopwords``, ``wordnet``).
+    """NLTK with its data, where it is installed: scores are then the released code's.
 
     Raises:
         SetupError: NLTK or any of its data is not installed.
@@ -100,37 +101,33 @@ class NltkWords(PlainWords):
         return tuple(sense.name() for sense in self._wordnet.synsets(verb, pos=self._wordnet.VERB))
 
 
-def installed_words() -> PlainWords:
-    """Return NLTK's tools if it and its data are installed, else our substitute."""
-    try:
-        return NltkWords()
-    except SetupError:
-        return PlainWords()
-
-
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """Texts to (N, D) embeddings."""
-
 _MARKS: Final = str.maketrans("", "", string.punctuation)
 
 
 class ReleasedSimilarity:
     """Similarity of texts and of actions, 0 to 1 (with embeddings it may be negative).
 
+    As in the released code, one cache serves both under one key: a pair first compared as texts keeps that value when
+    compared as actions, and vice versa, for the lifetime of the instance.
+
     Args:
         words: English.
         verbs: Base forms that the released code counts as actions: ``COMMON_VERBS`` and ``PHRASAL_VERBS``.
         embed: Sentence embedding; None compares sets of tokens instead, as the released code does without one.
+
+    Attributes:
+        words: Name of the English.
     """
 
     def __init__(self, words: PlainWords, verbs: Collection[str], embed: Embed | None) -> None:
+        self.words = words.name
         self._words = words
         self._verbs = frozenset(verbs)
         self._embed = embed
-        self._cached: dict[tuple[str, str], float] = {}
+        self._cached: dict[tuple[str, ...], float] = {}
         self._vectors: dict[str, NDArray[np.float32]] = {}
-        self._core: dict[str, str] = {}
-        self._tokens: dict[str, frozenset[str]] = {}
 
     def prepare(self, texts: Sequence[str]) -> None:
         """Embed texts in one batch before they are compared; others are embedded on demand."""
@@ -145,7 +142,7 @@ class ReleasedSimilarity:
             return 0.0
         key = _key(text, other)
         if key not in self._cached:
-            self._cached[key] = self._compared(text, other)
+            self._cached[key] = 1.0 if key[0] == key[1] else self._compared(text, other)
         return self._cached[key]
 
     def actions(self, action: str, other: str) -> float:
@@ -160,7 +157,7 @@ class ReleasedSimilarity:
             verb, other_verb = self._core_verb(action), self._core_verb(other)
             if verb and other_verb:
                 value = min(1.0, value + 0.3 * self._verbs_agree(verb, other_verb))
-            if _linked(action.lower(), other.lower(), tables.LAPTOP_PAIRS):
+            if _linked(action.lower(), other.lower(), DATA["laptop_pairs"]):
                 value = min(1.0, value + 0.15)
             self._cached[key] = value
         return self._cached[key]
@@ -173,44 +170,39 @@ class ReleasedSimilarity:
         if n < 2 or m < 2:
             return values.reshape(n, m)
         offsets = (np.arange(n) / (n - 1))[:, None] - (np.arange(m) / (m - 1))[None, :]
-        return (1 - tables.POSITION_WEIGHT) * values + tables.POSITION_WEIGHT * np.exp(-4 * offsets**2)
+        weight = float(DATA["position_weight"])
+        return (1 - weight) * values + weight * np.exp(-4 * offsets**2)
 
     def _compared(self, text: str, other: str) -> float:
-        plain, other_plain = text.lower().strip(), other.lower().strip()
-        if plain == other_plain:
-            return 1.0
-        value = self._overlap(text, other) if self._embed is None else self._cosine(text, other)
-        if _terms_linked(plain, other_plain):
+        if self._embed is None:
+            first, second = self._bag(text), self._bag(other)
+            value = len(first & second) / len(first | second) if first and second else 0.0
+        else:
+            self.prepare([text, other])
+            one, two = self._vectors[text.strip().lower()], self._vectors[other.strip().lower()]
+            size = np.linalg.norm(one) * np.linalg.norm(two)
+            value = float(np.dot(one, two) / size) if size else 0.0
+        words, others = text.lower().strip(), other.lower().strip()
+        if _linked(words, others, _TERMS) or _linked(set(words.split()), set(others.split()), _TERM_PAIRS):
             value = min(1.0, value + 0.3)
         return value
 
-    def _cosine(self, text: str, other: str) -> float:
-        self.prepare([text, other])
-        first, second = self._vectors[text.strip().lower()], self._vectors[other.strip().lower()]
-        size = np.linalg.norm(first) * np.linalg.norm(second)
-        return float(np.dot(first, second) / size) if size else 0.0
-
-    def _overlap(self, text: str, other: str) -> float:
-        first, second = self._bag(text), self._bag(other)
-        return len(first & second) / len(first | second) if first and second else 0.0
-
+    @lru_cache(maxsize=100_000)  # noqa: B019 - of an instance that lives as long as a scoring
     def _bag(self, text: str) -> frozenset[str]:
-        if text not in self._tokens:
-            plain = re.sub(r"\s+", " ", text.lower().translate(_MARKS)).strip()
-            self._tokens[text] = frozenset(self._words.tokens(plain)) - frozenset(self._words.stop_words)
-        return self._tokens[text]
+        plain = re.sub(r"\s+", " ", text.lower().translate(_MARKS)).strip()
+        return frozenset(self._words.tokens(plain)) - frozenset(self._words.stop_words)
 
+    @lru_cache(maxsize=100_000)  # noqa: B019
     def _core_verb(self, action: str) -> str:
         """Return the first listed verb, else the first verb, else a listed noun, else the first token."""
-        if action not in self._core:
-            tokens = self._words.tokens(action.lower())
-            tags = self._words.tags(tokens)
-            verbs = [self._words.lemma(t) for t, tag in zip(tokens, tags, strict=True) if tag.startswith("VB")]
-            nouns = [self._words.lemma(t) for t, tag in zip(tokens, tags, strict=True) if tag.startswith("NN")]
-            listed = [verb for verb in verbs if verb in self._verbs]
-            as_nouns = [noun for noun in nouns if noun in self._verbs]
-            self._core[action] = next(iter([*listed, *verbs, *as_nouns, *tokens]), "")
-        return self._core[action]
+        tokens = self._words.tokens(action.lower())
+        tags = self._words.tags(tokens)
+        verbs, nouns = (
+            [self._words.lemma(token) for token, tag in zip(tokens, tags, strict=True) if tag.startswith(kind)]
+            for kind in ("VB", "NN")
+        )
+        listed, as_nouns = ([word for word in found if word in self._verbs] for found in (verbs, nouns))
+        return next(iter([*listed, *verbs, *as_nouns, *tokens]), "")
 
     def _verbs_agree(self, verb: str, other: str) -> float:
         """Return 1 for the same verb, 0.8 for synonyms, else 0."""
@@ -219,27 +211,19 @@ class ReleasedSimilarity:
         first, second = self._words.lemma(verb.lower()), self._words.lemma(other.lower())
         alike = (
             first == second
-            or any(first in row and second in row for row in tables.CAMERA_ROWS)
-            or frozenset((first, second)) in tables.VERB_PAIRS
-            or first in tables.SYNONYMS.get(second, ())
-            or second in tables.SYNONYMS.get(first, ())
+            or any(first in row and second in row for row in _CAMERA_ROWS)
+            or frozenset((first, second)) in _VERB_PAIRS
+            or first in _SYNONYMS.get(second, ())
+            or second in _SYNONYMS.get(first, ())
             or self._words.share_sense(first, second)
         )
         return 0.8 if alike else 0.0
 
 
-def _key(text: str, other: str) -> tuple[str, str]:
-    first, second = text.lower().strip(), other.lower().strip()
-    return (first, second) if first <= second else (second, first)
+def _key(text: str, other: str) -> tuple[str, ...]:
+    return tuple(sorted((text.lower().strip(), other.lower().strip())))
 
 
-def _linked(text: str, other: str, pairs: Sequence[tuple[str, str]]) -> bool:
+def _linked(text: Collection[str], other: Collection[str], pairs: Sequence[Sequence[str]]) -> bool:
+    """Return True if one side has the first and the other the second of a pair."""
     return any((a in text and b in other) or (a in other and b in text) for a, b in pairs)
-
-
-def _terms_linked(text: str, other: str) -> bool:
-    pairs = [(term, near) for term, nears in tables.TERMS.items() for near in nears]
-    words, other_words = set(text.split()), set(other.split())
-    return _linked(text, other, pairs) or any(
-        (a in words and b in other_words) or (a in other_words and b in words) for a, b in tables.TERM_PAIRS
-    )

@@ -222,7 +222,7 @@ class CaptionScores:
         return (self.chronology.f1 + self.chronology.order) / 2
 
     def parts(self) -> dict[str, float]:
-        """Scores by name; see :data:`.released_scores.NAMES`."""
+        """Scores by name; see :data:`.upstream.NAMES`."""
         figures = itertools.product(("camera", "subject", "chronology"), ("f1", "precision", "recall", "order"))
         return {f"{name} {figure}": getattr(getattr(self, name), figure) for name, figure in figures}
 

@@ -15,8 +15,7 @@ from typing import Any, Final
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import EntriesByQuestion, Question
 from vmmetrics.understanding.benchmarks.files import text_of
-from vmmetrics.understanding.benchmarks.files.tuna import DATA
-from vmmetrics.understanding.benchmarks.tuna import scoring
+from vmmetrics.understanding.benchmarks.tuna import DATA, scoring
 from vmmetrics.understanding.benchmarks.tuna.scoring import LACK, AnnotatedEvent, Pair, sentences
 from vmmetrics.utils.endpoint.asking import in_words, list_shape, object_shape
 from vmmetrics.utils.endpoint.client import AskedQuestion as Ask

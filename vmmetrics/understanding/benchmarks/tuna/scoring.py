@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from vmmetrics.understanding.benchmarks import f1_of
 from vmmetrics.understanding.benchmarks.files import fields_of, text_of
-from vmmetrics.understanding.benchmarks.files.tuna import DATA
+from vmmetrics.understanding.benchmarks.tuna import DATA
 
 # What a judge makes of a caption, checked: events that are the caption, matches that keep the order of time.
 

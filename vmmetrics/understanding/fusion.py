@@ -1,17 +1,36 @@
-"""Fusion paradigms from frames to a decoder's visual tokens: five that compress, and none.
+"""Fusion of video frames in a picture encoder: MotionBench's study, as wrappers of a ViT.
 
-Shapes: B videos, N frames in groups of k, P patches a frame of width H, l tokens a group of width D.
+Every wrapper takes frames (B, N, C, height, width) and gives a language model's decoder (B, N / k, l, D) visual tokens:
+k frames become one group, P patches of width H become l tokens of width D. What differs is where a group's frames meet:
+
+=================  =================================================================================================
+none               nowhere; k is 1
+pre-encoder        k frames stacked in channels before the patches are cut, as in Qwen2-VL
+average            after encoder and spatial downsampling: their mean, as in PLLaVA
+concatenate        after the encoder: side by side in width, through an MLP, then downsampled, as in Kangaroo
+qformer            after encoder and spatial downsampling: l learned queries look at the k·l tokens
+through-encoder    in every layer of the encoder: a group's k·P tokens are one sequence (TE Fusion)
+=================  =================================================================================================
+
+    encoder = fuse(timm.create_model("vit_base_patch16_224", num_classes=0), "through-encoder", k=4, width=4096)
+    tokens = encoder(frames)
+
+Needs the extra ``fusion``. Encoders: timm's ``VisionTransformer`` and transformers' ``ViTModel``,
+``CLIPVisionModel``, ``SiglipVisionModel`` and ``Dinov2Model``. Hong et al., "MotionBench", CVPR 2025, section 4.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-import torch
-from torch import Tensor, nn
+from vmmetrics.errors import SetupError, install
 
-# What the paradigms are put together from: spatial downsampling, places in a group, learned queries.
+try:
+    import torch
+    from torch import Tensor, nn
+except ModuleNotFoundError as error:
+    raise SetupError(f"{error.name} is missing; install it with: {install('fusion')}") from error
 
 POSITION_STD = 0.02
 """Standard deviation of initial position embeddings, as in ViTs."""
@@ -86,14 +105,11 @@ class Queries(nn.Module):  # type: ignore[misc]
 
 
 SUPPORTED = ("VisionTransformer", "ViTModel", "CLIPVisionModel", "SiglipVisionModel", "Dinov2Model")
-"""Classes that add positions once, before the first layer; rotary embeddings act in every layer and would need
-positions of k frames there."""
+"""Classes that add positions once, before the first layer; rotary embeddings act in every layer."""
 
 
 class PatchEncoder(nn.Module):  # type: ignore[misc]
-    """An encoder's last patch tokens, without class and register tokens.
-
-    Prefix tokens take part in attention as the model was trained with them, and are dropped at the end.
+    """An encoder's patch tokens; class and register tokens take part in attention as trained, and are dropped after.
 
     Args:
         vit: One of :data:`SUPPORTED` or a subclass. It becomes this module's own: fusion before the encoder widens its
@@ -149,7 +165,7 @@ class PatchEncoder(nn.Module):  # type: ignore[misc]
     def widen(self, k: int) -> None:
         """Widen the patch convolution to k images stacked in channels.
 
-        Each picture's share of the kernel is 1 / k of the old one, so that k equal pictures give the old tokens.
+        Each picture's kernel is 1 / k of the old one, so that k equal pictures give the old tokens.
         """
         parent, name, old = self._patches()
         wide = nn.Conv2d(k * old.in_channels, old.out_channels, old.kernel_size, old.stride, bias=old.bias is not None)
@@ -204,13 +220,17 @@ class FusedEncoder(nn.Module):  # type: ignore[misc]
         ValueError: An encoder that is not supported, k below 1, or a grid that ``side`` does not divide.
     """
 
+    joins: ClassVar[bool] = False
+    """True if the k patches at one position are side by side in width before the downsampling."""
+
     def __init__(self, vit: nn.Module, k: int, width: int, *, side: int = 2, remainder: Remainder = "error") -> None:
         super().__init__()
         if k < 1:
             raise ValueError(f"k is the frames of a group, at least 1, not {k}")
         self.k, self.width, self.remainder = k, width, remainder
         self.encoder = PatchEncoder(vit)
-        self.downsample = Downsample(self.encoder.grid, side, self._width_before_downsampling(), width)
+        joined = self.k if self.joins else 1
+        self.downsample = Downsample(self.encoder.grid, side, joined * self.encoder.width, width)
         self._build()
         weight = self.encoder.patch_convolution.weight
         for name, part in [*self.named_parameters()]:
@@ -249,9 +269,6 @@ class FusedEncoder(nn.Module):  # type: ignore[misc]
     def _build(self) -> None:
         """Create the modules that fuse k frames."""
 
-    def _width_before_downsampling(self) -> int:
-        return self.encoder.width
-
     def _taken(self, frames: Tensor) -> Tensor:
         """Return the frames in full groups, as the encoder expects them."""
         size = self.encoder.picture_size
@@ -270,11 +287,7 @@ class FusedEncoder(nn.Module):  # type: ignore[misc]
 
 
 class NoFusion(FusedEncoder):
-    """No fusion: every frame by itself, (B, N, l, D).
-
-    Raises:
-        ValueError: k is not 1.
-    """
+    """No fusion: every frame by itself, (B, N, l, D); k is 1."""
 
     def _build(self) -> None:
         if self.k != 1:
@@ -327,10 +340,11 @@ class QFormer(FusedEncoder):
 class ThroughEncoder(FusedEncoder):
     """Fusion in every layer: k frames are one sequence of k·P tokens, then concatenated in width (TE Fusion).
 
-    Every frame has the same spatial positions; to these a learned embedding of the frame's place in its group is added
-    before the first layer. Groups never meet. A frame's class and register tokens, on which the paper is silent, go
-    with it through the encoder and are dropped after it.
+    To the spatial positions, the same for every frame, a learned embedding of the frame's place in its group is added
+    before the first layer. Groups never meet. Class and register tokens, on which the paper is silent, go along.
     """
+
+    joins = True
 
     def _build(self) -> None:
         if self.k > 1:
@@ -348,9 +362,6 @@ class ThroughEncoder(FusedEncoder):
         """Return the decoder's tokens (B, N / k, l, D)."""
         by_frame = tokens.unflatten(2, (self.k, -1))
         return self.downsample(by_frame.transpose(2, 3).flatten(3))
-
-    def _width_before_downsampling(self) -> int:
-        return self.k * self.encoder.width
 
     def _join(self, _layer: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Reshape (G·k, tokens of a frame, H) to (G, k · tokens of a frame, H), with group positions added."""

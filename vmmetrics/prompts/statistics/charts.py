@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 
 from vmmetrics.prompts.checks import LONGEST, SHORTEST
 from vmmetrics.prompts.entry import PATTERNS
-from vmmetrics.prompts.report.tables import shown
 from vmmetrics.prompts.statistics.diversity import NEAR_DUPLICATE
 from vmmetrics.prompts.statistics.measures import FIGURES, TAG_VALUES
 from vmmetrics.prompts.statistics.report import NEAREST_STEP, ListComparison, ListStatistics
+from vmmetrics.prompts.statistics.tables import shown
 from vmmetrics.utils.display import style
 from vmmetrics.utils.display.canvas import INK, MUTED, RULE, WIDTH, chart_style, hexadecimal, label, nothing_to_draw
 

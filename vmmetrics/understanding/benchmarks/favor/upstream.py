@@ -2,29 +2,119 @@
 
 Kept with everything that makes it score an unrelated description .40 (docs/understanding.md lists it); :mod:`.scores`
 is ours. A description and an annotation are mappings with ``camera_motion``, ``motion_list`` and
-``chronological_motion_list``, strings all.
+``chronological_motion_list``, strings all. Its word lists and constants are under ``upstream`` in ``favor.toml``.
 """
 
 from __future__ import annotations
 
+import io
 import itertools
+import pickle
+import pickletools
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, NoReturn
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from vmmetrics.errors import SetupError, cannot
 from vmmetrics.understanding.benchmarks import f1_of
-from vmmetrics.understanding.benchmarks.favor import released_lists as tables
-from vmmetrics.understanding.benchmarks.favor.released_similarity import ReleasedSimilarity
+from vmmetrics.understanding.benchmarks.favor.lexicon import VERBS, word_set
+from vmmetrics.understanding.benchmarks.favor.released_similarity import (
+    DATA,
+    Embed,
+    NltkWords,
+    PlainWords,
+    ReleasedSimilarity,
+)
+from vmmetrics.utils.storage.opening import read_regular
 
-# FAVOR-Bench's annotation strings into lists, exactly as the released second step reads them, with what it misreads.
+WEIGHTS: Final[Mapping[str, float]] = DATA["weights"]
+"""Weights of the composite; they sum to 1."""
+NAMES: Final = tuple(
+    f"{part} {name}" for part in ("camera", "subject", "chronology") for name in ("f1", "precision", "recall", "order")
+)
+_PERSONS: Final = [
+    (float(boost), word_set(pair)) for boost, pairs in DATA["persons"].items() for pair in pairs.split(", ")
+]
+
+# The released verb lists, read from the user's copy of its pickle without running code.
+
+FILE: Final = "action_extraction_dicts.pkl"
+_VERB_LISTS: Final = ("COMMON_VERBS", "PHRASAL_VERBS")
+_LARGEST: Final = 2**20  # bytes; the released file has 50 kB
+_STEPS: Final = word_set(
+    """
+    PROTO FRAME STOP MARK EMPTY_LIST LIST APPEND APPENDS EMPTY_DICT DICT SETITEM SETITEMS
+    UNICODE SHORT_BINUNICODE BINUNICODE BINUNICODE8 MEMOIZE PUT BINPUT LONG_BINPUT GET BINGET LONG_BINGET
+    """
+)
+"""Allowed opcodes: those that build lists, mappings and strings. Sets and mappings of nested tuples could make Python
+recurse without bounds."""
+
+
+class _Strings(pickle.Unpickler):
+    """Unpickler that refuses classes and functions, as a second barrier after the check of opcodes."""
+
+    def find_class(self, module: str, name: str) -> NoReturn:
+        raise pickle.UnpicklingError(f"it asks for {module}.{name}")
+
+
+def read_verbs(path: Path) -> frozenset[str]:
+    """Read the action verbs of the released second step, from the pickle or its folder.
+
+    Raises:
+        SetupError: It is not there, too large, lacks a list, or holds anything but lists, mappings and strings.
+    """
+    path = next(iter(sorted(path.rglob(FILE))), path / FILE) if path.is_dir() else path
+    try:
+        data = read_regular(path, _LARGEST)
+    except OSError as error:
+        raise cannot("read", path, error) from error
+    try:
+        for step, argument, _ in pickletools.genops(data):  # before any of them runs
+            if step.name not in _STEPS:
+                raise pickle.UnpicklingError(f"it has a {step.name}")
+            if step.name.endswith("PUT") and int(argument or 0) > len(data):  # a place that takes memory for nothing
+                raise pickle.UnpicklingError(f"it counts to {argument}")
+        value = _Strings(io.BytesIO(data)).load()
+    except Exception as error:  # a hostile pickle can raise anything
+        raise SetupError(f"{path}: not a pickle of word lists: {error}") from error
+    if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+        raise SetupError(f"{path}: expected word lists by name")
+    missing = [name for name in _VERB_LISTS if name not in value]
+    if missing:
+        raise SetupError(f"{path} lacks {', '.join(missing)} of FAVOR-Bench's word lists")
+    lists = [value[name] for name in _VERB_LISTS]
+    if not all(isinstance(words, list) and all(isinstance(word, str) for word in words) for words in lists):
+        raise SetupError(f"{path}: expected lists of words")
+    return frozenset(itertools.chain.from_iterable(lists))
+
+
+def open_similarity(lists: Path | None, embed: Embed | None) -> ReleasedSimilarity:
+    """Return the released similarity, with NLTK where it and its data are installed.
+
+    Args:
+        lists: The released verb lists; None takes verbs of ours.
+        embed: Sentence embedding, or None.
+
+    Raises:
+        SetupError: The lists cannot be read.
+    """
+    verbs = VERBS if lists is None else read_verbs(lists)
+    try:
+        return ReleasedSimilarity(NltkWords(), verbs, embed)
+    except SetupError:
+        return ReleasedSimilarity(PlainWords(), verbs, embed)
+
+
+# The annotation's strings into lists, exactly as the released second step reads them, with what it misreads.
 #
 # ``Subject 1: Man [a, b] Subject 2: ...``, ``a (Subject 1), b (Subject 2)`` and ``pan left, stationary``. A text that
 # does not fit (one in 75 of the released annotations) gives nothing, a repeated subject keeps its last bracket, and
-# every item of a chronological list but the first keeps the comma before it; :mod:`.scores` reads them as they are
-# meant.
+# every item of a chronological list but the first keeps the comma before it.
 
 Subjects = dict[int, tuple[str, list[str]]]
 """Description and actions of each subject by number."""
@@ -104,11 +194,6 @@ def parse_camera(text: object) -> list[str]:
     return [part if "camera" in part.lower() else f"Camera {part}" for part in segments or [text]]
 
 
-NAMES: Final = tuple(
-    f"{part} {name}" for part in ("camera", "subject", "chronology") for name in ("f1", "precision", "recall", "order")
-)
-
-
 def released_scores(
     similarity: ReleasedSimilarity, annotation: Mapping[str, Any], caption: Mapping[str, Any]
 ) -> dict[str, float]:
@@ -127,7 +212,7 @@ def released_scores(
     except (ZeroDivisionError, AttributeError, ValueError):
         return dict.fromkeys((*NAMES, "composite"), 0.0)
     scores = dict(zip(NAMES, itertools.chain(camera, subject, chronology), strict=True))
-    return scores | {"composite": sum(weight * scores[name] for name, weight in tables.WEIGHTS.items())}
+    return scores | {"composite": sum(weight * scores[name] for name, weight in WEIGHTS.items())}
 
 
 def _camera(similarity: ReleasedSimilarity, reference: Any, candidate: Any) -> tuple[float, float, float, float]:
@@ -147,7 +232,7 @@ def _subjects(
     rows, weights = [], []
     for candidate_id, reference_id in _match_subjects(similarity, reference, candidate).items():
         candidate_actions, reference_actions = candidate[candidate_id][1], reference[reference_id][1]
-        precision, recall, pairs = _match(similarity, candidate_actions, reference_actions, tables.THRESHOLD)
+        precision, recall, pairs = _match(similarity, candidate_actions, reference_actions, DATA["threshold"])
         order = _order(pairs, len(candidate_actions), len(reference_actions))
         rows.append((f1_of(precision, recall), precision, recall, order))
         weights.append(len(reference_actions))
@@ -166,7 +251,7 @@ def _chronology(
     if not reference or not candidate:
         return 0.0, 0.0, 0.0, 0.0
     candidate_actions, reference_actions = [action for action, _ in candidate], [action for action, _ in reference]
-    precision, recall, pairs = _match(similarity, candidate_actions, reference_actions, tables.THRESHOLD)
+    precision, recall, pairs = _match(similarity, candidate_actions, reference_actions, DATA["threshold"])
     same = float(np.mean([candidate[i][1] == reference[j][1] for i, j in pairs.items()])) if pairs else 0.0
     precision, recall = precision * (0.9 + 0.1 * same), recall * (0.9 + 0.1 * same)
     return f1_of(precision, recall), precision, recall, _order(pairs, len(candidate), len(reference))
@@ -193,25 +278,21 @@ def _subject_likeness(
     similarity: ReleasedSimilarity, subject: tuple[str, list[str]], other: tuple[str, list[str]]
 ) -> float:
     description, reference = subject[0].lower(), other[0].lower()
-    likeness = min(1.0, similarity.texts(description, reference) + _person_boost(description, reference))
-    actions, others = subject[1], other[1]
-    if not actions or not others:
+    words, others = set(description.split()), set(reference.split())
+    boosts = [
+        boost * (DATA["same_person"] if words & others & pair else 1.0)
+        for boost, pair in _PERSONS
+        if words & pair and others & pair
+    ]
+    likeness = min(1.0, similarity.texts(description, reference) + max(boosts, default=0.0))
+    actions, reference_actions = subject[1], other[1]
+    if not actions or not reference_actions:
         return likeness
-    whole = similarity.texts(" ".join(actions), " ".join(others))
-    values = similarity.matrix(actions, others)
+    whole = similarity.texts(" ".join(actions), " ".join(reference_actions))
+    values = similarity.matrix(actions, reference_actions)
     if values.max() > 0:
         whole = 0.2 * whole + 0.8 * (values.max(axis=1).mean() + values.max(axis=0).mean()) / 2
     return float(0.1 * likeness + 0.95 * whole)
-
-
-def _person_boost(text: str, other: str) -> float:
-    words, others = set(text.split()), set(other.split())
-    boosts = [
-        boost * (tables.SAME_PERSON if words & others & pair else 1.0)
-        for boost, pair in tables.PERSONS
-        if words & pair and others & pair
-    ]
-    return max(boosts, default=0.0)
 
 
 def _match(
@@ -232,7 +313,7 @@ def _match(
     pairs: dict[int, tuple[int, float]] = {}
     for i, row in enumerate(values):
         j = int(row.argmax())
-        if row[j] >= threshold and abs(i - j) <= tables.FARTHEST:
+        if row[j] >= threshold and abs(i - j) <= DATA["farthest"]:
             pairs[i] = (j, float(row[j]))
     windows = [range(i, i + size) for size in range(2, min(3, n) + 1) for i in range(n - size + 1)]
     joined = {window: " ".join(actions[window.start : window.stop]) for window in windows}
@@ -244,7 +325,7 @@ def _match(
             likeness = similarity.actions(joined[window], other)
             members = [k for k in window if k in pairs]
             mean = sum(values[k, pairs[k][0]] for k in members) / max(1, len(members))
-            if likeness > threshold + 0.1 and abs(window[0] - j) <= tables.FARTHEST and likeness > mean:
+            if likeness > threshold + 0.1 and abs(window[0] - j) <= DATA["farthest"] and likeness > mean:
                 for k in members:
                     del pairs[k]
                 pairs[window[0]] = (j, likeness)
@@ -258,10 +339,11 @@ def _match(
 
 def _order(pairs: Mapping[int, int], n: int, m: int) -> float:
     """Return Kendall's τ of the matches, rescaled to 0.5..1; below three matches a value by the lengths."""
-    if len(pairs) < tables.FEW:
-        if n >= tables.FEW:
-            return 1 - tables.FEW_PENALTY * 1.5
-        return 1 - tables.FEW_PENALTY if m >= tables.FEW else 1.0
+    few, penalty = DATA["few"], float(DATA["few_penalty"])
+    if len(pairs) < few:
+        if n >= few:
+            return 1 - penalty * 1.5
+        return 1 - penalty if m >= few else 1.0
     first: dict[int, int] = {}
     for i in sorted(pairs):
         first.setdefault(pairs[i], i)

@@ -1,1 +1,0 @@
-"""Charts and tables of prompt lists."""
