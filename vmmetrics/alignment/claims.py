@@ -18,6 +18,7 @@ from scipy.stats import binom
 from vmmetrics.alignment import results
 from vmmetrics.alignment.power import Power
 from vmmetrics.alignment.readers.columns import measures_amount
+from vmmetrics.alignment.study_results import StudyReport
 from vmmetrics.utils.display.tables import number, p_value
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
@@ -37,7 +38,7 @@ BRIEF_METRICS = 2
 """Maximum metrics per dimension with a claim on a terminal."""
 
 
-def widest_claims(report: results.StudyReport, brief: bool = False) -> tuple[str, ...]:
+def widest_claims(report: StudyReport, brief: bool = False) -> tuple[str, ...]:
     """Return sentences on what the data support and what they do not.
 
     Args:
@@ -294,7 +295,7 @@ def human_agreement_claim(top: results.HumanAgreement) -> Iterator[str]:
         )
 
 
-def difference_claims(differences: Sequence[results.MetricDifference], report: results.StudyReport) -> list[str]:
+def difference_claims(differences: Sequence[results.MetricDifference], report: StudyReport) -> list[str]:
     """Return sentences on which metrics differ at p < 0.05 after Holm, and how close two may be without doing so."""
     claims = []
     for words, level in (("over all clips", "pooled"), ("on clips of one model", "within_model")):

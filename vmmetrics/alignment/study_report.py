@@ -22,6 +22,7 @@ from vmmetrics.alignment.preference import Ties, measure_ablations, measure_pref
 from vmmetrics.alignment.readers.columns import measures_amount
 from vmmetrics.alignment.reference_values import measure_preference_baselines, name_baseline, prompt_baseline
 from vmmetrics.alignment.study import Study, with_averages, with_recovered_quality
+from vmmetrics.alignment.study_results import StudyReport
 from vmmetrics.errors import SetupError
 from vmmetrics.types import BoolArray
 from vmmetrics.utils.display.markup import listed
@@ -66,7 +67,7 @@ _LABELS = {
 _NAMED = 4  # subjects of one line; the others are counted
 
 
-def problems_of(report: results.StudyReport) -> tuple[str, ...]:
+def problems_of(report: StudyReport) -> tuple[str, ...]:
     """Return one line for all that lacks the same statistics for the same reason, in the order of the report.
 
     Of a metric that has no correlation over all clips nothing else is listed, since the reason is the same; of a group
@@ -140,7 +141,7 @@ def align(
     directed: Collection[str] = (),
     ties: Ties = "half",
     mos: Literal["mean", "recovered"] = "mean",
-) -> results.StudyReport:
+) -> StudyReport:
     """Compare every metric with the judgements it is paired with.
 
     Args:
@@ -177,7 +178,7 @@ def align(
     combined = {d: _combinable(d, single[d], alignments, repeats, stated) for d in judged}
     sparse = {(pair.metric, pair.dimension) for pair in alignments if _is_sparse(pair)}
     ranked = {d: [m for m in _best_first(single[d], d, alignments) if (m, d) not in sparse] for d in judged}
-    report = results.StudyReport(
+    report = StudyReport(
         clips=int(clips.sum()),
         prompts=len(set(compress(study.prompts, clips)) - {""}),
         models=len(set(compress(study.models, clips)) - {""}),
@@ -271,7 +272,7 @@ def too_small(study: Study) -> list[str]:
     return limits
 
 
-def reversed_dimensions(report: results.StudyReport) -> list[str]:
+def reversed_dimensions(report: StudyReport) -> list[str]:
     """Return warnings of dimensions that run against the metrics: their ratings may be of less is better."""
     warnings = []
     for dimension in dict.fromkeys(pair.dimension for pair in report.alignments):

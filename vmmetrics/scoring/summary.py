@@ -7,20 +7,17 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.metrics.registry import in_order, registered
-from vmmetrics.scoring.anchors import ANCHORED
+from vmmetrics.scoring.anchors import ANCHORED, Place
 from vmmetrics.scoring.record import FIRST_VERSION, INDEX_NEEDS, Record
 from vmmetrics.scoring.versions import differing
 from vmmetrics.types import IntArray, collapse_of
 from vmmetrics.utils.statistics.paired import MANY, Mean, mean_with_interval
-
-if TYPE_CHECKING:
-    from vmmetrics.scoring.table import Table
 
 INDEX = "motion_index"
 """The motion index; means are of the clips judged."""
@@ -247,12 +244,30 @@ def _pad(column: array[float] | array[int] | bytearray, length: int, value: floa
 # Sentences beneath a table of scores: what its brackets are, what is missing or failed and why, lowered indices.
 
 
+class Scores(Protocol):
+    """What the sentences need of a table of scores."""
+
+    records: Sequence[Record]
+
+    @property
+    def summary(self) -> Summary:
+        """Counts of the records."""
+
+    def places(self, record: Record) -> dict[str, Place]:
+        """Return the places of a record's scores among real footage."""
+
+    def no_place(self, record: Record) -> str:
+        """Return why scores of a record have no place."""
+
+    def __len__(self) -> int: ...
+
+
 _SHOWN_REASONS = 10  # of missing scores, those of collapsed clips apart
 _Reason = tuple[str, tuple[str, ...], bool]
 _Clips = tuple[int, list[str]]
 
 
-def anchor_lines(table: Table, clips: int | None = None) -> list[str]:
+def anchor_lines(table: Scores, clips: int | None = None) -> list[str]:
     """Return what the numbers in brackets are, with the first of them as an example, or why there are none.
 
     Args:
@@ -274,7 +289,7 @@ def anchor_lines(table: Table, clips: int | None = None) -> list[str]:
     return list(lines)
 
 
-def missing_lines(table: Table) -> list[str]:
+def missing_lines(table: Scores) -> list[str]:
     """Return lines with the clips without a score by reason, those whose index is lowered, and the downscaled ones.
 
     Collapsed clips come first, a line for each kind; the most frequent of the other reasons follow.
@@ -323,7 +338,7 @@ def _missing_line(total: int, about: _Reason, of: _Clips) -> str:
     return f"- {label} {verb} {share}: {'collapsed, ' if collapse else ''}{reason}{which}"
 
 
-def remarks(table: Table, clips: int | None = None) -> list[str]:
+def remarks(table: Scores, clips: int | None = None) -> list[str]:
     """Return all that is said beneath a table: brackets, notes on the run, reasons of missing scores, and failures.
 
     Args:

@@ -13,6 +13,7 @@ from vmmetrics.alignment.models import ModelFigures
 from vmmetrics.alignment.power import Power
 from vmmetrics.alignment.readers.columns import measures_amount
 from vmmetrics.alignment.study import Study
+from vmmetrics.alignment.study_results import StudyReport
 from vmmetrics.utils.display import tables
 from vmmetrics.utils.display.markup import clean
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, count, heads, number, p_value
@@ -23,7 +24,7 @@ SIGNIFICANT = 0.05
 _MOST_DIFFERENCES = 20
 
 
-def comparison_parts(report: results.StudyReport) -> list[tables.Part]:
+def comparison_parts(report: StudyReport) -> list[tables.Part]:
     """Return preferences, ablations, differences that are significant, and power."""
     dimensions = list(dict.fromkeys(accuracy.dimension for accuracy in report.preferences))
     parts: list[tables.Part] = [_preferences(report, dimension) for dimension in dimensions]
@@ -36,13 +37,13 @@ def comparison_parts(report: results.StudyReport) -> list[tables.Part]:
     return parts
 
 
-def accuracies_of(report: results.StudyReport, dimension: str) -> list[results.PreferenceAccuracy]:
+def accuracies_of(report: StudyReport, dimension: str) -> list[results.PreferenceAccuracy]:
     """Return the accuracies on a dimension, best first."""
     here = [accuracy for accuracy in report.preferences if accuracy.dimension == dimension]
     return sorted(here, key=lambda a: (a.baseline, *a.accuracy.descending, a.name))
 
 
-def _preferences(report: results.StudyReport, dimension: str) -> DisplayTable:
+def _preferences(report: StudyReport, dimension: str) -> DisplayTable:
     here = accuracies_of(report, dimension)
     rules = [accuracy.rule.split("; ") for accuracy in here]
     shared = [clause for clause in rules[0] if all(clause in rule for rule in rules)]
@@ -228,7 +229,7 @@ def misranked_clips(study: Study, metric: str, dimension: str) -> list[Misranked
     ]
 
 
-def misranked_table(study: Study, report: results.StudyReport, dimension: str) -> DisplayTable | None:
+def misranked_table(study: Study, report: StudyReport, dimension: str) -> DisplayTable | None:
     """Return a table of the clips each metric ranks unlike people on a dimension; None if there are none."""
     caption = (
         "Ranks among the clips of the same model, 0 worst and 1 best. Difference above 0: the metric rates a clip "
