@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import PurePath
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from vmmetrics.alignment.readers.columns import CLIP, first_column, is_clip_file, normalised
+from vmmetrics.alignment.readers.columns import CLIP, first_column, normalised
 from vmmetrics.alignment.readers.label_studio import is_tasks, rows_of_tasks
-from vmmetrics.errors import SetupError
 
 Rows = tuple[Any, str]
 """Rows, or columns, and a note of what was read; "" where nothing had to be assumed."""
@@ -16,9 +14,6 @@ Rows = tuple[Any, str]
 _VOTES = frozenset({"leftvote", "rightvote", "tievote", "bothbad_vote"})
 _UVE = frozenset({"video_a", "video_b", "preference", "subaspects"})
 _AROUND_ROWS = frozenset({"data", "annotations", "results", "items", "samples", "rows", "videos", "ratings", "records"})
-# FETV's clips of four models as LGVQ's authors list them, in the order in which their script writes them.
-_FETV_MODELS, _FETV_PROMPTS = ("cogvideo", "text2video-zero", "modelscope-t2v", "zeroscope"), 619
-_ASPECTS = {"spa": "spatial_quality", "tem": "temporal_quality", "ali": "alignment"}
 
 
 def rows_of(content: Any, source: str) -> Rows | None:
@@ -128,64 +123,8 @@ def _ratings_inside(content: Any, _: str) -> Rows | None:
     return rows, f"{key}: a row for each of what is listed there"
 
 
-def _by_model(content: Any, _: str) -> Rows | None:
-    """Return rows of ``{"MODEL": {"1.mp4": 4, ...}, ...}``, the inner names those of files or numbers."""
-    if (
-        not isinstance(content, Mapping)
-        or not content
-        or not all(isinstance(v, Mapping) and v for v in content.values())
-    ):
-        return None
-    inner = [str(name) for values in content.values() for name in values]
-    if any(map(is_clip_file, content)) or not (all(map(is_clip_file, inner)) or all(map(str.isdigit, inner))):
-        return None
-    rows = []
-    for model, values in content.items():
-        for name, value in values.items():
-            clip = str(name) if str(name).startswith(f"{model}/") else f"{model}/{name}"
-            fields = value if isinstance(value, Mapping) else {"score": value}
-            rows.append({"clip": clip, "model": str(model), **fields})
-    return rows, f"Clips by model: {', '.join(map(str, list(content)[:8]))}"
-
-
-def _lists(content: Any, source: str) -> Rows | None:
-    """Return a list of ratings for each model, in the order of prompts, as LGVQ's authors keep FETV's.
-
-    Raises:
-        SetupError: The lists are not those, so that nothing says which model each is of.
-    """
-    if not isinstance(content, list) or not content or not all(map(_is_numbers, content)):
-        return None
-    if (
-        len({len(ratings) for ratings in content}) == 1
-        and len(content) == len(_FETV_MODELS)
-        and len(content[0]) == _FETV_PROMPTS
-    ):
-        name = PurePath(source).stem
-        dimension = next((aspect for start, aspect in _ASPECTS.items() if name.casefold().startswith(start)), "rating")
-        rows = [
-            {"clip": f"{model}/{prompt}", "model": model, "prompt": f"sentence {prompt}", dimension: rating}
-            for model, ratings in zip(_FETV_MODELS, content, strict=True)
-            for prompt, rating in enumerate(ratings)
-        ]
-        return rows, f"Lists of {_FETV_PROMPTS} ratings: FETV's sentences by {', '.join(_FETV_MODELS)}, in this order"
-    raise SetupError(
-        f"{source}: lists of {', '.join(str(len(ratings)) for ratings in content[:8])} numbers, which do not say whose "
-        'they are; write {"MODEL": [the ratings of its clips in the order of their numbers], ...}'
-    )
-
-
 def _is_rows(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(row, Mapping) for row in value)
-
-
-def _is_numbers(value: Any) -> bool:
-    return (
-        isinstance(value, Sequence)
-        and not isinstance(value, str)
-        and len(value) > 0
-        and all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in value)
-    )
 
 
 LAYOUTS: tuple[Callable[[Any, str], Rows | None], ...] = (
@@ -195,7 +134,5 @@ LAYOUTS: tuple[Callable[[Any, str], Rows | None], ...] = (
     _pandas,
     _wrapped,
     _ratings_inside,
-    _by_model,
-    _lists,
 )
 """Layouts in the order tried; each returns None for other content."""

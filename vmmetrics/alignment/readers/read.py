@@ -103,8 +103,7 @@ def read_sides(
         raise SetupError(f"Expected one of {', '.join(FORMATS)} as format but got {options.form!r}")
     if isinstance(ratings, str | Path) and is_run(Path(ratings)):
         raise SetupError(f"{ratings} is a run directory; scores come first and ratings last")
-    file = Path(ratings) if isinstance(ratings, str | Path) and Path(ratings).is_file() else None
-    source = read_scores(scores, metrics=metrics, clip_column=options.clip_column, besides=file)
+    source = read_scores(scores, metrics=metrics, clip_column=options.clip_column)
     paired = [name for names in (pairing or {}).values() for name in ([names] if isinstance(names, str) else names)]
     judged = read_judgements(ratings, source.clips, replace(options, dimensions=(*options.dimensions, *paired)))
     of_people = set(map(normalised, judged.dimensions))

@@ -9,7 +9,7 @@ import math
 import re
 import reprlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import dropwhile, takewhile
@@ -387,12 +387,23 @@ def _of_content(content: Any, name: str, notes: tuple[str, ...] = ()) -> SourceT
                 raise SetupError(f"{name}: its columns differ in length")
             return SourceTable(name, {str(key): list(value) for key, value in content.items()}, notes)
         nested = all(isinstance(value, Mapping) for value in values)
+        if nested and (clips := _names_of_clips(values)):
+            raise SetupError(
+                f"{name}: names of clips ({listed(clips, 2)}) lie under {listed(list(map(str, content)), 2)}; write "
+                "rows of clip, model and a column for each score or rating, or {clip: {name: number}}"
+            )
         content = [{"clip": key, **(value if nested else {"score": value})} for key, value in content.items()]
     if not _is_column(content) or not all(isinstance(row, Mapping) for row in content):
         raise SetupError(f"{name}: expected rows (objects) or columns (lists) but got {reprlib.repr(content)}")
     rows = [_flat(row) for row in content]
     columns = dict.fromkeys(column for row in rows for column in row)
     return SourceTable(name, {column: [row.get(column) for row in rows] for column in columns}, notes)
+
+
+def _names_of_clips(values: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the names inside nested values where they are those of files or numbers."""
+    inner = list(dict.fromkeys(str(name) for value in values for name in value))
+    return inner if all(is_clip_file(name) or name.isdigit() for name in inner) else []
 
 
 def _is_column(value: Any) -> bool:
