@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from vmmetrics.alignment.readers.columns import Pairing, metrics_called, normalised, pair_dimensions
+from vmmetrics.alignment.readers.formats import rearranged
 from vmmetrics.alignment.readers.judgements import (
     Judgements,
     RatingOptions,
@@ -20,7 +21,6 @@ from vmmetrics.alignment.readers.judgements import (
     battles_of_models,
     judgements_of_dimensions,
 )
-from vmmetrics.alignment.readers.layouts import rearranged
 from vmmetrics.alignment.readers.matching import knows_prompts, matched
 from vmmetrics.alignment.readers.names import NameMatch, groups_from_names
 from vmmetrics.alignment.readers.ratings import FORMS, read_ratings

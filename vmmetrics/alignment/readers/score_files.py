@@ -20,7 +20,8 @@ from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers.columns import normalised
 from vmmetrics.alignment.readers.names import stem
 from vmmetrics.alignment.readers.score_tables import to_score
-from vmmetrics.alignment.readers.tables import SourceTable, read_json_or_lines, read_table
+from vmmetrics.alignment.readers.source_table import SourceTable
+from vmmetrics.alignment.readers.tables import read_json_or_lines, read_table
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics.registry import registered
 from vmmetrics.utils.display.markup import listed

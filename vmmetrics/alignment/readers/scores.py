@@ -22,7 +22,8 @@ from vmmetrics.alignment.readers.score_files import (
     read_score_folder,
 )
 from vmmetrics.alignment.readers.score_tables import SourceScores, scores_of_table
-from vmmetrics.alignment.readers.tables import SourceTable, read_table
+from vmmetrics.alignment.readers.source_table import SourceTable
+from vmmetrics.alignment.readers.tables import read_table
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.display.markup import listed
