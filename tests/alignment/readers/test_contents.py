@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from vmmetrics.alignment.readers.read import read_study
@@ -74,28 +73,6 @@ def test_rows_under_a_key_with_models_called_code(tmp_path: Path) -> None:
     assert study.models == ("gen2", "gen2", "zeroscope", "zeroscope")
 
 
-def test_lists_of_four_models_ratings_are_those_of_fetv(tmp_path: Path) -> None:
-    ratings = [[model + prompt / 1000 for prompt in range(619)] for model in range(4)]
-    clips = ["cogvideo/0.mp4", "text2video-zero/1.mp4", "modelscope-t2v/618.mp4", "zeroscope/10.mp4"]
-    study = read_study({"clip": clips, "mss": range(4)}, write(tmp_path / "temAVGmos.json", ratings))
-    np.testing.assert_allclose(study.ratings["temporal_quality"][:, 0], [0, 1.001, 2.618, 3.01])
-    with pytest.raises(SetupError, match=r"lists of 2, 2 numbers, which do not say whose they are; write"):
-        read_study({"clip": clips, "mss": range(4)}, write(tmp_path / "x.json", [[1, 2], [3, 4]]))
-
-
-@pytest.mark.parametrize(
-    "names", [("1.mp4", "2.mp4"), ("1", "2"), ("m/1.mp4", "m/2.mp4")], ids=["files", "numbers", "paths"]
-)
-def test_clips_by_model(tmp_path: Path, names: tuple[str, str]) -> None:
-    said = {"m": dict(zip(names, (4, 3), strict=True)), "n": {"1.mp4" if "." in names[0] else "1": 2}}
-    scores = {"clip": ["n/1.mp4", "m/1.mp4", "m/2.mp4"], "mss": [1, 2, 3]}
-    study = read_study(scores, write(tmp_path / "t.json", said))
-    assert study.ratings["score"].tolist() == [[2], [4], [3]]
-    assert study.models == ("n", "m", "m")
-    several = {model: {clip: {"smooth": value} for clip, value in of.items()} for model, of in said.items()}
-    assert read_study(scores, write(tmp_path / "t.json", several)).ratings["smooth"].tolist() == [[2], [4], [3]]
-
-
 @pytest.mark.parametrize(
     "row",
     [
@@ -111,48 +88,20 @@ def test_what_each_rater_said_inside_a_row(tmp_path: Path, row: dict[str, Any]) 
     assert ratings.tolist() == [[4, 2]]
 
 
-@pytest.mark.parametrize("first", [0, 1])
-def test_a_list_per_model_is_told_by_the_numbers_of_its_clips(tmp_path: Path, first: int) -> None:
-    clips = [f"{model}/{first + number:04}.mp4" for model in ("gen2", "pika") for number in (1, 0)]
-    study = read_study({"clip": clips, "mss": range(4)}, write(tmp_path / "mos.json", {"gen2": [1, 2], "pika": [3, 4]}))
-    assert study.ratings["rating"].tolist() == [[2], [1], [4], [3]]
-    assert study.models == ("gen2", "gen2", "pika", "pika")
-
-
-def models_side_by_side(folder: Path, clips: list[str], text: str) -> dict[str, float]:
-    (folder / "mos.csv").write_text(text)
-    study = read_study({"clip": clips, "mss": range(len(clips))}, folder / "mos.csv")
-    return dict(zip(study.clips, study.ratings["rating"][:, 0].tolist(), strict=True))
-
-
-CLIPS = ["wan/0.mp4", "wan/1.mp4", "mochi/0.mp4", "mochi/1.mp4"]
-
-
-@pytest.mark.parametrize("head", ["index", "id", "clip_id", "No."])
-@pytest.mark.parametrize("cells", [("1", "0"), ("1.mp4", "0.mp4"), ("v2_1.mp4", "v2_0.mp4")])
-def test_a_column_per_model_beside_the_numbers_of_its_clips(tmp_path: Path, head: str, cells: tuple[str, str]) -> None:
-    text = f"{head},wan,mochi\n{cells[0]},5,4\n{cells[1]},2,1\n"
-    expected = {"wan/1.mp4": 5, "mochi/1.mp4": 4, "wan/0.mp4": 2, "mochi/0.mp4": 1}
-    assert models_side_by_side(tmp_path, CLIPS, text) == expected
-
-
-def test_numbers_that_count_rows_are_no_numbers_of_clips_from_one(tmp_path: Path) -> None:
-    clips = ["wan/1.mp4", "wan/2.mp4", "mochi/1.mp4", "mochi/2.mp4"]
-    found = models_side_by_side(tmp_path, clips, ",wan,mochi\n0,5,4\n1,2,1\n")
-    assert found == {"wan/1.mp4": 5, "mochi/1.mp4": 4, "wan/2.mp4": 2, "mochi/2.mp4": 1}
-
-
-def test_the_last_number_of_a_name_counts(tmp_path: Path) -> None:
-    clips = [f"{model}/v2_{number}.mp4" for model in ("wan", "mochi") for number in (0, 1, 10)]
-    found = models_side_by_side(tmp_path, clips, "wan,mochi\n5,4\n3,3\n2,1\n")
-    assert list(found.values()) == [5, 3, 2, 4, 3, 1]
-
-
-@pytest.mark.parametrize("clips", [[f"{m}/{n}.mp4" for m in ("wan", "mochi") for n in (1, 2, 3)], CLIPS])
-def test_rows_without_numbers_must_be_as_many_as_clips(tmp_path: Path, clips: list[str]) -> None:
-    """With clip 0 of four failed, counting would begin at the wrong clip."""
-    with pytest.raises(SetupError, match=r"4 rows and \d clips of wan; .* a column index"):
-        models_side_by_side(tmp_path, clips, "wan,mochi\n5,4\n3,3\n2,1\n2,2\n")
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"wan": {"1.mp4": 4, "2.mp4": 3}, "mochi": {"1.mp4": 2}},
+        {"wan": {"1": 4, "2": 3}, "mochi": {"1": 2}},
+        {"wan": [1, 2], "mochi": [3, 4]},
+        [{"prompt": "p", "wan": 1, "mochi": 3}],
+        [[1, 2], [3, 4]],
+    ],
+)
+def test_clips_that_no_column_names_are_refused(tmp_path: Path, content: Any) -> None:
+    scores = {"clip": ["wan/1.mp4", "wan/2.mp4", "mochi/1.mp4", "mochi/2.mp4"], "mss": [1, 2, 3, 4]}
+    with pytest.raises(SetupError, match=r"write rows|expected a column that names clips|expected rows"):
+        read_study(scores, write(tmp_path / "t.json", content))
 
 
 @pytest.mark.parametrize("name", ["train_data.txt", "train_data.csv"])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vmmetrics.alignment.readers import score_folders
+from vmmetrics.alignment.readers import score_files
 from vmmetrics.alignment.readers.read import read_study
 from vmmetrics.alignment.readers.score_tables import SourceScores
 from vmmetrics.alignment.readers.scores import read_scores, turned
@@ -116,59 +116,9 @@ def test_results_of_fetv(tmp_path: Path, given: str) -> None:
     assert set(scores.models) == {"cogvideo", "ground-truth"}
 
 
-def test_a_file_for_each_metric(tmp_path: Path) -> None:
-    write(tmp_path / "mss.json", {"a.mp4": 0.5, "b.mp4": None})
-    write(tmp_path / "ssim.json", [{"video": "b.mp4", "score": 0.25}, {"video": "a.mp4", "score": 1}])
-    write(tmp_path / "niqe.csv", "clip,value\na.mp4,3\nb.mp4,4\n")
-    write(tmp_path / "settings.json", {"metrics": ["mss"], "seed": 3})
-    scores = read_scores(tmp_path)
-    assert scores.clips == ("a.mp4", "b.mp4")
-    np.testing.assert_array_equal(scores.values["mss"], [0.5, np.nan])
-    np.testing.assert_array_equal(scores.values["ssim"], [1, 0.25])
-    np.testing.assert_array_equal(scores.values["niqe"], [3, 4])
-    assert any("settings.json" in note for note in scores.notes)
-    assert set(read_scores(tmp_path / "mss.json").values) == {"mss"}
-
-
-@pytest.mark.parametrize("layout", ["{metric}/{model}", "{model}/{metric}"])
-def test_a_file_for_each_metric_and_model(tmp_path: Path, layout: str) -> None:
-    for m, metric in enumerate(("warping_error", "clip_score")):
-        for g, model in enumerate(("wan", "mochi")):
-            write(tmp_path / f"{layout.format(metric=metric, model=model)}.json", {"0": m + g / 2, "1": m + g / 4})
-    scores = read_scores(tmp_path)
-    assert set(scores.values) == {"warping_error", "clip_score"}
-    assert column(scores, "clip_score") == {"wan/0": 1, "wan/1": 1, "mochi/0": 1.5, "mochi/1": 1.25}
-
-
-@pytest.mark.parametrize("folder", ["scores", "quality", "metric_scores"])
-def test_a_folder_of_a_general_name_is_no_metric(tmp_path: Path, folder: str) -> None:
-    write(tmp_path / folder / "mss.csv", "clip,score\na.mp4,0.5\nb.mp4,0.25\n")
-    write(tmp_path / folder / "raft.csv", "clip,score\na.mp4,3\nb.mp4,4\n")
-    write(tmp_path / folder / "ratings.csv", "clip,rating\na.mp4,5\nb.mp4,2\n")
-    for source in (tmp_path, tmp_path / folder):
-        scores = read_scores(source)
-        assert {metric: values.tolist() for metric, values in scores.values.items()} == {
-            "mss": [0.5, 0.25], "raft": [3, 4]
-        }  # fmt: skip
-        assert scores.clips == ("a.mp4", "b.mp4") and not any(scores.models)
-        assert any("passed over" in note and "ratings.csv" in note for note in scores.notes)
-
-
-def test_one_folder_called_after_a_metric(tmp_path: Path) -> None:
-    for model, value in (("wan", 0.5), ("mochi", 0.25)):
-        write(tmp_path / "mss" / f"{model}.json", {"1.mp4": value, "2.mp4": 1})
-    for source in (tmp_path, tmp_path / "mss"):
-        scores = read_scores(source)
-        assert column(scores, "mss") == {"wan/1.mp4": 0.5, "wan/2.mp4": 1, "mochi/1.mp4": 0.25, "mochi/2.mp4": 1}
-        assert set(scores.models) == {"wan", "mochi"}
-
-
-def test_files_that_are_called_after_no_metric_are_models(tmp_path: Path) -> None:
-    for model, value in (("wan", 0.5), ("mochi", 0.25)):
-        write(tmp_path / f"{model}.json", {"1.mp4": value, "2.mp4": 1})
-    scores = read_scores(tmp_path)
-    assert column(scores, "score") == {"wan/1.mp4": 0.5, "wan/2.mp4": 1, "mochi/1.mp4": 0.25, "mochi/2.mp4": 1}
-    assert set(scores.values) == {"score"} and set(scores.models) == {"wan", "mochi"}
+def test_a_score_for_each_clip_is_called_as_its_file(tmp_path: Path) -> None:
+    scores = read_scores(write(tmp_path / "mss.json", {"a.mp4": 0.5, "b.mp4": None}))
+    assert set(scores.values) == {"mss"} and scores.clips == ("a.mp4", "b.mp4")
 
 
 @pytest.mark.parametrize("values", [[0.5, 0.25], [1.0, 0.75]])
@@ -183,31 +133,25 @@ def test_one_file_name_in_several_folders_is_of_several_models_whatever_the_scor
 
 
 NESTED = [
-    ({"wan": {"1.mp4": 0.5, "2.mp4": 0.25}, "mochi": {"1.mp4": 1, "2.mp4": 0}}, "score"),
-    ({m: {"a dog runs fast": v[0], "a cat": v[1]} for m, v in (("wan", (0.5, 0.25)), ("mochi", (1, 0)))}, "score"),
-    ({m: {"1": {"mss": v[0]}, "2": {"mss": v[1]}} for m, v in (("wan", (0.5, 0.25)), ("mochi", (1, 0)))}, "mss"),
-    ({"mss": {"wan": {"1.mp4": 0.5, "2.mp4": 0.25}, "mochi": {"1.mp4": 1, "2.mp4": 0}}}, "mss"),
-    ({"wan": {"mss": {"1.mp4": 0.5, "2.mp4": 0.25}}, "mochi": {"mss": {"1.mp4": 1, "2.mp4": 0}}}, "mss"),
-]  # fmt: skip
+    {"wan": {"1.mp4": 0.5, "2.mp4": 0.25}, "mochi": {"1.mp4": 1, "2.mp4": 0}},
+    {"mss": {"1.mp4": 0.5, "2.mp4": 0.25}},
+    {"wan": {"1": {"mss": 0.5}, "2": {"mss": 1}}},
+]
 
 
-@pytest.mark.parametrize(("content", "metric"), NESTED)
-def test_scores_nested_by_model(tmp_path: Path, content: Any, metric: str) -> None:
+@pytest.mark.parametrize("content", NESTED)
+def test_clips_under_models_or_metrics_are_refused(tmp_path: Path, content: Any) -> None:
     for source in (write(tmp_path / "score.json", content), content):
-        scores = read_scores(source)
-        assert scores.models == ("wan", "wan", "mochi", "mochi")
-        np.testing.assert_array_equal(next(iter(scores.values.values())), [0.5, 0.25, 1, 0])
-    assert set(read_scores(tmp_path / "score.json").values) == {metric}
+        with pytest.raises(SetupError, match=r"names of clips .* write rows"):
+            read_scores(source)
 
 
-def test_scores_nested_by_metric_or_clip(tmp_path: Path) -> None:
-    by_metric = {"mss": {"a": 0.5, "b": 0.25}, "motion_consistency": {"a": 1, "b": 0}}
+def test_scores_nested_by_clip(tmp_path: Path) -> None:
     by_clip = {"a": {"mss": 0.5, "motion_consistency": 1, "fps": 8}, "b": {"mss": 0.25, "motion_consistency": 0}}
-    for content in (by_metric, by_clip):
-        scores = read_scores(write(tmp_path / "x.json", content))
-        assert scores.clips == ("a", "b")
-        assert set(scores.values) == {"mss", "motion_consistency"}
-        np.testing.assert_array_equal(scores.values["motion_consistency"], [1, 0])
+    scores = read_scores(write(tmp_path / "x.json", by_clip))
+    assert scores.clips == ("a", "b")
+    assert set(scores.values) == {"mss", "motion_consistency"}
+    np.testing.assert_array_equal(scores.values["motion_consistency"], [1, 0])
 
 
 def test_logs_of_evalcrafter(tmp_path: Path) -> None:
@@ -276,7 +220,7 @@ def test_files_without_scores(tmp_path: Path) -> None:
 
 
 def test_columns_of_bookkeeping_in_nested_scores_are_read_where_they_are_asked_for(tmp_path: Path) -> None:
-    content = {"wan": {"1.mp4": {"mss": 0.5, "height": 480}, "2.mp4": {"mss": 0.25, "height": 720}}}
+    content = {"1.mp4": {"mss": 0.5, "height": 480}, "2.mp4": {"mss": 0.25, "height": 720}}
     path = write(tmp_path / "x.json", content)
     for source in (path, content):
         assert read_scores(source, metrics=["height"]).values["height"].tolist() == [480, 720]
@@ -291,11 +235,12 @@ def test_a_long_line_of_a_log_is_passed_over_at_once(tmp_path: Path) -> None:
 
 
 def test_only_so_many_files_of_a_folder_are_visited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(score_folders, "MOST_FILES", 5)
+    monkeypatch.setattr(score_files, "MOST_FILES", 5)
     for number in range(50):
-        write(tmp_path / f"{number:02}" / "mss.json", {"a.mp4": number})
+        results = {"motion_smoothness": dimension("./videos", [number, 0])}
+        write(tmp_path / f"{number:02}" / "a_eval_results.json", results)
     visited: list[str] = []
     real = os.scandir
     monkeypatch.setattr(os, "scandir", lambda path: (visited.append(path), real(path))[1])
     scores = read_scores(tmp_path)
-    assert len(scores.clips) == 5 and len(visited) < 12
+    assert len(scores.clips) == 10 and len(visited) < 12

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vmmetrics.alignment.readers.tables import numbers, read_table, to_number
+from vmmetrics.alignment.readers.source_table import numbers, to_number
+from vmmetrics.alignment.readers.tables import read_table
 from vmmetrics.errors import SetupError
 
 ROWS = [{"clip": "a.mp4", "mss": 0.5}, {"clip": "b.mp4", "mss": 0.25}]

@@ -9,7 +9,7 @@ import numpy as np
 
 from vmmetrics.alignment.readers.columns import aspects_of, is_text, normalised
 from vmmetrics.alignment.readers.judgements import Judgements, RatingOptions
-from vmmetrics.alignment.readers.tables import SourceTable, texts
+from vmmetrics.alignment.readers.source_table import SourceTable, texts
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
 

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from vmmetrics.alignment.readers.columns import normalised
-from vmmetrics.alignment.readers.layouts import rearranged
+from vmmetrics.alignment.readers.formats import rearranged
 from vmmetrics.alignment.readers.names import match_names
 from vmmetrics.alignment.readers.score_files import read_score_file
+from vmmetrics.alignment.readers.source_table import SourceTable, texts
 from vmmetrics.alignment.readers.table_clips import clips_of
-from vmmetrics.alignment.readers.tables import SourceTable, read_table, texts
+from vmmetrics.alignment.readers.tables import read_table
 from vmmetrics.alignment.study import Study
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.display.markup import listed

@@ -15,7 +15,7 @@ from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers import votes
 from vmmetrics.alignment.readers.columns import first_column, normalised
 from vmmetrics.alignment.readers.judgements import Judgements, RatedClip, RatingScale, join_ratings
-from vmmetrics.alignment.readers.tables import SourceTable, texts
+from vmmetrics.alignment.readers.source_table import SourceTable, texts
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE, Preferences
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers.columns import normalised
-from vmmetrics.alignment.readers.tables import SourceTable, numbers, to_number
+from vmmetrics.alignment.readers.source_table import SourceTable, numbers, to_number
 from vmmetrics.alignment.readers.words import word_ratings
 from vmmetrics.types import FloatArray
 

@@ -28,8 +28,8 @@ from vmmetrics.alignment.readers.ambiguity import (
 from vmmetrics.alignment.readers.columns import first_column, normalised
 from vmmetrics.alignment.readers.judgements import AVERAGED, Judgements, RatedClip, RatingOptions
 from vmmetrics.alignment.readers.rating_columns import RatingColumns, rating_columns, without
+from vmmetrics.alignment.readers.source_table import SourceTable, advice, numbers, texts
 from vmmetrics.alignment.readers.table_clips import TableClips, clips_of
-from vmmetrics.alignment.readers.tables import SourceTable, advice, numbers, texts
 from vmmetrics.alignment.readers.words import word_ratings
 from vmmetrics.errors import SetupError
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from vmmetrics.alignment.readers.columns import Pairing, metrics_called, normalised, pair_dimensions
+from vmmetrics.alignment.readers.formats import rearranged
 from vmmetrics.alignment.readers.judgements import (
     Judgements,
     RatingOptions,
@@ -20,7 +21,6 @@ from vmmetrics.alignment.readers.judgements import (
     battles_of_models,
     judgements_of_dimensions,
 )
-from vmmetrics.alignment.readers.layouts import rearranged
 from vmmetrics.alignment.readers.matching import knows_prompts, matched
 from vmmetrics.alignment.readers.names import NameMatch, groups_from_names
 from vmmetrics.alignment.readers.ratings import FORMS, read_ratings
@@ -103,8 +103,7 @@ def read_sides(
         raise SetupError(f"Expected one of {', '.join(FORMATS)} as format but got {options.form!r}")
     if isinstance(ratings, str | Path) and is_run(Path(ratings)):
         raise SetupError(f"{ratings} is a run directory; scores come first and ratings last")
-    file = Path(ratings) if isinstance(ratings, str | Path) and Path(ratings).is_file() else None
-    source = read_scores(scores, metrics=metrics, clip_column=options.clip_column, besides=file)
+    source = read_scores(scores, metrics=metrics, clip_column=options.clip_column)
     paired = [name for names in (pairing or {}).values() for name in ([names] if isinstance(names, str) else names)]
     judged = read_judgements(ratings, source.clips, replace(options, dimensions=(*options.dimensions, *paired)))
     of_people = set(map(normalised, judged.dimensions))

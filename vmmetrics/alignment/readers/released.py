@@ -13,7 +13,8 @@ from vmmetrics.alignment.readers import judgements
 from vmmetrics.alignment.readers.columns import first_column, normalised
 from vmmetrics.alignment.readers.judgements import AVERAGED, Judgements, RatedClip, RatingScale
 from vmmetrics.alignment.readers.pairs import looks_like_pairs, read_pairs
-from vmmetrics.alignment.readers.tables import SourceTable, numbers, read_json_or_lines, read_table, texts, to_number
+from vmmetrics.alignment.readers.source_table import SourceTable, numbers, texts, to_number
+from vmmetrics.alignment.readers.tables import read_json_or_lines, read_table
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
 from vmmetrics.utils.tables import open_parquet

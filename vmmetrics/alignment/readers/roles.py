@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from vmmetrics.alignment.readers.columns import DIMENSION, first_column
-from vmmetrics.alignment.readers.tables import SourceTable
+from vmmetrics.alignment.readers.source_table import SourceTable
 from vmmetrics.errors import SetupError
 
 ROLES = ("clip", "rater", "rating", "dimension", "model", "prompt", "left", "right", "outcome", "ignore")

@@ -1,35 +1,36 @@
-"""Scores as other programs write them: VBench, FETV-EVAL, EvalCrafter, JSON nested by model, clip and metric.
+"""Scores as VBench, FETV-EVAL and EvalCrafter write them: a file, several, or a folder of them.
 
 Every file becomes entries of clip, model, metric and value. Names of fields and files were looked up in the released
-code; :mod:`.score_folders` puts several files together.
+code.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers.columns import normalised
-from vmmetrics.alignment.readers.score_levels import ScoreEntry, is_metric_name, nested_scores
+from vmmetrics.alignment.readers.names import stem
 from vmmetrics.alignment.readers.score_tables import to_score
-from vmmetrics.alignment.readers.tables import SourceTable, read_json_or_lines, read_table
+from vmmetrics.alignment.readers.source_table import SourceTable
+from vmmetrics.alignment.readers.tables import read_json_or_lines, read_table
 from vmmetrics.errors import SetupError
+from vmmetrics.metrics.registry import registered
 from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.tables import read_text
 
-LARGEST = 256 * 2**20
-"""Maximum size of a score file in bytes; VBench's for 5,000 clips and 16 dimensions has a tenth of this."""
-SHOWN = 5
-"""Maximum names in a note."""
+_LARGEST = 256 * 2**20  # bytes of a file; VBench's for 5,000 clips and 16 dimensions has a tenth of this
+_SHOWN = 5  # names in a note
 _LONGEST = 2000  # letters of a line that may be one of a log
-PROMPT_LIST = "_full_info.json"
-"""Name of the prompt list that VBench writes beside its results."""
+_PROMPT_LIST = "_full_info.json"  # the prompts that VBench writes beside its results
 _RESULTS = "_eval_results.json"
 _FETV = re.compile(r"^auto_eval_results_(?P<model>.+)\.json$")
 _RECORD = re.compile(
@@ -43,6 +44,34 @@ _NO_MODEL = frozenset(
     {"", "videos", "video", "clips", "samples", "sampled_videos", "outputs", "output", "results", "generated", "tmp"}
 )
 """Names of clip folders that are no model names."""
+MOST_FILES = 5000  # of a folder that are looked at
+_VBENCH = frozenset((
+    "subject_consistency", "background_consistency", "temporal_flickering", "motion_smoothness", "dynamic_degree",
+    "aesthetic_quality", "imaging_quality", "overall_consistency", "object_class", "multiple_objects", "human_action",
+    "color", "spatial_relationship", "scene", "appearance_style", "temporal_style", "human_anatomy", "human_identity",
+    "human_clothes", "diversity", "composition", "dynamic_spatial_relationship", "dynamic_attribute",
+    "motion_order_understanding", "human_interaction", "complex_landscape", "complex_plot", "camera_motion",
+    "motion_rationality", "instance_preservation", "mechanics", "thermotics", "material",
+))  # fmt: skip
+"""Dimensions of VBench and VBench-2.0."""
+
+
+class ScoreEntry(NamedTuple):
+    """A score of a clip.
+
+    Attributes:
+        clip: Name.
+        model: Its model, where known.
+        metric: Name of the score; None where the file does not name it.
+        value: NaN where there is none.
+        prompt: Its prompt, where known.
+    """
+
+    clip: str
+    model: str | None
+    metric: str | None
+    value: float
+    prompt: str | None = None
 
 
 @dataclass(slots=True)
@@ -69,8 +98,8 @@ class ScoreFile:
             list(dict.fromkeys(str(entry[field_index]) for entry in self.entries if entry[field_index] is not None))
             for field_index in (2, 1, 0)
         )
-        of = f" of {listed(models, SHOWN)}" if models else ""
-        return f"{self.form}: {listed(metrics, SHOWN)}{of}, {len(clips)} clips"
+        of = f" of {listed(models, _SHOWN)}" if models else ""
+        return f"{self.form}: {listed(metrics, _SHOWN)}{of}, {len(clips)} clips"
 
     def table(self, source: str) -> SourceTable:
         """Return a row per clip and a column per metric.
@@ -107,23 +136,20 @@ def read_score_file(path: Path) -> ScoreFile | None:
         return _dover(path)
     if path.suffix.lower() != ".json":
         return None
-    if path.stat().st_size > LARGEST:
-        raise SetupError(f"{path}: larger than {LARGEST // 2**20} MiB; a file of scores is expected")
+    if path.stat().st_size > _LARGEST:
+        raise SetupError(f"{path}: larger than {_LARGEST // 2**20} MiB; a file of scores is expected")
     content, _ = read_json_or_lines(path)
     if (match := _FETV.match(path.name)) is not None:
         return _fetv(path, match["model"], content)
     lists = content if isinstance(content, Mapping) else {"list": content}
     named = any(normalised(name) in (*called.CLIP, *called.MODEL, "models") for name in lists)
-    if lists and not named and all(_is_bare(values) for values in lists.values()):
+    bare = (isinstance(of, list) and of and all(isinstance(v, int | float | None) for v in of) for of in lists.values())
+    if lists and not named and all(bare):
         raise SetupError(
-            f"{path}, {listed(list(map(str, lists)), SHOWN)}: numbers without clips, which do not say whose they are; "
+            f"{path}, {listed(list(map(str, lists)), _SHOWN)}: numbers without clips, which do not say whose they are; "
             "write {clip: score}, or a table with a clip column"
         )
-    return (_vbench(path, content) or _nested(path, content)) if isinstance(content, Mapping) else None
-
-
-def _is_bare(values: Any) -> bool:
-    return isinstance(values, list) and bool(values) and all(isinstance(v, int | float | None) for v in values)
+    return (_vbench(path, content) or _scores_by_clip(path, content)) if isinstance(content, Mapping) else None
 
 
 def _or_nan(score: float | None) -> float:
@@ -172,8 +198,8 @@ def _clips_of_dimension(value: Any) -> Iterator[tuple[str, Any]]:
 
 def _vbench_prompts(path: Path) -> dict[str, str]:
     """Return clip → prompt of the list that VBench writes beside its results."""
-    beside = path.with_name(path.name.removesuffix(_RESULTS) + PROMPT_LIST)
-    if not path.name.endswith(_RESULTS) or not beside.is_file() or beside.stat().st_size > LARGEST:
+    beside = path.with_name(path.name.removesuffix(_RESULTS) + _PROMPT_LIST)
+    if not path.name.endswith(_RESULTS) or not beside.is_file() or beside.stat().st_size > _LARGEST:
         return {}
     content, _ = read_json_or_lines(beside)
     entries = [entry for entry in content if isinstance(entry, Mapping)] if isinstance(content, list) else []
@@ -188,7 +214,7 @@ def _vbench_prompts(path: Path) -> dict[str, str]:
 def _model_of(clip: str) -> str | None:
     """Return the folder of a clip if it may be its model's: not a dimension's, as in VBench's own layout."""
     folders = [part for part in clip.split("/")[:-1] if part not in {"", ".", ".."}]
-    return next((f for f in reversed(folders) if normalised(f) not in _NO_MODEL and not is_metric_name(f)), None)
+    return next((f for f in reversed(folders) if normalised(f) not in _NO_MODEL and not _is_metric(f)), None)
 
 
 # FETV-EVAL: METRIC/auto_eval_results_MODEL.json with {"sentence": score}; EvalCrafter: METRIC_record.txt and dover.csv
@@ -216,7 +242,7 @@ def _record(path: Path) -> ScoreFile | None:
         SetupError: It is called like one, and no line is of a clip.
     """
     result = ScoreFile("EvalCrafter's logs")
-    text = read_text(path, LARGEST, "a log of scores is expected", errors="replace")
+    text = read_text(path, _LARGEST, "a log of scores is expected", errors="replace")
     lines = (line for line in text.splitlines() if len(line) <= _LONGEST)
     for match in filter(None, map(_RECORD.search, lines)):
         metric, score = normalised(match["metric"]), to_score(match["value"])
@@ -249,21 +275,127 @@ def _dover(path: Path) -> ScoreFile | None:
     return result
 
 
-# JSON nested by model, clip and metric
+# {clip: score}; the metric is called as the source is
 
 
-def _nested(path: Path, content: Mapping[str, Any]) -> ScoreFile | None:
-    """Read nested scores; None where they are a table, or no scores.
+def _scores_by_clip(path: Path, content: Mapping[str, Any]) -> ScoreFile | None:
+    """Read a score for each clip; None where the values are no scores.
 
     Raises:
         SetupError: They are one number for each metric.
     """
-    if content and all(is_metric_name(name) and to_score(value) is not None for name, value in content.items()):
-        raise SetupError(
-            f"{path}: one number for each of {listed(list(content), SHOWN)} and no clips; give the scores of each clip "
-            "({clip: {metric: score}}, or a table with a clip column)"
-        )
-    read = nested_scores(content)
-    if read is None or read.is_table:
+    scores = {str(name): to_score(value) for name, value in content.items()}
+    if not scores or None in scores.values():
         return None
-    return ScoreFile(f"scores as {read.shape}", read.entries, dict(read.roles))
+    if all(map(_is_metric, scores)):
+        raise SetupError(
+            f"{path}: one number for each of {listed(list(content), _SHOWN)} and no clips; give the scores of each "
+            "clip ({clip: {metric: score}}, or a table with a clip column)"
+        )
+    entries = [ScoreEntry(clip, None, None, _or_nan(score)) for clip, score in scores.items()]
+    return ScoreFile("scores as {clip: score}", entries, {"name": "clip"})
+
+
+def _is_metric(name: str) -> bool:
+    """Return True if a metric of ours or a dimension of VBench has this name."""
+    return normalised(name) in {*registered(), *_VBENCH, "motion_index"}
+
+
+# Several files
+
+
+def read_score_folder(path: Path) -> ScoreFile:
+    """Read all files of VBench, FETV-EVAL or EvalCrafter in a folder and below it.
+
+    Raises:
+        SetupError: There are none, or two of them give a clip different scores.
+    """
+    paths = [file for file in islice(_walk(path), MOST_FILES) if file.is_file()]
+    if runs := [str(file.parent) for file in paths if file.name == "run.json"]:
+        raise SetupError(f"{path} holds run directories; give them one by one: {listed(runs, _SHOWN)}")
+    files, reasons = dict[Path, ScoreFile](), list[str]()
+    for file in filter(is_released, paths):
+        try:
+            files |= {file: read} if (read := read_score_file(file)) is not None else {}
+        except SetupError as error:
+            reasons.append(str(error))
+    if not files:
+        there = listed([file.relative_to(path).as_posix() for file in paths], _SHOWN) or "nothing"
+        raise SetupError(
+            f"{path} is no run directory and holds no scores by clip: found {there}; expected run.json (ours), "
+            "*_eval_results.json (VBench), auto_eval_results_MODEL.json (FETV-EVAL) or METRIC_record.txt "
+            "(EvalCrafter); give tables one by one, METRIC=PATH",
+            *reasons[:1],
+        )
+    merged = _together(path, files)
+    passed = [file.relative_to(path).as_posix() for file in paths if file not in files]
+    if passed := [name for name in passed if not name.endswith(_PROMPT_LIST)]:
+        merged.notes.append(f"{path.name}: passed over, no scores by clip were read there: {listed(passed, _SHOWN)}")
+    return merged
+
+
+def read_score_files(paths: Sequence[Path]) -> ScoreFile | None:
+    """Read files of VBench, FETV-EVAL or EvalCrafter that were given one by one as if they were a folder's.
+
+    Returns:
+        None where they are not all of one of these, or two of them give a clip different scores.
+
+    Raises:
+        SetupError: One cannot be read.
+    """
+    if len(paths) < 2 or not all(path.is_file() and is_released(path) for path in paths):
+        return None
+    files = {path: read for path in paths if (read := read_score_file(path)) is not None}
+    if len(files) < len(paths) or len({read.form for read in files.values()}) > 1:
+        return None
+    try:
+        return _together(Path(os.path.commonpath([path.absolute().parent for path in paths])), files)
+    except SetupError:  # each is a source of its own
+        return None
+
+
+def _walk(root: Path) -> Iterator[Path]:
+    """Yield the files of a folder and its subfolders, without hidden ones, sorted by name; lazily."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (Path(folder, name) for name in sorted(names) if not name.startswith("."))
+
+
+def _together(root: Path, files: Mapping[Path, ScoreFile]) -> ScoreFile:
+    """Return the files as one."""
+    forms = list(dict.fromkeys(read.form for read in files.values()))
+    merged = ScoreFile(f"{len(files)} file{'s' * (len(files) != 1)}, {listed(forms, _SHOWN)}")
+    for read in files.values():
+        merged.roles |= read.roles
+        merged.notes += read.notes
+        merged.lower |= read.lower
+    entries = _without_clashes(root, files, merged)
+    names = {entry.clip for entry in entries}
+    whole = {stem(name): name for name in names if stem(name) != name}  # "1" is "1.mp4" where another file says so
+    merged.entries = [entry._replace(clip=whole.get(entry.clip, entry.clip)) for entry in entries]
+    return merged
+
+
+def _without_clashes(root: Path, files: Mapping[Path, ScoreFile], merged: ScoreFile) -> list[ScoreEntry]:
+    """Return all entries; folders are models where scores of one clip differ, or file names repeat."""
+    seen: dict[tuple[str | None, str, str | None], tuple[float, Path]] = {}
+    clashes = []
+    for file, read in files.items():
+        for entry in read.entries:
+            value, first = seen.setdefault((entry.model, entry.clip, entry.metric), (entry.value, file))
+            differ = value != entry.value and value == value and entry.value == entry.value
+            if differ or (first.name == file.name and first.parent != file.parent):
+                clashes.append((entry, first, file))
+    if not clashes:
+        return [entry for read in files.values() for entry in read.entries]
+    entry, first, file = clashes[0]
+    if first.parent == file.parent:
+        raise SetupError(
+            f"{root}: {first.name} and {file.name} give {entry.clip} different scores in {entry.metric}; keep one of "
+            "them, or put the files of each model into a folder of its name"
+        )
+    folders = list(dict.fromkeys(file.parent.name for file in files))
+    merged.notes.append(
+        f"{root.name}: clips have the same names, folders are read as models: {listed(folders, _SHOWN)}"
+    )
+    return [entry._replace(model=file.parent.name) for file, read in files.items() for entry in read.entries]

@@ -8,18 +8,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers.columns import normalised
 from vmmetrics.alignment.readers.names import NameMatch, match_names
-from vmmetrics.alignment.readers.score_files import ScoreFile, read_score_file
-from vmmetrics.alignment.readers.score_folders import read_score_files, read_score_folder
-from vmmetrics.alignment.readers.score_levels import nested_scores
+from vmmetrics.alignment.readers.score_files import (
+    ScoreFile,
+    read_score_file,
+    read_score_files,
+    read_score_folder,
+)
 from vmmetrics.alignment.readers.score_tables import SourceScores, scores_of_table
-from vmmetrics.alignment.readers.tables import SourceTable, read_table
+from vmmetrics.alignment.readers.source_table import SourceTable
+from vmmetrics.alignment.readers.tables import read_table
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.display.markup import listed
@@ -38,7 +42,6 @@ def read_scores(
     *,
     metrics: Sequence[str] = (),
     clip_column: str | None = None,
-    besides: Path | None = None,
 ) -> SourceScores:
     """Read scores from one or several sources and put them side by side.
 
@@ -47,18 +50,16 @@ def read_scores(
             list of these; ``NAME=PATH`` names a source.
         metrics: Take these alone; empty takes every column of numbers that does not describe the clip.
         clip_column: Which column names the clip.
-        besides: A file to skip in a folder of scores, such as the ratings.
 
     Raises:
         SetupError: A source cannot be read, holds no scores, or names a clip twice with different scores.
     """
-    asked = _Asked(metrics, clip_column, besides)
     items = as_sources(sources)
     paths = [Path(source) for source in items if isinstance(source, str | Path)]
     if len(paths) == len(items) and (together := read_score_files(paths)) is not None:
         parts = [_of_files(together, f"{len(paths)} files", together.form.partition(", ")[2], metrics)]
     else:
-        parts = [_read(source, f"scores {n}", asked) for n, source in enumerate(items, 1)]
+        parts = [_read(source, f"scores {n}", metrics, clip_column) for n, source in enumerate(items, 1)]
     joined, *others = _prefixed_where_alike(parts)
     how = Counter[str]()
     for other in others:
@@ -95,47 +96,33 @@ def is_run(path: Path) -> bool:
     return (path / "run.json").is_file()
 
 
-class _Asked(NamedTuple):
-    """Options of reading; see :func:`read_scores`."""
-
-    metrics: Sequence[str]
-    clip_column: str | None
-    besides: Path | None
-
-
-def _read(source: Any, name: str, asked: _Asked) -> SourceScores:
+def _read(source: Any, name: str, metrics: Sequence[str], clip_column: str | None) -> SourceScores:
     if isinstance(source, str | Path):
         match, path = _NAMED.match(str(source)), Path(source)
         if match and not path.exists():
             name, path = match["name"], Path(match["path"])
         else:
             name = path.resolve().name if path.is_dir() else path.stem
-        return _of_path(path, name, asked)
+        return _of_path(path, name, metrics, clip_column)
     if hasattr(source, "records") and hasattr(source, "rows"):
         table = SourceTable(name, _record_columns(source.records))
-    elif isinstance(source, Mapping) and source and all(isinstance(value, Mapping) for value in source.values()):
-        nested = nested_scores(source)
-        if nested is not None and not nested.is_table:
-            file = ScoreFile(f"scores as {nested.shape}", nested.entries, dict(nested.roles))
-            return _of_files(file, name, name, asked.metrics)
-        table = read_table(source, name)
     else:
         table = read_table(source, name)
-    return scores_of_table(table, name, asked.metrics, asked.clip_column)
+    return scores_of_table(table, name, metrics, clip_column)
 
 
-def _of_path(path: Path, name: str, asked: _Asked) -> SourceScores:
+def _of_path(path: Path, name: str, metrics: Sequence[str], clip_column: str | None) -> SourceScores:
     """Return the scores of a run directory, of a folder or file that another program wrote, or of a table."""
     if path.name == "scores.jsonl" and is_run(path.parent):
         path = path.parent
     if not path.exists():
         raise SetupError(f"{path}: there is no such file or run directory")
     if is_run(path):
-        run, scores = path, scores_of_table(_of_run(path), name, asked.metrics)
-    elif (read := read_score_folder(path, asked.besides) if path.is_dir() else read_score_file(path)) is not None:
-        return _of_files(read, str(path), name, asked.metrics)
+        run, scores = path, scores_of_table(_of_run(path), name, metrics)
+    elif (read := read_score_folder(path) if path.is_dir() else read_score_file(path)) is not None:
+        return _of_files(read, str(path), name, metrics)
     else:
-        run, scores = path.parent, scores_of_table(read_table(path, name), name, asked.metrics, asked.clip_column)
+        run, scores = path.parent, scores_of_table(read_table(path, name), name, metrics, clip_column)
         if path.name not in _TABLES or not is_run(run):
             return scores
     from vmmetrics.scoring.records import read_run_json

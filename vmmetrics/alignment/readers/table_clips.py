@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers.columns import first_column, normalised
-from vmmetrics.alignment.readers.tables import SourceTable, texts
+from vmmetrics.alignment.readers.source_table import SourceTable, texts
 from vmmetrics.errors import SetupError
 
 _SIGNATURE = re.compile(r"[?&](?:x-amz-|x-goog-)?(?:signature|sig|expires|token)=", re.IGNORECASE)
@@ -112,6 +112,8 @@ def _clip_column(table: SourceTable, asked: str | None) -> tuple[str, bool]:
         return match, False
     if model is not None:
         return model, True
+    if {"best", "worst"} <= set(map(normalised, table.columns)):
+        raise SetupError(f"{table.source}: best-worst choices: write each as preferences, columns left, right, outcome")
     raise SetupError(
         f"{table.source}: expected a column that names clips (clip, video, file, path, ...) but got {table.heading}"
         f"{table.first_row}; name it with --clip-column (clip_column in Python)"

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vmmetrics.alignment.readers.tables import SourceTable, is_blank, to_number
+from vmmetrics.alignment.readers.source_table import SourceTable, is_blank, to_number
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vmmetrics.alignment.readers.label_studio import answer
+from vmmetrics.alignment.readers.formats.label_studio import answer
 from vmmetrics.alignment.readers.ratings import read_ratings
 from vmmetrics.alignment.readers.read import read_study
 from vmmetrics.alignment.readers.tables import read_table

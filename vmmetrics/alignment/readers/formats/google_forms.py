@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers.columns import first_column, normalised
 from vmmetrics.alignment.readers.names import stem
-from vmmetrics.alignment.readers.tables import SourceTable, is_blank, texts
+from vmmetrics.alignment.readers.source_table import SourceTable, is_blank, texts
 from vmmetrics.utils.display.markup import listed
 from vmmetrics.video.discover import CLIP_SUFFIXES
 
@@ -42,8 +42,19 @@ class ClipColumn(NamedTuple):
     question: str
 
 
-def from_columns_of_clips(table: SourceTable, clips: Collection[str]) -> SourceTable | None:
-    """Return a row per person and clip of a table with a column per clip; None for any other table.
+def detect(table: SourceTable, clips: Collection[str]) -> bool:
+    """Return True if several headers hold clips, one or two each, and no other column does; arguments as of `rows`."""
+    clip_columns = _columns_of_clips(table, clips)
+    others = (cells for name, cells in table.columns.items() if name not in clip_columns)
+    return (
+        len(clip_columns) > 1
+        and len({len(of.clips) for of in clip_columns.values()}) == 1
+        and not any(map(_are_files, others))
+    )
+
+
+def rows(table: SourceTable, clips: Collection[str]) -> SourceTable:
+    """Return a row per person and clip of a table with a column per clip.
 
     Args:
         table: The table: a header holds the name of a clip, as in ``clip.mp4``, ``How smooth is clip.mp4?``, and Google
@@ -56,12 +67,6 @@ def from_columns_of_clips(table: SourceTable, clips: Collection[str]) -> SourceT
         and len({of.question for of in clip_columns.values()}) == 1
     ):
         clip_columns = {name: of._replace(question="") for name, of in clip_columns.items()}
-    if len(clip_columns) < 2 or any(
-        _are_files(cells) for name, cells in table.columns.items() if name not in clip_columns
-    ):
-        return None
-    if len({len(of.clips) for of in clip_columns.values()}) > 1:
-        return None
     others = [name for name in table.columns if name not in clip_columns]
     people, person = _people(table, others)
     aspect = first_column(others, called.DIMENSION)
@@ -78,8 +83,8 @@ def from_columns_of_clips(table: SourceTable, clips: Collection[str]) -> SourceT
             times.append({})
         times[-1][question] = name
     asked_of = [(names, asked) for names, times in by_clip.items() for asked in times]
-    rows, people = _rows_of_people(people)
-    for row, rater in zip(rows, people, strict=True):
+    answered, people = _rows_of_people(people)
+    for row, rater in zip(answered, people, strict=True):
         for names, asked in asked_of:
             for head, clip in zip(heads, names, strict=True):
                 columns[head].append(clip)

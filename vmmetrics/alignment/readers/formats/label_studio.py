@@ -23,14 +23,14 @@ _PREFIX = re.compile(r"^[0-9a-f]{4,8}-(?=.)")  # put before the name of an uploa
 _LOCAL = re.compile(r"^(?:https?://\S+?)?/data/local-files/?\?d=(?P<path>[^&#]+)")
 
 
-def is_tasks(content: Any) -> bool:
+def detect(content: Any) -> bool:
     """Return True if JSON content is Label Studio's full export: a list of tasks with ``data`` and ``annotations``."""
     if not isinstance(content, list) or not content or not all(isinstance(task, Mapping) for task in content):
         return False
     return all(isinstance(t.get("data"), Mapping) and isinstance(t.get("annotations"), list) for t in content)
 
 
-def rows_of_tasks(tasks: Sequence[Mapping[str, Any]], source: str) -> tuple[list[dict[str, Any]], str]:
+def rows(tasks: Sequence[Mapping[str, Any]], source: str) -> tuple[list[dict[str, Any]], str]:
     """Return a row per annotation, with its annotator, its answers and the task's data, and a note of what was read.
 
     Predictions and numbers among the data are no one's ratings and left out, as are annotations that were skipped.
@@ -44,7 +44,7 @@ def rows_of_tasks(tasks: Sequence[Mapping[str, Any]], source: str) -> tuple[list
     # what says which clip it is and what it shows: texts, and what is so called
     described = {*CLIP, *MODEL, *PROMPT}
     fields = {name for name, values in cells.items() if normalised(name) in described or is_text(values)}
-    rows, skipped = [], 0
+    annotated, skipped = [], 0
     for task in tasks:
         data = {name: value for name, value in task["data"].items() if name in fields}
         for annotation in filter(lambda entry: isinstance(entry, Mapping), task["annotations"]):
@@ -60,11 +60,11 @@ def rows_of_tasks(tasks: Sequence[Mapping[str, Any]], source: str) -> tuple[list
             for result in results if isinstance(results, list) else ():
                 if isinstance(result, Mapping) and result.get("from_name"):
                     answers[str(result["from_name"])].append(result.get("value"))
-            rows.append({**data, **annotator, **{name: answer(values) for name, values in answers.items()}})
-    if not rows:
+            annotated.append({**data, **annotator, **{name: answer(values) for name, values in answers.items()}})
+    if not annotated:
         raise SetupError(f"{source}: the Label Studio export holds no annotation; annotate its tasks and export again")
-    note = f"Label Studio: {len(rows)} annotations of {len(tasks)} tasks"
-    return rows, note + (f"; {skipped} skipped ones were left out" if skipped else "")
+    note = f"Label Studio: {len(annotated)} annotations of {len(tasks)} tasks"
+    return annotated, note + (f"; {skipped} skipped ones were left out" if skipped else "")
 
 
 def answer(cell: Any) -> Any:

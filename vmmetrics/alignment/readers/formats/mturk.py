@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from vmmetrics.alignment.readers.columns import is_clip_file
-from vmmetrics.alignment.readers.tables import SourceTable, is_blank
+from vmmetrics.alignment.readers.source_table import SourceTable, is_blank
 from vmmetrics.utils.schema import parse_json
 
 _INPUT, _ANSWER = "Input.", "Answer."
@@ -18,29 +18,32 @@ _NUMBER = re.compile(r"(?<!\d)0*(\d+)(?!\d)")
 _OF_CHOICES = frozenset({"true", "false"})
 
 
-def from_mturk(table: SourceTable, _: Collection[str]) -> SourceTable | None:
-    """Return the answers of a batch as a table of clips, workers and answers; None for any other table.
+def detect(table: SourceTable, _: Collection[str]) -> bool:
+    """Return True if a table is the results of a batch."""
+    return "HITId" in table.columns and any(str(name).startswith(_ANSWER) for name in table.columns)
+
+
+def rows(table: SourceTable, _: Collection[str]) -> SourceTable:
+    """Return the answers of a batch as a table of clips, workers and answers.
 
     Rejected assignments are left out and counted. Where a task shows several clips, ``Input.video_1`` to
     ``Input.video_9``, and asks of each, ``Answer.smoothness_1`` to ``Answer.smoothness_9``, a row is made of each clip.
     """
     names = list(map(str, table.columns))
-    if "HITId" not in names or not any(name.startswith(_ANSWER) for name in names):
-        return None
-    rows = [row for row in range(len(table)) if not _is_rejected(table, row)]
+    valid = [row for row in range(len(table)) if not _is_rejected(table, row)]
     inputs = {name[len(_INPUT) :]: name for name in names if name.startswith(_INPUT)}
-    answers, sources = _answers(table, rows)
-    columns = {short: [table.columns[name][row] for row in rows] for short, name in inputs.items()}
+    answers, sources = _answers(table, valid)
+    columns = {short: [table.columns[name][row] for row in valid] for short, name in inputs.items()}
     origins = {**inputs, **sources}
     if "WorkerId" in names:
-        columns["WorkerId"] = [table.columns["WorkerId"][row] for row in rows]
+        columns["WorkerId"] = [table.columns["WorkerId"][row] for row in valid]
     columns |= {f"Answer.{name}" if name in columns else name: cells for name, cells in answers.items()}
     used = dict.fromkeys(
         (name for name in names if name not in {*inputs.values(), "WorkerId"}), "bookkeeping, not read"
     )
     used |= dict.fromkeys((name for name in names if name.startswith(_ANSWER)), "answers")
-    rejected = len(table) - len(rows)
-    note = f"Amazon Mechanical Turk: {len(rows)} assignments" + (
+    rejected = len(table) - len(valid)
+    note = f"Amazon Mechanical Turk: {len(valid)} assignments" + (
         f"; {rejected} rejected ones were left out" if rejected else ""
     )
     plain = replace(table, columns=columns, notes=(*table.notes, note), origins=origins, used=used)
