@@ -120,6 +120,7 @@ def test_a_corpus_is_counted_joined_and_recorded(corpus: Path, lexicon: Path, tm
     assert read_metadata(tmp_path / "out") == found.metadata
 
 
+@pytest.mark.slow
 def test_the_order_of_captions_and_the_number_of_processes_change_nothing(
     corpus: Path, lexicon: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,6 +136,7 @@ def test_the_order_of_captions_and_the_number_of_processes_change_nothing(
     assert split.metadata == whole.metadata
 
 
+@pytest.mark.slow
 def test_limit_sample_and_least_count(corpus: Path, lexicon: Path) -> None:
     pytest.importorskip("spacy")
     first = extract([corpus], None, ExtractSettings(limit=3, infer=False), lexicon)
