@@ -193,12 +193,13 @@ def test_ratings_in_a_folder_of_scores_are_no_scores(
     vmmetrics: Any, files: tuple[Path, Path], tmp_path: Path, capsys: Captured
 ) -> None:
     (tmp_path / "scores").mkdir()
-    (tmp_path / "scores" / "ssim.json").write_text(json.dumps({"0_alpha.mp4": 0.5, "1_alpha.mp4": 0.25}))
+    results = [{"video_path": f"{n}_alpha.mp4", "video_results": 1 / (2 + n)} for n in range(2)]
+    (tmp_path / "scores" / "r_eval_results.json").write_text(json.dumps({"scene": [0.4, results]}))
     ratings = tmp_path / "scores" / "ratings.csv"
     ratings.write_text("clip,quality\n0_alpha.gif,1\n1_alpha.gif,2\n")
     assert vmmetrics("align", "scores", ratings, "--dry-run") == 0
     compared = capsys.readouterr().out.partition("Compared")[2]
-    assert re.findall(r"^ *(\w+) +quality", compared, re.MULTILINE) == ["ssim"]
+    assert re.findall(r"^ *(\w+) +quality", compared, re.MULTILINE) == ["scene"]
 
 
 def test_a_dry_run_without_a_match_still_says_how_columns_are_read(

@@ -167,7 +167,7 @@ def test_agreement_of_a_metric_of_which_lower_is_better_is_turned(tmp_path: Path
 
 def test_what_has_no_correlation_is_left_out(tmp_path: Path) -> None:
     run = write(tmp_path / "run", [clip(f"{n}.mp4", {"tcs": 0.5, "mss": n / 9}) for n in range(5)])
-    lines = (f"{n}.mp4,{n + 1},{n + 1}" for n in range(5))
+    lines = (f"{n}.mp4,{n + 1},{n + 2}" for n in range(5))
     runs = read_runs([run])
     ratings = read_human_ratings([table(tmp_path / "r.csv", "clip,smooth_1,smooth_2", *lines)], runs, rows_of(runs))
     (row,) = agreement_of(ratings, ["tcs", "mss", "ois"], (), runs, rows_of(runs))

@@ -16,7 +16,7 @@ from vmmetrics.errors import SetupError, cannot
 from vmmetrics.types import Tags
 from vmmetrics.utils.display.markup import is_ours, without_guard
 from vmmetrics.utils.schema import LARGEST_NUMBER, parse_json
-from vmmetrics.utils.tables import SEPARATORS, open_parquet, parquet_rows, read_text
+from vmmetrics.utils.tables import SEPARATORS, json_lines, open_parquet, parquet_rows, read_text
 from vmmetrics.video.shards import MODEL_COLUMNS, PATH_COLUMNS, PROMPT_COLUMNS
 from vmmetrics.video.subject import subject_of_phrase
 
@@ -98,7 +98,7 @@ def _rows(path: Path) -> list[Mapping[str, Any]]:
     if suffix not in LIST_SUFFIXES:
         raise SetupError(f"{path}: expected a prompt list in {', '.join(sorted(LIST_SUFFIXES))}")
     try:
-        return _rows_of_json(text, suffix) if suffix.startswith(".json") else list(_rows_of_table(text, suffix))
+        return _rows_of_json(text, path) if suffix.startswith(".json") else list(_rows_of_table(text, suffix))
     except (ValueError, csv.Error) as error:
         raise SetupError(f"{path}: not readable as {suffix[1:]}: {error}") from error
 
@@ -124,11 +124,11 @@ def _rows_of_table(text: str, suffix: str) -> Iterator[Mapping[str, Any]]:
         yield {name: without_guard(cell) if guarded and cell is not None else cell for name, cell in row.items()}
 
 
-def _rows_of_json(text: str, suffix: str) -> list[Mapping[str, Any]]:
+def _rows_of_json(text: str, path: Path) -> list[Mapping[str, Any]]:
     """Return the entries of a list, of one object per line, or of an object clip -> prompt or clip -> entry."""
-    if suffix == ".jsonl":
+    if path.suffix.lower() == ".jsonl":
         # not splitlines: it takes characters for line ends that JSON has in texts, such as U+2028
-        loaded: Any = [parse_json(line, gaps=True) for line in text.split("\n") if line.strip()]
+        loaded: Any = list(json_lines(text.split("\n"), path))
     else:
         loaded = parse_json(text, gaps=True)
     if isinstance(loaded, Mapping):

@@ -28,8 +28,7 @@ from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.tables import read_text
 
 _LARGEST = 256 * 2**20  # bytes of a file; VBench's for 5,000 clips and 16 dimensions has a tenth of this
-_SHOWN = 5  # names in a note
-_LONGEST = 2000  # letters of a line that may be one of a log
+_SHOWN, _LONGEST = 5, 2000  # names in a note; letters of a line that may be one of a log
 _PROMPT_LIST = "_full_info.json"  # the prompts that VBench writes beside its results
 _RESULTS = "_eval_results.json"
 _FETV = re.compile(r"^auto_eval_results_(?P<model>.+)\.json$")
@@ -328,8 +327,8 @@ def read_score_folder(path: Path) -> ScoreFile:
             *reasons[:1],
         )
     merged = _together(path, files)
-    passed = [file.relative_to(path).as_posix() for file in paths if file not in files]
-    if passed := [name for name in passed if not name.endswith(_PROMPT_LIST)]:
+    others = (file for file in paths if file not in files and not file.name.endswith(_PROMPT_LIST))
+    if passed := [file.relative_to(path).as_posix() for file in others]:
         merged.notes.append(f"{path.name}: passed over, no scores by clip were read there: {listed(passed, _SHOWN)}")
     return merged
 

@@ -24,14 +24,14 @@ from vmmetrics.errors import SetupError, cannot
 from vmmetrics.utils.display.markup import is_ours, listed, without_guard
 from vmmetrics.utils.schema import parse_json
 from vmmetrics.utils.storage.opening import read_regular
-from vmmetrics.utils.tables import MOST_COLUMNS, csv_rows, open_parquet
+from vmmetrics.utils.tables import MOST_COLUMNS, csv_rows, json_lines, open_parquet, parquet_rows
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".md", ".txt")
 _SHEETS = frozenset({".xlsx", ".xls", ".xlsm", ".ods", ".numbers"})
 # Names of the columns of a file without a header: "1.mp4|a cat|3.5", as T2VQA-DB has it.
 _HEADLESS = {2: ["clip", "rating"], 3: ["clip", "prompt", "rating"]}
 _SEPARATOR_LINE = re.compile(r"sep=(?P<separator>.)\r?\n", re.IGNORECASE)
-_MOST_ROWS, _ROWS_AT_ONCE, _LARGEST = 1_000_000, 32, 512 * 2**20  # rows of a Parquet file; its bytes in memory
+_MOST_ROWS, _LARGEST = 1_000_000, 512 * 2**20  # rows of a Parquet file; its bytes in memory
 _AT_ONCE = 64 * 2**20  # bytes of text parsed at once, which take ten times as much in memory
 _LONGEST_NAME = 100_000  # characters of a column's name, which may be a long question
 _SHOWN = 12  # columns named in a message
@@ -83,16 +83,15 @@ def read_json_or_lines(path: Path) -> tuple[Any, tuple[str, ...]]:
         SetupError: It cannot be read or is no JSON.
     """
     text, notes = _text(path)
+    lines = text.split("\n")
+    if path.suffix.lower() in {".jsonl", ".ndjson"}:
+        return list(json_lines(lines, path)), notes
     try:
-        return (_lines(text) if path.suffix.lower() in {".jsonl", ".ndjson"} else parse_json(text, gaps=True)), notes
+        return parse_json(text, gaps=True), notes
     except ValueError as error:
-        with contextlib.suppress(ValueError):  # released files call JSON Lines .json
-            return _lines(text), notes
+        with contextlib.suppress(SetupError):  # released files call JSON Lines .json
+            return list(json_lines(lines, path)), notes
         raise SetupError(f"{path}: not readable as JSON: {error}") from error
-
-
-def _lines(text: str) -> list[Any]:
-    return [parse_json(line, gaps=True) for line in text.split("\n") if line.strip()]
 
 
 def _of_file(path: Path) -> SourceTable:
@@ -122,21 +121,13 @@ def _of_file(path: Path) -> SourceTable:
 
 
 def _of_parquet(path: Path) -> tuple[list[Any], tuple[str, ...]]:
-    """Return rows of a Parquet file without columns of lists, which a note names; a small file may unfold to many."""
-    rows: list[Any] = []
+    """Return rows of a Parquet file without columns of lists, which a note names."""
     with open_parquet(path) as file:
-        from pyarrow.types import is_dictionary, is_list
+        from pyarrow.types import is_list
 
-        if file.metadata.num_rows > _MOST_ROWS:
-            raise SetupError(f"{path}: {file.metadata.num_rows:,} rows; at most {_MOST_ROWS:,} are read")
         lists = [of.name for of in file.schema_arrow if is_list(of.type)]
-        columns, size = [of.name for of in file.schema_arrow if of.name not in lists], 0
-        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=columns):
-            plain = [c.dictionary_decode() if is_dictionary(c.type) else c for c in batch.columns]
-            size += sum(column.nbytes for column in plain)
-            if size > _LARGEST:
-                raise SetupError(f"{path}: larger than {_LARGEST // 2**20} MiB when read; keep the columns that count")
-            rows += batch.to_pylist()
+        columns = [of.name for of in file.schema_arrow if of.name not in lists]
+        rows = list(parquet_rows(file, path, columns, _MOST_ROWS, _LARGEST))
     return rows, (f"{path.name}: not read, since a cell is a list: {listed(lists, _SHOWN)}",) if lists else ()
 
 

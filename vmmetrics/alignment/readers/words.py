@@ -53,7 +53,9 @@ SCALES: Mapping[str, Sequence[Sequence[str]]] = {
 }
 _NUMBER_FIRST = re.compile(r"^\(?(?P<number>[+-]?\d+(?:\.\d+)?)\)?\s*[-–—:.=)]?\s*\(?(?P<label>[^\W\d][^()]*)\)?$")
 _NUMBER_LAST = re.compile(r"^(?P<label>[^\W\d][^()\d]*?)\s*[-–—:=]?\s*\(?\s*(?P<number>[+-]?\d+(?:\.\d+)?)\s*\)?$")
-_OUT_OF = re.compile(r"^(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>/\s*\d+|out of \d+|stars?|points?|%)$", re.IGNORECASE)
+_OUT_OF = re.compile(
+    r"^(?P<number>\d+(?:\.\d+)?)\s*\(?(?P<unit>/\s*\d+|(?:out )?of \d+|stars?|points?|%)\)?$", re.IGNORECASE
+)
 _STARS = re.compile(r"^(?P<full>[★⭐]+)[☆✩]*$")
 _MOST_LEVELS = 11  # of a scale with labels: 0 to 10
 _LONGEST = 100  # letters of a label

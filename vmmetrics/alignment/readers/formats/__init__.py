@@ -17,6 +17,7 @@ from vmmetrics.alignment.readers.formats import (
     pandas_json,
     pick_a_pic,
     qualtrics,
+    rapidata,
     uve,
 )
 from vmmetrics.alignment.readers.formats.shapes import Rows
@@ -49,7 +50,7 @@ class TableFormat(Protocol):
 
 CONTENTS: tuple[ContentFormat, ...] = (label_studio, arena, uve, pandas_json, nested_rows)
 """Formats of JSON, in the order tried."""
-TABLES: tuple[TableFormat, ...] = (mturk, qualtrics, pick_a_pic, google_forms)
+TABLES: tuple[TableFormat, ...] = (mturk, qualtrics, pick_a_pic, rapidata, google_forms)
 """Formats of tables, in the order tried."""
 
 

@@ -15,7 +15,11 @@ def detect(content: Any) -> bool:
     """Return True if content is of one of the three orients."""
     if not isinstance(content, Mapping) or not content:
         return False
-    if content.keys() == _SPLIT or (content.keys() == _TABLE and is_rows(content["data"])):
+    if content.keys() == _SPLIT:
+        names, data = content["columns"], content["data"]
+        lists = isinstance(names, list) and isinstance(data, list) and all(isinstance(row, list) for row in data)
+        return lists and all(len(row) == len(names) for row in data)
+    if content.keys() == _TABLE and is_rows(content["data"]):
         return True
     columns = list(content.values())
     if not all(isinstance(of, Mapping) and of and list(of) == list(columns[0]) for of in columns):

@@ -19,7 +19,9 @@ def detect(table: SourceTable, _: Collection[str]) -> bool:
 def rows(table: SourceTable, _: Collection[str]) -> SourceTable:
     """Return a preference per row."""
     labels = zip(*(numbers(table, f"label_{side}", required=True) for side in (0, 1)), strict=True)
-    outcome = ["tie" if one == other else "left" if one > other else "right" for one, other in labels]
+    outcome = [
+        "left" if one > other else "right" if one < other else "tie" if one == other else None for one, other in labels
+    ]
     columns = {_COLUMNS.get(name, name): of for name, of in table.columns.items() if name not in _NOT_READ}
     origins = {new: name for name, new in _COLUMNS.items()} | {"outcome": "label_0"}
     used = dict.fromkeys(_NOT_READ[1:], "not read")
