@@ -45,7 +45,7 @@ def test_every_clip_has_a_poster_of_its_middle(make_clips: Any, tmp_path: Path) 
 
 
 def test_overlays_are_kept_where_they_are_few(make_clips: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vmmetrics.scoring.local.KEPT_OVERLAYS", 1)
+    monkeypatch.setattr("vmmetrics.scoring.run.KEPT_OVERLAYS", 1)
     for names, asked, kept in ((("a",), None, 1), (("a", "b"), None, 0), (("a",), False, 0), (("a", "b"), True, 2)):
         folder = tmp_path / f"{len(names)} {asked}"
         score([make_clips(*names) / f"{name}.npy" for name in names], metrics=("tcs",), out=folder, keep_overlays=asked)

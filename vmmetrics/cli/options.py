@@ -37,12 +37,12 @@ _Number = TypeVar("_Number", bound=float | tuple[float, ...] | None)
 
 
 def finite(value: _Number) -> _Number:
-    """Return an option's float, tuple of floats or None; the range check of an option lets NaN pass.
+    """Return an option's float, floats or None; the range check of an option lets NaN pass.
 
     Raises:
         typer.BadParameter: One is NaN or infinite.
     """
-    numbers = value if isinstance(value, tuple) else (value,)
+    numbers = value if isinstance(value, tuple | list) else (value,)
     if not all(number is None or math.isfinite(number) for number in numbers):
         raise typer.BadParameter(f"expected a finite number but got {value}")
     return value
