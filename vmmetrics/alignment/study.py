@@ -117,7 +117,7 @@ def with_recovered_quality(study: Study) -> Study:
     for dimension, ratings in study.ratings.items():
         if ratings.shape[1] < 2:
             continue
-        recovered = recover_mos(ratings.T)
+        recovered = recover_mos(finite(ratings).T)
         qualities[dimension] = recovered.quality
         raters = zip(study.rater_names(dimension), recovered.bias, recovered.inconsistency, strict=True)
         shown = ", ".join(f"{name} {bias:+.2f} ± {spread:.2f}" for name, bias, spread in raters)

@@ -138,6 +138,6 @@ def test_columns_whose_labels_contradict_each_other_are_read_alone() -> None:
 
 
 def test_the_direction_of_high_and_low_is_said() -> None:
-    found = read(artifacts=["high", "low"])
-    assert ratings(found, "artifacts") == [4, 2]
+    found = read(realism=["high", "low"])
+    assert ratings(found, "realism") == [4, 2]
     assert any("high 4" in note and "higher counts as better" in note for note in found.notes)

@@ -12,6 +12,7 @@ from vmmetrics.alignment.readers.judgements import Judgements, RatingOptions
 from vmmetrics.alignment.readers.source_table import SourceTable, texts
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
+from vmmetrics.utils.statistics.bootstrap import mean_of_defined
 
 # Words of dimensions of which more is worse.
 _WORSE = frozenset({
@@ -24,7 +25,7 @@ _OF_QUALITY = frozenset({
     "overall", "quality", "motion", "movement", "temporal", "score", "rating", "mos", "general", "total", "average",
     "mean", "preference", "consistency", "realism", "fluency", "fluidity", "stability", "stable", "dmos",
 })  # fmt: skip
-_CODES = (99.0, 999.0, 9999.0)
+_CODES = (77.0, 88.0, 98.0, 99.0, 998.0, 999.0, 9999.0)
 _FROM_ONE = (5.0, 7.0)  # tops of scales that begin at 1 as a rule; 0 to 4, 6 and 10 have an odd number of levels
 _MOST_LEVEL = 11
 _LONGEST_NAME = 40  # letters of a person's name; a longer heading is a question
@@ -54,9 +55,10 @@ def refuse_codes(judged: Judgements) -> None:
     """
     for name, ratings in judged.ratings.items():
         levels = _levels(ratings)
-        for code in {levels[0], levels[-1]} if len(levels) > 2 else ():
-            if _is_code(float(code), levels[levels != code]):
-                rest = levels[levels != code]
+        plain = levels[~np.isin(np.abs(levels), _CODES)]
+        for code in (levels[0], levels[-1]) if len(levels) > 2 else ():
+            rest = plain[plain != code]
+            if len(rest) > 1 and _is_code(float(code), rest):
                 raise SetupError(
                     f"{name}: {code:g} among ratings from {rest[0]:g} to {rest[-1]:g} may stand for no rating: leave "
                     f"it out with --missing {code:g}, or state the scale with --scale {levels[0]:g} {levels[-1]:g}"
@@ -66,11 +68,13 @@ def refuse_codes(judged: Judgements) -> None:
 def _is_code(code: float, rest: FloatArray) -> bool:
     low, high, whole = float(rest[0]), float(rest[-1]), bool((rest == np.round(rest)).all())
     if code < 0:
-        return low >= 0 and high > 1 and code == round(code)
+        return (low >= 0 and high > 1 and code == round(code)) or (-code in _CODES and -code > 5 * max(-low, high))
     if code == 0:
         return whole and low == 1 and high in _FROM_ONE
     steps = whole and bool((np.diff(rest) == 1).all()) and _FROM_ONE[0] <= high <= _MOST_LEVEL
-    return code > high and ((steps and code - high > 2) or (code in _CODES and code > 5 * high))
+    return code > high and (
+        (steps and low <= 1 and code != 10 and code - high > 2) or (code in _CODES and code > 5 * high)
+    )
 
 
 def refuse_people(table: SourceTable, names: Sequence[str], values: Mapping[str, FloatArray]) -> None:
@@ -79,13 +83,18 @@ def refuse_people(table: SourceTable, names: Sequence[str], values: Mapping[str,
     Raises:
         SetupError: They are such.
     """
-    if len(names) < 2 or any(_says_quality(name) for name in names):
+    people = [name for name in names if not _says_quality(name)]
+    if len(people) < 2:
         return
-    ratings = _levels(np.concatenate([values[name] for name in names]))
-    if (ratings == np.round(ratings)).all() and len(ratings) <= _MOST_LEVEL:
+    mean = mean_of_defined(np.stack([values[name] for name in people]), axis=0)
+    others = [values[name] for name in names if name not in people]
+    if others and not any(np.allclose(of, mean, rtol=0, atol=0.051, equal_nan=True) for of in others):
+        return
+    names, ratings = people, _levels(np.concatenate([values[name] for name in people]))
+    if (2 * ratings == np.round(2 * ratings)).all():
         raise SetupError(
-            f"{table.source}: {', '.join(names)} may be people or dimensions: say --map {names[0]}=rater of each, or "
-            f"--map {names[0]}=rating"
+            f"{table.source}: {', '.join(names)} may be people or dimensions: say "
+            f"{' '.join(f'--map {name!r}=rater' for name in names)}, or --map {names[0]!r}=rating"
         )
 
 

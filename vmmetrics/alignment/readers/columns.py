@@ -54,10 +54,13 @@ _OF_ANNOTATION = (
 )  # fmt: skip
 # Words of columns of which a part tells that they hold no ratings: "trials.thisN", "slider.rt", "CI95", "n_ratings".
 _ANNOTATION_WORDS = frozenset({
-    "id", "rt", "ms", "trial", "trials", "attention", "sd", "std", "stdev", "stddev", "stderr", "sem", "ci", "ci95",
-    "var", "variance", "iqr", "second",
+    "rt", "ms", "trial", "trials", "attention", "sd", "std", "stdev", "stddev", "stderr", "sem", "ci", "ci95",
+    "var", "variance", "iqr",
 })  # fmt: skip
-_COUNTS = re.compile(r"(?:n|num|number|no|count)(?:_.+)?")
+_COUNTS = re.compile(
+    r"no|(?:n|num|number|count)(?:_(?:of_)?(?:ratings?|raters?|votes?|observers?|subjects?|people|annotat\w+|participants?|"
+    r"responses?|answers?))?|(?:[^\W_]+_)?(?:counts?|votes|replays|deviation|interval|time|latency|id|second|sos)"
+)
 # Columns of free text: "good" there is no rating.
 _REMARKS = frozenset({
     "comment", "comments", "remark", "remarks", "note", "notes", "feedback", "reason", "reasons", "explanation",

@@ -191,10 +191,11 @@ def _matrix(cells: FloatArray, clips: int, raters: int) -> tuple[FloatArray, int
 def turned(judgements: Judgements, lower: Collection[str]) -> Judgements:
     """Return the judgements with the sign of some dimensions turned, so that higher is better."""
     names = set(map(normalised, lower))
-    chosen = [name for name in judgements.ratings if normalised(name) in names]
+    chosen = [name for name in judgements.dimensions if normalised(name) in names]
     ratings = {name: -values if name in chosen else values for name, values in judgements.ratings.items()}
+    pairs = {n: replace(of, outcome=-of.outcome) if n in chosen else of for n, of in judgements.pairs.items()}
     note = (f"Lower is better, sign turned: {', '.join(chosen)}",) if chosen else ()
-    return replace(judgements, ratings=ratings, notes=(*judgements.notes, *note))
+    return replace(judgements, ratings=ratings, pairs=pairs, notes=(*judgements.notes, *note))
 
 
 def judgements_of_dimensions(judgements: Judgements, selected: Sequence[str]) -> Judgements:

@@ -71,7 +71,7 @@ def read_ratings(table: SourceTable, options: RatingOptions = _NOTHING_STATED) -
     """
     form, clip_column, scale = options.form, options.clip_column, options.scale
     if form == "pairs" or (form is None and clip_column is None and pairs.looks_like_pairs(table)):
-        return pairs.read_pairs(table, tuple(options.asked), scale)
+        return judgements.turned(pairs.read_pairs(table, tuple(options.asked), scale), options.lower)
     if scale is not None and scale[0] > scale[1]:
         raise SetupError(f"Expected the lowest rating first but got --scale {scale[0]:g} {scale[1]:g}")
     rows = clips_of(table, clip_column)
@@ -83,6 +83,11 @@ def read_ratings(table: SourceTable, options: RatingOptions = _NOTHING_STATED) -
             raise SetupError(f"{table.source}: expected columns dimension and rating but got {table.heading}")
         read = _of_cells(table, rating)
     else:
+        if form is None and dimension is not None and len(set(texts(table, dimension))) > 1:
+            raise SetupError(
+                f"{table.source}: no column is known to hold the rating of each {dimension}: say --map COLUMN=rating, "
+                f"or --map {dimension}=ignore"
+            )
         dimension, read = None, _of_rows(table, rows, rater, options)
     people, of_rows = texts(table, rater), texts(table, dimension)
     cells = [
@@ -92,7 +97,9 @@ def read_ratings(table: SourceTable, options: RatingOptions = _NOTHING_STATED) -
     ]
     anonymous = rater is None and len({(clip, of) for _, clip, of in cells}) < len(cells)
     if anonymous:
-        refuse_unnamed_raters(table, rows.clips, [name for name in read.words if name not in options.asked])
+        used = {*rows.used, *read.values, dimension}
+        asked_of = [clip and f"{clip}/{of}" for clip, of in zip(rows.clips, of_rows, strict=True)]
+        refuse_unnamed_raters(table, asked_of, [name for name in table.columns if name not in used])
     rated_clips, seen = list[RatedClip](), Counter[tuple[str, str | None]]()
     for row, clip, of in cells:
         seen[clip, of] += 1
@@ -114,7 +121,9 @@ def read_ratings(table: SourceTable, options: RatingOptions = _NOTHING_STATED) -
     )  # fmt: skip
     if scale is None:
         refuse_codes(judged)
-    refuse_open_direction((of for of in judged.ratings if of not in read.scaled and rating not in read.scaled), options)
+    refuse_open_direction(
+        (of for of in judged.ratings if of not in read.scaled and not (dimension and rating in read.scaled)), options
+    )
     return judgements.turned(judged, options.lower)
 
 
@@ -123,7 +132,16 @@ def _of_cells(table: SourceTable, rating: str) -> RatingColumns:
     words = word_ratings(table, [rating]) if called.is_text(table.columns[rating]) else {}
     hows = [f"{rating}: {column.how}" for column in words.values()]
     values = words[rating].values if words else numbers(table, rating, required=True)
-    return RatingColumns({} if values is None else {rating: values}, [rating], {}, (), {}, hows, {}, words.keys())
+    return RatingColumns(
+        {} if values is None else {rating: values},
+        [rating],
+        {},
+        (),
+        {},
+        hows,
+        {},
+        {name for name, of in words.items() if of.directed},
+    )
 
 
 def _of_rows(table: SourceTable, rows: TableClips, rater: str | None, options: RatingOptions) -> RatingColumns:
@@ -147,9 +165,12 @@ def _of_rows(table: SourceTable, rows: TableClips, rater: str | None, options: R
         more = [f"write words of unknown scales as numbers: {'; '.join(words)}"] if words else []
         raise SetupError("; ".join((none, *columns.ignored, *more, *table.notes)))
     open_columns = {name: columns.values[name] for name in columns.single if normalised(name) not in asked}
-    if len(columns.single) > len(open_columns) or columns.grid:
+    described = describing_rows(
+        {name: columns.values[name] for name in columns.single}, rows.clips, texts(table, rater)
+    )
+    columns = without(columns, [name for name in described if name in open_columns])
+    if len(open_columns) < len(columns.single) + len(described) or columns.grid:
         return columns
-    columns = without(columns, describing_rows(open_columns, rows.clips, texts(table, rater)))
     if rater is None and form is None and len(set(rows.clips)) == len(rows.clips) and not rows.of_models:
         refuse_people(table, columns.single, columns.values)
     return columns
@@ -275,7 +296,9 @@ def rating_columns(
         alike[column.how].append(name)
     hows = [f"{', '.join(names)}: {how}" for how, names in alike.items()]
     odd = {name: _examples(table.columns[name]) for name, why in unread.items() if why == _WORDS}
-    return RatingColumns(values, single, by_rater, summaries, unread, hows, odd, words.keys())
+    return RatingColumns(
+        values, single, by_rater, summaries, unread, hows, odd, {name for name, of in words.items() if of.directed}
+    )
 
 
 def _examples(cells: Sequence[Any]) -> list[str]:

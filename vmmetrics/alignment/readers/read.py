@@ -21,6 +21,7 @@ from vmmetrics.alignment.readers.judgements import (
     battles_of_models,
     judgements_of_dimensions,
 )
+from vmmetrics.alignment.readers.judgements import turned as judgements_turned
 from vmmetrics.alignment.readers.matching import knows_prompts, matched
 from vmmetrics.alignment.readers.names import NameMatch, groups_from_names
 from vmmetrics.alignment.readers.ratings import FORMS, read_ratings
@@ -162,16 +163,21 @@ def read_judgements(ratings: Any, clips: Sequence[str], options: RatingOptions =
         path = Path(ratings)
         may_be = (options.form is None or name is not None) and not options.roles
         if may_be and (released := read_released(path, name, options.scale)) is not None:
-            return released
+            return judgements_turned(released, options.lower)
         if path.is_dir():
             return read_ratings(with_roles(table_of_files(path), options.roles), options)
     elif name is not None:
         raise SetupError(f"The format {name} reads files: pass a path as ratings")
-    table = rearranged(with_roles(read_table(ratings, "ratings"), options.roles), clips)
-    asked = options.clip_column
-    named = (column for column in table.columns if asked in {column, table.origins.get(column, column)})
-    form = None if name else options.form
-    return read_ratings(table, replace(options, form=form, clip_column=next(named, None)))
+    table = read_table(ratings, "ratings")
+    plain = rearranged(table, clips)
+    named = {origin: name for name, origin in plain.origins.items() if origin}
+    after = {new: role for name, role in options.roles.items() if (new := named.get(name, name)) in plain.columns}
+    gone = {name: role for name, role in options.roles.items() if named.get(name, name) not in after}
+    before = {name: role for name, role in gone.items() if role != "ignore" or name not in plain.used}
+    table = with_roles(rearranged(with_roles(table, before), clips) if before else plain, after)
+    asked = options.clip_column or ("clip" if "clip" in options.roles.values() else None)
+    clip = next((of for of in table.columns if asked in {of, table.origins.get(of, of)}), None)
+    return read_ratings(table, replace(options, form=None if name else options.form, clip_column=clip))
 
 
 def _to_one_level(scores: SourceScores, judged: Judgements) -> tuple[SourceScores, Judgements, tuple[str, ...]]:

@@ -44,7 +44,7 @@ def with_roles(table: SourceTable, roles: Mapping[str, str]) -> SourceTable:
     if twice := [name for name, times in Counter(names.values()).items() if times > 1]:
         raise SetupError(f"{table.source}: two columns are {twice[0]}: add --map {twice[0]}=ignore")
     columns = {new: table.columns[name] for name, new in names.items()}
-    origins = {new: name for name, new in names.items()}
+    origins = {new: table.origins.get(name, name) for name, new in names.items()}
     used = dict.fromkeys(by_role["ignore"], "not read")
     if people:
         columns = _unfolded(table, columns, people)

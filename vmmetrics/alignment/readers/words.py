@@ -57,6 +57,7 @@ _OUT_OF = re.compile(
     r"^(?P<number>\d+(?:\.\d+)?)\s*\(?(?P<unit>/\s*\d+|(?:out )?of \d+|stars?|points?|%)\)?$", re.IGNORECASE
 )
 _STARS = re.compile(r"^(?P<full>[★⭐]+)[☆✩]*$")
+_OPEN = frozenset({"height", "agreement", "agreement in 5 steps", "agreement in 7 steps"})
 _MOST_LEVELS = 11  # of a scale with labels: 0 to 10
 _LONGEST = 100  # letters of a label
 
@@ -71,6 +72,7 @@ class WordRatings(NamedTuple):
 
     values: FloatArray
     how: str
+    directed: bool = False
 
 
 def word_ratings(table: SourceTable, columns: Iterable[str]) -> dict[str, WordRatings]:
@@ -111,7 +113,7 @@ def word_ratings(table: SourceTable, columns: Iterable[str]) -> dict[str, WordRa
             for number, level in enumerate(SCALES[name], 1)
         )
         way = "; higher counts as better: write numbers where it is not" if name == "height" else ""
-        ratings[column] = WordRatings(values, f"words read as {shown}{way}")
+        ratings[column] = WordRatings(values, f"words read as {shown}{way}", name not in _OPEN)
     return ratings
 
 
@@ -200,9 +202,13 @@ def _of_labels(values: Sequence[float], numbers: Mapping[str, float]) -> WordRat
     how = ", ".join(f"{label} {number:g}" for label, number in sorted(numbers.items(), key=lambda item: item[1]))
     turned = _ends(numbers)
     if turned is None:
-        return WordRatings(np.array(values, np.float64), f"numbers of the labels {how}")
+        return WordRatings(
+            np.array(values, np.float64), f"numbers of the labels {how}", _scale(set(numbers)) not in {None, *_OPEN}
+        )
     return WordRatings(
-        np.array([turned - value for value in values]), f"labels {how}: turned, so that higher is better"
+        np.array([turned - value for value in values]),
+        f"labels {how}: turned, so that higher is better",
+        _scale(set(numbers)) not in {None, *_OPEN},
     )
 
 

@@ -148,7 +148,7 @@ def test_numbered_people_beside_numbered_clips(tmp_path: Path, head: str) -> Non
 def test_words_of_two_raters_beside_clips_are_no_comparisons(tmp_path: Path, raters: str) -> None:
     (tmp_path / "t.csv").write_text(f"clip,{raters}\nx.mp4,Good,Bad\ny.mp4,Fair,Excellent\n")
     scores, (first, second) = {"clip": ["x.mp4", "y.mp4"], "mss": [1, 2]}, raters.split(",")
-    with pytest.raises(SetupError, match=f"people or dimensions: say --map {first}=rater"):
+    with pytest.raises(SetupError, match=f"people or dimensions: say --map {first!r}=rater --map {second!r}=rater"):
         read_study(scores, tmp_path / "t.csv")
     study = read_study(scores, tmp_path / "t.csv", roles={first: "rater", second: "rater"})
     assert study.ratings["rating"].tolist() == [[4, 1], [3, 5]] and study.raters["rating"] == (first, second)

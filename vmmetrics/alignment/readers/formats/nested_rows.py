@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vmmetrics.alignment.readers.columns import normalised
+from vmmetrics.alignment.readers.columns import CLIP, normalised
 from vmmetrics.alignment.readers.formats.shapes import Rows, is_rows
 
 _AROUND_ROWS = frozenset({"data", "annotations", "results", "items", "samples", "rows", "videos", "ratings", "records"})
@@ -32,7 +32,10 @@ def rows(content: Any, _: str) -> Rows:
     for row in content:
         shared = {name: value for name, value in row.items() if name != key}
         listed = row.get(key)
-        unfolded += [{**shared, **rating} for rating in (listed if is_rows(listed) else ())]
+        unfolded += [
+            {**rating, **{name: of for name, of in shared.items() if name in CLIP or name not in rating}}
+            for rating in (listed if is_rows(listed) else ())
+        ]
     return unfolded, f"{key}: a row for each of what is listed there"
 
 

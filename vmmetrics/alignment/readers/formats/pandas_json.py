@@ -17,7 +17,12 @@ def detect(content: Any) -> bool:
         return False
     if content.keys() == _SPLIT:
         names, data = content["columns"], content["data"]
-        lists = isinstance(names, list) and isinstance(data, list) and all(isinstance(row, list) for row in data)
+        lists = (
+            isinstance(names, list)
+            and all(isinstance(name, str) for name in names)
+            and isinstance(data, list)
+            and all(isinstance(row, list) for row in data)
+        )
         return lists and all(len(row) == len(names) for row in data)
     if content.keys() == _TABLE and is_rows(content["data"]):
         return True
@@ -25,7 +30,7 @@ def detect(content: Any) -> bool:
     if not all(isinstance(of, Mapping) and of and list(of) == list(columns[0]) for of in columns):
         return False
     is_table = first_column(map(str, content), CLIP) is not None
-    return is_table and list(columns[0]) == [str(row) for row in range(len(columns[0]))]
+    return is_table and all(str(row).isdigit() for row in columns[0])
 
 
 def rows(content: Any, _: str) -> Rows:

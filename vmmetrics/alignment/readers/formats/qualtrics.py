@@ -16,7 +16,10 @@ def detect(table: SourceTable, _: Collection[str]) -> bool:
 
 def rows(table: SourceTable, clips: Collection[str]) -> SourceTable:
     """Return responses under their questions, a row per person and clip where questions name clips."""
-    names = {name: str(cells[0]) for name, cells in table.columns.items()}
+    names: dict[str, str] = {}
+    for name, cells in table.columns.items():
+        text = str(cells[0])
+        names[name] = f"{text} ({name})" if text in names.values() else text
     columns = {text: table.columns[name][2:] for name, text in names.items()}
     origins = {text: name for name, text in names.items()}
     notes = (*table.notes, "Qualtrics: columns are called by their questions")
