@@ -126,12 +126,14 @@ try:
 except ImportError:  # Windows
     import msvcrt
 
+    _BYTES = 2**40  # positions that file systems take; clips in hand share one in practice never
+
     def _lock(descriptor: int, byte: int) -> None:
-        os.lseek(descriptor, byte, os.SEEK_SET)
+        os.lseek(descriptor, byte % _BYTES, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
 
     def _unlock(descriptor: int, byte: int) -> None:
-        os.lseek(descriptor, byte, os.SEEK_SET)
+        os.lseek(descriptor, byte % _BYTES, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)  # type: ignore[attr-defined,unused-ignore]
 
 else:
