@@ -177,6 +177,7 @@ def test_keys_step_and_the_url_follows(open_report: OpenReport) -> None:
     page.keyboard.press("?")
     assert page.locator("dialog[open]").is_visible()
     page.keyboard.press("?")
+    page.locator("dialog[open]").wait_for(state="detached")  # an open one takes the keys
     page.keyboard.press("j")
     page.wait_for_url(lambda url: "0-a-dog" not in url)
     assert page.locator("h2").inner_text() == page.evaluate("vm.data.name(vm.data.find(vm.state.clip))")
