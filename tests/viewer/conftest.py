@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -23,6 +24,20 @@ def absent(reason: str) -> NoReturn:
     if os.environ.get("VMMETRICS_REQUIRE_BROWSER") == "1":
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
+
+
+@pytest.fixture(autouse=True)
+def bounded() -> Iterator[None]:
+    """Fail a test whose page never answers: a script that is awaited has no bound of its own."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError("the page has not answered for four minutes")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(240)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture(scope="session")
