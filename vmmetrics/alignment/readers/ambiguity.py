@@ -90,11 +90,11 @@ def refuse_people(table: SourceTable, names: Sequence[str], values: Mapping[str,
     others = [values[name] for name in names if name not in people]
     if others and not any(np.allclose(of, mean, rtol=0, atol=0.051, equal_nan=True) for of in others):
         return
-    names, ratings = people, _levels(np.concatenate([values[name] for name in people]))
+    ratings = _levels(np.concatenate([values[name] for name in people]))
     if (2 * ratings == np.round(2 * ratings)).all():
         raise SetupError(
-            f"{table.source}: {', '.join(names)} may be people or dimensions: say "
-            f"{' '.join(f'--map {name!r}=rater' for name in names)}, or --map {names[0]!r}=rating"
+            f"{table.source}: {', '.join(people)} may be people or dimensions: say "
+            f"{' '.join(f'--map {name!r}=rater' for name in people)}, or --map {people[0]!r}=rating"
         )
 
 

@@ -132,16 +132,8 @@ def _of_cells(table: SourceTable, rating: str) -> RatingColumns:
     words = word_ratings(table, [rating]) if called.is_text(table.columns[rating]) else {}
     hows = [f"{rating}: {column.how}" for column in words.values()]
     values = words[rating].values if words else numbers(table, rating, required=True)
-    return RatingColumns(
-        {} if values is None else {rating: values},
-        [rating],
-        {},
-        (),
-        {},
-        hows,
-        {},
-        {name for name, of in words.items() if of.directed},
-    )
+    scaled = {name for name, of in words.items() if of.directed}
+    return RatingColumns({} if values is None else {rating: values}, [rating], {}, (), {}, hows, {}, scaled)
 
 
 def _of_rows(table: SourceTable, rows: TableClips, rater: str | None, options: RatingOptions) -> RatingColumns:
@@ -164,14 +156,13 @@ def _of_rows(table: SourceTable, rows: TableClips, rater: str | None, options: R
         ]
         more = [f"write words of unknown scales as numbers: {'; '.join(words)}"] if words else []
         raise SetupError("; ".join((none, *columns.ignored, *more, *table.notes)))
-    open_columns = {name: columns.values[name] for name in columns.single if normalised(name) not in asked}
+    stated = {name for name in columns.single if normalised(name) in asked}
     described = describing_rows(
         {name: columns.values[name] for name in columns.single}, rows.clips, texts(table, rater)
     )
-    columns = without(columns, [name for name in described if name in open_columns])
-    if len(open_columns) < len(columns.single) + len(described) or columns.grid:
-        return columns
-    if rater is None and form is None and len(set(rows.clips)) == len(rows.clips) and not rows.of_models:
+    columns = without(columns, [name for name in described if name not in stated])
+    by_clip = rater is None and len(set(rows.clips)) == len(rows.clips) and not rows.of_models
+    if by_clip and form is None and not stated and not columns.grid:
         refuse_people(table, columns.single, columns.values)
     return columns
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from vmmetrics.alignment.readers.source_table import SourceTable, numbers
 from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE
 
 Outcome = int | None
@@ -114,6 +115,24 @@ def outcome_of(cell: str) -> Outcome:
         return None
     side = sides.pop()
     return -side if rest & _LOSES else side
+
+
+def by_shares(table: SourceTable, first: str, second: str) -> list[str | None]:
+    """Return the side with the larger share of votes in each row, "tie" where they are equal; None where one is blank.
+
+    Args:
+        table: The table.
+        first: The column of the left side's shares.
+        second: Of the right side's.
+
+    Raises:
+        SetupError: A share is no number.
+    """
+    shares = (numbers(table, column, required=True) for column in (first, second))
+    return [
+        "left" if one > other else "right" if one < other else "tie" if one == other else None
+        for one, other in zip(*shares, strict=True)
+    ]
 
 
 def is_number(word: str) -> bool:

@@ -1,6 +1,6 @@
 """Overlays: outlines, tracks, skeletons and camera motion of a clip, small enough to store for every clip.
 
-Written by ``score --keep-overlays``, read by ``show`` and by pages that draw over a playing clip. One gzipped JSON
+Written by ``score``, read by ``show`` and by pages that draw over a playing clip. One gzipped JSON
 object per clip (docs/run-directory.md has the fields). Numbers are whole: label map pixels in outlines, quarters of a
 clip pixel elsewhere, hundredths in scores. Points of an outline, and the positions of a track from frame to frame, are
 written as differences, which compress to a third.

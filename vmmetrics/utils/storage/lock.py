@@ -126,7 +126,7 @@ try:
 except ImportError:  # Windows
     import msvcrt
 
-    _BYTES = 2**40  # positions that file systems take; clips in hand share one in practice never
+    _BYTES = 2**40  # offsets that file systems take; two clips at work hardly ever share one
 
     def _lock(descriptor: int, byte: int) -> None:
         os.lseek(descriptor, byte % _BYTES, os.SEEK_SET)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from vmmetrics.alignment.readers.source_table import SourceTable, numbers
+from vmmetrics.alignment.readers.source_table import SourceTable
+from vmmetrics.alignment.readers.votes import by_shares
 
 _COLUMNS = {"video_0": "left", "video_1": "right"}
 _NOT_READ = ("label_0", "label_1", "has_label")
@@ -18,10 +19,7 @@ def detect(table: SourceTable, _: Collection[str]) -> bool:
 
 def rows(table: SourceTable, _: Collection[str]) -> SourceTable:
     """Return a preference per row."""
-    labels = zip(*(numbers(table, f"label_{side}", required=True) for side in (0, 1)), strict=True)
-    outcome = [
-        "left" if one > other else "right" if one < other else "tie" if one == other else None for one, other in labels
-    ]
+    outcome = by_shares(table, "label_0", "label_1")
     columns = {_COLUMNS.get(name, name): of for name, of in table.columns.items() if name not in _NOT_READ}
     origins = {new: name for name, new in _COLUMNS.items()} | {"outcome": "label_0"}
     used = dict.fromkeys(_NOT_READ[1:], "not read")

@@ -6,7 +6,8 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
-from vmmetrics.alignment.readers.source_table import SourceTable, numbers
+from vmmetrics.alignment.readers.source_table import SourceTable
+from vmmetrics.alignment.readers.votes import by_shares
 
 _FIRST, _SECOND = "weighted_results1_", "weighted_results2_"
 
@@ -24,11 +25,7 @@ def rows(table: SourceTable, _: Collection[str]) -> SourceTable:
     columns["dimension"] = [dimension for dimension in dimensions for _ in range(len(table))]
     columns["outcome"] = []
     for dimension in dimensions:
-        shares = (numbers(table, f"{side}{dimension}", required=True) for side in (_FIRST, _SECOND))
-        columns["outcome"] += [
-            "left" if one > other else "right" if one < other else "tie" if one == other else None
-            for one, other in zip(*shares, strict=True)
-        ]
+        columns["outcome"] += by_shares(table, f"{_FIRST}{dimension}", f"{_SECOND}{dimension}")
     note = f"Rapidata: what more voters preferred, of {len(table)} comparisons"
     origins = {**table.origins, "dimension": "", "outcome": ""}
     used = {f"{side}{dimension}": f"share of {dimension}" for dimension in dimensions for side in (_FIRST, _SECOND)}
