@@ -73,7 +73,7 @@ def test_path_tells_equal_names_apart(tmp_path: Path) -> None:
 
 def test_contradiction_is_refused(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("clip,prompt\na.mp4,a dog\na.mp4,a cat\n")
-    with pytest.raises(SetupError, match=r"p\.csv, entry 2: a\.mp4 has another prompt in p\.csv, entry 1"):
+    with pytest.raises(SetupError, match=r"p\.csv, line 3: a\.mp4 has another prompt in p\.csv, line 2"):
         Prompts(tmp_path / "p.csv", tmp_path)
     (tmp_path / "p.csv").write_text("clip,prompt\na.mp4,a dog\na.mp4,a dog\n")
     assert Prompts(tmp_path / "p.csv").lookup(source(tmp_path, "a.mp4")).prompt == "a dog"
@@ -222,13 +222,13 @@ def test_subject_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "match"),
     [
-        ("p.json", b"{not json", "not readable as json"),
-        ("p.json", b'["a dog", "a cat"]', "list of objects"),
-        ("p.json", b"[" * 100_000, "not readable as json"),
+        ("p.json", b"{not json", "not readable as JSON"),
+        ("p.json", b'["a dog", "a cat"]', "entry 1: expected an object"),
+        ("p.json", b"[" * 100_000, "not readable as JSON"),
         ("p.json", b'[{"prompt": "a dog"}]', "entry 1: expected a column clip"),
         ("p.json", b'[{"clip": "a.mp4"}]', "expected a prompt or a subject"),
         ("p.json", b'[{"clip": "a.mp4", "prompt": ["x"]}]', "expected text in prompt but got list"),
-        ("p.csv", b"clip,prompt\na.mp4,a dog, wet\n", "more columns than the header"),
+        ("p.csv", b"clip,prompt\na.mp4,a dog, wet\n", "line 2: 3 cells but 2 columns"),
         ("p.csv", b"clip,prompt\na.mp4,\xff\xfe\n", "expected UTF-8"),
         ("p.xlsx", b"PK", "expected UTF-8|expected a prompt list"),
     ],

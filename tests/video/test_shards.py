@@ -244,7 +244,7 @@ def test_a_small_file_that_states_long_texts_or_many_rows_takes_no_memory(
     finally:
         pa.set_memory_pool(before)
     monkeypatch.setattr("vmmetrics.video.shards.MAX_CLIPS", 2999)
-    monkeypatch.setattr("vmmetrics.video.prompt_lists.MAX_ENTRIES", 2999)
+    monkeypatch.setattr("vmmetrics.utils.tables.MOST_ROWS", 2999)
     with pytest.raises(SetupError, match=r"b\.parquet: 3,000 rows, more than the 2,999"):
         discover([write(tmp_path / "b.parquet", clips=clips)])
     pq.write_table(pa.table({"clip": pa.nulls(3000, pa.string())}), listed)

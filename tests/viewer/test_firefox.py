@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -22,11 +23,17 @@ def test_firefox_opens_filters_and_plays(report: Path, npm: Path) -> None:
     script = Path(__file__).with_name("firefox.cjs")
     url = (report / "index.html").as_uri()
     clip = "first/beta/0-a-dog-runs.webm"
-    run = subprocess.run(
-        [shutil.which("node"), script, npm, program, url, clip], capture_output=True, text=True, timeout=120
-    )
-    assert run.returncode == 0, run.stderr
-    seen = json.loads(run.stdout)
+    run = subprocess.Popen(
+        [shutil.which("node"), script, npm, program, url, clip], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, start_new_session=True,
+    )  # fmt: skip
+    try:
+        printed, problems = run.communicate(timeout=90)
+    except subprocess.TimeoutExpired:
+        os.killpg(run.pid, signal.SIGKILL)  # Firefox as well, which node leaves running
+        raise
+    assert run.returncode == 0, problems
+    seen = json.loads(printed)
     assert seen["faults"] == []
     assert seen["clips"] == 24
     assert seen["filtered"] == 6  # one of four prompts

@@ -185,6 +185,7 @@ def with_common_options(function: Callable[..., None]) -> Callable[..., None]:
     for kind in groups.values():
         hints |= get_type_hints(kind, include_extras=True)
         defaults |= {field.name: field.default for field in fields(kind)}
+    defaults = dict(sorted(defaults.items(), key=lambda item: item[0] != "out"))  # first: what is needed most
     hints |= {"_config": Config, "_quiet": Quiet}
     defaults |= {"_config": None, "_quiet": False}
     command.__annotations__ = {name: hints[name] for name in defaults}

@@ -29,7 +29,9 @@ def report(
     ] = "all",
     overlays: Annotated[
         int | None,
-        option("Draw the overlays of the worst N clips again where the run kept none.", min=0, max=MAX_COUNT),
+        option(
+            "Draw overlays that the run did not keep, of the worst N clips. Default: 20 s long.", min=0, max=MAX_COUNT
+        ),
     ] = None,
     fetch: Annotated[
         bool, option("Fetch clips from the addresses that the runs name, to copy or draw them.", "--fetch")

@@ -88,7 +88,10 @@ def score(
     def show(table: Table, output: Console, messages: Console) -> None:
         print_results(table, output, messages, run.form)
         if report and table.path is not None and len(table):
-            write_report([str(table.path)], table.path / REPORT, messages, messages)
+            write_report(
+                [str(table.path)], table.path / REPORT, messages, messages,
+                overlays=0 if keep_overlays is False else None,
+            )  # fmt: skip
         verdicts = judge(table, thresholds, collapsed=collapsed, most_missing=fail_missing)
         for verdict in verdicts:
             if verdict.passed:

@@ -8,7 +8,7 @@ import typer
 
 from vmmetrics.cli import options
 from vmmetrics.cli.formats import print_result
-from vmmetrics.cli.terminal import EXIT_FAILURES, count, error, open_consoles, until_stopped
+from vmmetrics.cli.terminal import EXIT_FAILURES, count, open_consoles, until_stopped
 
 if TYPE_CHECKING:
     from vmmetrics.scoring.verification import ComparedScore
@@ -24,26 +24,26 @@ def verify(limit: options.Limit = None, form: options.Format = "text") -> None:
     from vmmetrics.cli.progress import LiveProgress
     from vmmetrics.metrics import METRICS
     from vmmetrics.scoring import verification
+    from vmmetrics.utils.display.tables import Lines
 
     output, messages = open_consoles()
     with until_stopped(messages, "stopped"), LiveProgress(messages, METRICS) as progress:
         compared = verification.verify(limit, progress)
     passport = verification.passport()
     differing = [one for one in compared if not one.agrees]
-    parts = [_passport_table(passport), *([_difference_table(differing)] if differing else [])]
-    data = {"passport": passport, "scores": compared, "differing": len(differing)}
-    print_result(form, parts, output, data=lambda: data)
     clips = count(len({one.clip for one in compared}), "clip")
-    if differing:
-        text = f"{len(differing)} of {len(compared)} scores of {clips} differ from the stored ones"
-        error(messages, text, "bold red")
-        raise typer.Exit(EXIT_FAILURES)
-    largest = max(one.difference for one in compared)
-    allowed = max(one.tolerance for one in compared)
-    messages.print(
-        f"all {len(compared)} scores of {clips} agree with the stored ones: "
+    largest, allowed = max(one.difference for one in compared), max(one.tolerance for one in compared)
+    verdict = (
+        f"{len(differing)} of {len(compared)} scores of {clips} differ from the stored ones"
+        if differing
+        else f"all {len(compared)} scores of {clips} agree with the stored ones: "
         f"largest difference {largest:.1g}, up to {allowed:g} allowed"
     )
+    parts = [_passport_table(passport), *([_difference_table(differing)] if differing else [])]
+    data = {"passport": passport, "verdict": verdict, "scores": compared, "differing": len(differing)}
+    print_result(form, [*parts, Lines("verdict", "Verdict", (verdict,))], output, data=lambda: data)
+    if differing:
+        raise typer.Exit(EXIT_FAILURES)
 
 
 def _passport_table(passport: dict[str, Any]) -> DisplayTable:

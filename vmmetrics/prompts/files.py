@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from vmmetrics.errors import SetupError
 from vmmetrics.prompts.entry import Action, Metadata, Place, PromptEntry, SubjectClass, SubjectEntry, Tags
-from vmmetrics.utils.schema import check, parse_json, plain
+from vmmetrics.utils.schema import check, plain
 from vmmetrics.utils.storage.atomic import write_text
-from vmmetrics.utils.tables import json_lines, read_text
+from vmmetrics.utils.tables import located_rows
 from vmmetrics.utils.weights.manifest import shipped_folder, shipped_list
 
 LARGEST = 64 * 2**20
@@ -86,16 +86,10 @@ def read_rows(path: Path) -> list[Mapping[str, Any]]:
     Raises:
         SetupError: The file cannot be read, is too large, or holds something else.
     """
-    text = read_text(path, LARGEST, "a list of prompts is expected")
-    try:
-        # not splitlines: it takes characters for line ends that JSON has in texts, such as U+2028
-        lines = text.split("\n")
-        rows = parse_json(text, gaps=True) if path.suffix.lower() == ".json" else list(json_lines(lines, path))
-    except ValueError as error:
-        raise SetupError(f"{path}: not readable as JSON: {error}") from error
-    if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
+    rows = list(located_rows(path, most=LARGEST, expected="a list of prompts is expected"))
+    if not all(isinstance(row, Mapping) and where != path.name for where, row in rows):
         raise SetupError(f"{path}: expected a list of objects")
-    return rows
+    return [row for _, row in rows]
 
 
 def _entry(row: Mapping[str, Any], number: int, path: Path) -> PromptEntry:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from vmmetrics.utils.display import tables
 from vmmetrics.utils.display.markup import csv_text
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Lines, Part, bounds, p_value
 from vmmetrics.utils.statistics.bootstrap import LEAST_PROMPTS
+from vmmetrics.utils.tables import read_rows
 
 # VMBench's published table (arXiv 2503.10076 and the README of AMAP-ML/VMBench); its file has it times 100.
 
@@ -55,11 +55,10 @@ def published_rows() -> list[PublishedRow]:
     """Return the rows, best mean of the five columns first."""
     columns = {key: metric.column for key, metric in registered().items() if metric.column is not None}
     order = in_order(columns)
-    with _FILE.open(encoding="utf-8", newline="") as file:
-        rows = [
-            PublishedRow(row["model"], {key: _divided(row[columns[key]]) for key in order}, _divided(row[AVERAGE]))
-            for row in csv.DictReader(file)
-        ]
+    rows = [
+        PublishedRow(row["model"], {key: _divided(row[columns[key]]) for key in order}, _divided(row[AVERAGE]))
+        for row in read_rows(_FILE)
+    ]
     return sorted(rows, key=lambda row: -row.mean)
 
 

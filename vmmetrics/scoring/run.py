@@ -19,6 +19,7 @@ from vmmetrics.scoring.anchors import Scale
 from vmmetrics.scoring.directory import GROUP_SECONDS, RunDirectory, check_directory
 from vmmetrics.scoring.engine import Engine, InProcess, cluster_workers, local_workers
 from vmmetrics.scoring.export import export
+from vmmetrics.scoring.pictures import overlays
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.records import RunRecords
 from vmmetrics.scoring.scorer import Scorer
@@ -123,7 +124,8 @@ def run(
         StoppedError: The cluster does not answer any more; results so far are in ``out``.
     """
     start = replace(start, timeout=checked_timeout(start.timeout, start.jobs))
-    setup = setup.for_run(len(tasks), out)
+    asked = setup.settings.keep_overlays
+    setup = setup.for_run(len(tasks) * (start.shard[1] if start.shard else 1), out)
     addresses = tuple({task.uri.partition(":")[0]: task.uri for task in tasks if task.uri is not None}.values())
 
     def say(text: str) -> None:
@@ -150,6 +152,9 @@ def run(
         table = export(out)
     if listener:
         listener.warn(table.summary.notes)
+        kept = {sha256 for sha256, _ in overlays(out)} if asked else set()
+        if bare := asked and sum(record.error is None and record.sha256 not in kept for record in records):
+            listener.warn([f"clips scored before without overlays: {bare}; vmmetrics report --overlays N draws them"])
     other_records: Sequence[Record]
     if isinstance(records, RunRecords) and isinstance(table.records, RunRecords):  # many
         other_records = table.records.without(records)

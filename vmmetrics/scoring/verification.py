@@ -74,7 +74,8 @@ def verify(limit: int | None = None, listener: Listener | None = None, jobs: int
         jobs: Worker processes, as for :func:`vmmetrics.score`; None for one per core, four at most.
 
     Raises:
-        SetupError: No scores are stored for the installed version of OpenCV, or the models cannot be loaded.
+        SetupError: No scores are stored for the installed version of OpenCV, the models cannot be loaded, or clips
+            are absent.
     """
     stored, major = read_json(STORED), opencv_major()
     if major not in stored["scores"]:
@@ -92,8 +93,10 @@ def verify(limit: int | None = None, listener: Listener | None = None, jobs: int
 
 
 def score_clips(limit: int | None = None, listener: Listener | None = None, jobs: int | None = None) -> list[Record]:
-    """Score the shipped clips with the default models and definitions; arguments as for :func:`verify`."""
+    """Score the shipped clips with the default models and definitions; arguments and errors as for :func:`verify`."""
     clips = sorted(CLIPS.glob("*.mp4"))[:limit]
+    if not clips:
+        raise SetupError(f"The clips to score are not in {CLIPS}; install vmmetrics again")
     workers = min(usable_cores(), _MOST_JOBS) if jobs is None else jobs
     return list(score([str(clip) for clip in clips], jobs=workers, listener=listener))
 

@@ -7,12 +7,14 @@ import errno
 import hashlib
 import io
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from vmmetrics.errors import SetupError, cannot, install, os_reason
+from vmmetrics.utils.display.markup import is_ours, without_guard
 from vmmetrics.utils.schema import parse_json
 from vmmetrics.utils.storage.opening import open_regular, read_regular
 
@@ -24,7 +26,63 @@ LARGEST_CELL: Final = 2**27
 """Characters of a cell in a table; the csv module's own bound is 128 KiB."""
 MOST_COLUMNS: Final = 10_000
 """Columns of a table."""
+MOST_ROWS: Final = 1_000_000
+"""Rows of a Parquet file."""
+_MOST_BYTES: Final = 128 * 2**20  # of a Parquet file, where nothing else is said
+_LONGEST_NAME: Final = 100_000  # characters of a column's name, which may be a long question
 _BATCH: Final = 1024  # rows of a Parquet file read at once
+
+
+def read_cells(
+    lines: Iterable[str], delimiter: str, path: Path, problems: list[str] | None = None
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line number and cells of the rows of a table that are not blank, its header first.
+
+    Args:
+        lines: As for :func:`csv_rows`.
+        delimiter: Between cells.
+        path: The file, for messages.
+        problems: Rows with more cells than the header, and what is no table, are told here, rather than raised.
+
+    Raises:
+        SetupError: It cannot be read, or columns have one name.
+    """
+    reader, columns, guarded = csv_rows(lines, delimiter), 0, False
+
+    def fault(text: str) -> None:
+        if problems is None:
+            raise SetupError(f"{path}, line {reader.line_num}: {text}")
+        problems.append(f"{path}, line {reader.line_num}: {text}")
+
+    try:
+        for cells in reader:
+            if not any(cell.strip() for cell in cells):
+                continue
+            if not columns:
+                cells, columns = [cell.strip() for cell in cells], len(cells)
+                guarded = is_ours(cells)
+                refuse_headers(cells, path)
+            if len(cells) > columns:
+                fault(f"{len(cells)} cells but {columns} columns; quote texts that hold {delimiter!r}")
+            else:
+                yield reader.line_num, list(map(without_guard, cells)) if guarded else cells
+    except csv.Error as error:
+        fault(f"not readable as a table: {error}")
+
+
+def refuse_headers(names: Sequence[str], source: str | Path) -> None:
+    """Raise SetupError for more columns, longer names or more of one name than a table has.
+
+    Args:
+        names: Of the columns.
+        source: What they are of, for messages.
+    """
+    if len(names) > MOST_COLUMNS:
+        raise SetupError(f"{source}: {len(names):,} columns; at most {MOST_COLUMNS:,} are read")
+    if (longest := max(map(len, names), default=0)) > _LONGEST_NAME:
+        raise SetupError(f"{source}: a column's name has {longest:,} characters; its suffix may name another separator")
+    if twice := {name for name, number in Counter(names).items() if name and number > 1}:
+        raise SetupError(f"{source}: several columns have the name {', '.join(sorted(twice))}")
 
 
 def csv_rows(lines: Iterable[str], delimiter: str, *, strict: bool = True) -> Reader:
@@ -100,38 +158,81 @@ def parquet_rows(
 
 
 def read_rows(path: Path, problems: Counter[str] | None = None) -> list[Any]:
-    """Return the rows of a file, unchecked.
+    """Return the rows of a file, unchecked; arguments and errors as for :func:`located_rows`."""
+    return [row for _, row in located_rows(path, problems=problems)]
 
-    A ``.json`` file gives its list, or the one value in it; ``.jsonl`` a value per line; tables a dictionary per row.
+
+def located_rows(
+    path: Path,
+    *,
+    most: int | None = None,
+    expected: str = "a table is expected",
+    called: str = "",
+    problems: Counter[str] | None = None,
+) -> Iterator[tuple[str, Any]]:
+    """Yield the rows of a file with their places in it ("prompts.csv, line 3"), unchecked.
+
+    A ``.json`` file gives its list, or the one value in it, whose place is the file; ``.jsonl`` a value per line;
+    a table a dictionary per row, in which absent cells are empty; Parquet one without columns of bytes.
 
     Args:
         path: The file.
+        most: Bytes of it; None for any.
+        expected: Text on the expected content, for the error of a larger file.
+        called: Name of it in errors, with a trailing blank.
         problems: Lines of a ``.jsonl`` file that are not JSON are counted here, rather than fatal.
 
     Raises:
-        SetupError: It cannot be read.
+        SetupError: It cannot be read, is larger, or a row has more cells than there are columns.
     """
     suffix = path.suffix.lower()
     try:
+        if most is not None and path.stat().st_size > most:
+            raise SetupError(f"{path}: larger than {most // 2**20} MiB; {expected}")
         if suffix == ".parquet":
-            with open_parquet(path) as file:
-                rows: list[Any] = file.read().to_pylist()
-            return rows
-        with io.TextIOWrapper(open_regular(path), "utf-8-sig", newline="") as file:
+            with open_parquet(path) as table:
+                columns = [field.name for field in table.schema_arrow if "binary" not in str(field.type)]
+                unpacked = 4 * (most or _MOST_BYTES)  # where packed to a quarter
+                for number, row in enumerate(parquet_rows(table, path, columns, MOST_ROWS, unpacked), 1):
+                    yield f"{path.name}, row {number}", row
+            return
+        with io.TextIOWrapper(open_regular(path), "utf-8-sig", newline="" if suffix in SEPARATORS else "\n") as file:
             if suffix in SEPARATORS:
-                csv.field_size_limit(LARGEST_CELL)
-                table = csv.DictReader(file, delimiter=SEPARATORS[suffix])
-                if (columns := len(table.fieldnames or ())) > MOST_COLUMNS:
-                    raise SetupError(f"{path}: {columns:,} columns; at most {MOST_COLUMNS:,} are read")
-                return list(table)
-            if suffix == ".jsonl":
-                return list(json_lines(file, path, problems))
-            value = parse_json(file.read(), gaps=True)
-            return value if isinstance(value, list) else [value]
+                rows = read_cells(file, SEPARATORS[suffix], path)
+                _, names = next(rows, (0, []))
+                for number, cells in rows:
+                    yield f"{path.name}, line {number}", dict(zip_longest(names, cells, fillvalue=""))
+            elif suffix in (".jsonl", ".ndjson"):
+                for number, value in _numbered_json(file, path, problems, "lines"):
+                    yield f"{path.name}, line {number}", value
+            else:
+                yield from _of_json(file.read(), path)
+    except UnicodeDecodeError as error:
+        raise SetupError(f"{path}: expected UTF-8 text but byte {error.start} is not") from error
     except OSError as error:
-        raise cannot("read", path, error) from error
-    except (ValueError, csv.Error) as error:
-        raise SetupError(f"{path}: not readable as {suffix.lstrip('.') or 'JSON'}: {error}") from error
+        raise cannot("read", f"{called}{path}", error) from error
+    except ValueError as error:
+        raise SetupError(f"{path}: not readable as {suffix.lstrip('.').upper() or 'JSON'}: {error}") from error
+
+
+def _of_json(text: str, path: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the entries of a list, or the one value; published files call JSON Lines .json."""
+    try:
+        value = parse_json(text, gaps=True)
+    except ValueError:
+        lines = text.split("\n")  # not splitlines: JSON has other line ends in texts, such as U+2028
+        values = []
+        with suppress(SetupError):
+            values = list(_numbered_json(lines, path, None, "lines"))
+        if len(values) < 2:
+            raise
+        yield from ((f"{path.name}, line {number}", value) for number, value in values)
+    else:
+        if not isinstance(value, list):
+            yield path.name, value
+            return
+        for number, row in enumerate(value, 1):
+            yield f"{path.name}, entry {number}", row
 
 
 def json_lines(
@@ -148,11 +249,17 @@ def json_lines(
     Raises:
         SetupError: A line is not JSON; or none is, where they are counted.
     """
+    return (value for _, value in _numbered_json(lines, path, problems, called))
+
+
+def _numbered_json(
+    lines: Iterable[str], path: Path, problems: Counter[str] | None, called: str
+) -> Iterator[tuple[int, Any]]:
     read, failure = False, None
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                yield parse_json(line, gaps=True)
+                yield number, parse_json(line, gaps=True)
                 read = True
             except ValueError as error:
                 failure = failure or SetupError(f"{path}, line {number}: not readable as JSON: {error}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,11 +10,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from vmmetrics.clip import Subject
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import SetupError
 from vmmetrics.types import Tags
-from vmmetrics.utils.display.markup import is_ours, without_guard
-from vmmetrics.utils.schema import LARGEST_NUMBER, parse_json
-from vmmetrics.utils.tables import SEPARATORS, json_lines, open_parquet, parquet_rows, read_text
+from vmmetrics.utils.schema import LARGEST_NUMBER
+from vmmetrics.utils.tables import located_rows
 from vmmetrics.video.shards import MODEL_COLUMNS, PATH_COLUMNS, PROMPT_COLUMNS
 from vmmetrics.video.subject import subject_of_phrase
 
@@ -24,8 +21,6 @@ LIST_SUFFIXES = frozenset({".json", ".jsonl", ".csv", ".tsv", ".parquet"})
 
 MAX_LIST_BYTES = 64 * 2**20
 """Larger lists are refused: a hundred thousand prompts take a tenth of this."""
-MAX_ENTRIES = 1_000_000
-"""Rows of a list in Parquet; a file with more is refused."""
 
 # What the columns are called, the first that is there counts. Compared in lower case, with "_" for blanks and dashes.
 _CLIP_COLUMNS = (
@@ -65,7 +60,7 @@ def read_list(path: Path) -> list[ListEntry]:
     Raises:
         SetupError: The file cannot be read, or an entry names no clip, or neither prompt nor subject.
     """
-    return [_entry(row, f"{path.name}, entry {number}") for number, row in enumerate(_rows(path), start=1)]
+    return [_entry(row, where) for where, row in _rows(path)]
 
 
 def read_metadata(path: Path) -> list[ListEntry]:
@@ -77,11 +72,10 @@ def read_metadata(path: Path) -> list[ListEntry]:
     """
     entries: dict[str, ListEntry] = {}
     try:
-        rows = _rows(path)
+        rows = list(_rows(path))
     except SetupError:
         return []  # anything may be called metadata
-    for number, row in enumerate(rows, start=1):
-        where = f"{path.name}, entry {number}"
+    for where, row in rows:
         cells = {column: value for column, value in _by_name(row).items() if isinstance(value, str | int)}
         clip = _first(cells, _FILE_COLUMNS, where)
         if clip is not None and clip not in entries:
@@ -90,53 +84,20 @@ def read_metadata(path: Path) -> list[ListEntry]:
     return list(entries.values())
 
 
-def _rows(path: Path) -> list[Mapping[str, Any]]:
-    suffix = path.suffix.lower()
-    if suffix == ".parquet":
-        return _rows_of_parquet(path)
-    text = read_text(path, MAX_LIST_BYTES, "a prompt list is expected", "the prompt list ")
-    if suffix not in LIST_SUFFIXES:
+def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield entries with their places; of an object clip -> prompt or clip -> entry, those in it."""
+    if path.suffix.lower() not in LIST_SUFFIXES:
         raise SetupError(f"{path}: expected a prompt list in {', '.join(sorted(LIST_SUFFIXES))}")
-    try:
-        return _rows_of_json(text, path) if suffix.startswith(".json") else list(_rows_of_table(text, suffix))
-    except (ValueError, csv.Error) as error:
-        raise SetupError(f"{path}: not readable as {suffix[1:]}: {error}") from error
-
-
-def _rows_of_parquet(path: Path) -> list[Mapping[str, Any]]:
-    """Rows of a Parquet file, without columns of bytes."""
-    try:
-        if path.stat().st_size > MAX_LIST_BYTES:
-            raise SetupError(f"{path}: larger than {MAX_LIST_BYTES // 2**20} MiB; a prompt list is expected")
-    except OSError as error:
-        raise cannot("read", f"the prompt list {path}", error) from error
-    with open_parquet(path) as table:
-        columns = [field.name for field in table.schema_arrow if "binary" not in str(field.type)]
-        return list(parquet_rows(table, path, columns, MAX_ENTRIES, 4 * MAX_LIST_BYTES))  # where packed to a quarter
-
-
-def _rows_of_table(text: str, suffix: str) -> Iterator[Mapping[str, Any]]:
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=SEPARATORS[suffix], strict=True)
-    guarded = is_ours(reader.fieldnames or ())
-    for row in reader:
-        if None in row:
-            raise ValueError(f"line {reader.line_num} has more columns than the header; quote texts that hold commas")
-        yield {name: without_guard(cell) if guarded and cell is not None else cell for name, cell in row.items()}
-
-
-def _rows_of_json(text: str, path: Path) -> list[Mapping[str, Any]]:
-    """Return the entries of a list, of one object per line, or of an object clip -> prompt or clip -> entry."""
-    if path.suffix.lower() == ".jsonl":
-        # not splitlines: it takes characters for line ends that JSON has in texts, such as U+2028
-        loaded: Any = list(json_lines(text.split("\n"), path))
-    else:
-        loaded = parse_json(text, gaps=True)
-    if isinstance(loaded, Mapping):
-        entries = ((key, value if isinstance(value, Mapping) else {"prompt": value}) for key, value in loaded.items())
-        loaded = [{**entry, "clip": key} for key, entry in entries]
-    if not isinstance(loaded, list) or not all(isinstance(row, Mapping) for row in loaded):
-        raise ValueError("expected a list of objects, each with clip (or index) and prompt")
-    return loaded
+    rows = located_rows(path, most=MAX_LIST_BYTES, expected="a prompt list is expected", called="the prompt list ")
+    for where, row in rows:
+        if not isinstance(row, Mapping):
+            raise SetupError(f"{where}: expected an object with clip (or index) and prompt")
+        if where != path.name:
+            yield where, row
+            continue
+        for clip, value in row.items():
+            entry = value if isinstance(value, Mapping) else {"prompt": value}
+            yield f"{where}, {clip}", {**entry, "clip": clip}
 
 
 def _entry(row: Mapping[str, Any], where: str) -> ListEntry:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -140,7 +141,7 @@ def _read(path: Path, runs: Sequence[Run]) -> Judgements:
     try:
         judged = read_judgements(path, [record.clip for run in runs for record in run.records])
     except SetupError as error:
-        raise SetupError(f"{error}" + _OF_ALIGN * ("--" in str(error))) from error
+        raise SetupError(f"{error}" + _OF_ALIGN * bool(re.search(r" --[a-z]", str(error)))) from error
     if not judged.ratings:
         what = "preferences between clips" if judged.pairs else "no ratings"
         raise SetupError(f"{path} holds {what}; a report shows ratings of single clips")

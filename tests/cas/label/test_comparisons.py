@@ -89,7 +89,7 @@ def test_all_faults_are_counted(tmp_path: Path) -> None:
     [
         ("a.csv", "a,b,winner\nx,y,a\nx,y\n", "a.csv:3: expected 3 cells but got 2"),
         ("a.csv", 'a,b,winner\nx,y,"a\n', "unexpected end of data"),
-        ("a.csv", "a,a,winner\n", "must be there and differ"),
+        ("a.csv", "a,a,winner\n", "several columns have the name a"),
         ("a.json", "[]", "Expected a .jsonl, .csv or .tsv file"),
     ],
 )

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import io
 import re
 import reprlib
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import dropwhile, takewhile
@@ -21,10 +19,10 @@ from vmmetrics.alignment.readers.formats import rows_of
 from vmmetrics.alignment.readers.formats.label_studio import answer, plain_columns
 from vmmetrics.alignment.readers.source_table import DECIMAL_COMMA, SourceTable, is_blank, to_number
 from vmmetrics.errors import SetupError, cannot
-from vmmetrics.utils.display.markup import is_ours, listed, without_guard
+from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.schema import parse_json
 from vmmetrics.utils.storage.opening import read_regular
-from vmmetrics.utils.tables import MOST_COLUMNS, csv_rows, json_lines, open_parquet, parquet_rows
+from vmmetrics.utils.tables import json_lines, open_parquet, parquet_rows, read_cells, refuse_headers
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".md", ".txt")
 _SHEETS = frozenset({".xlsx", ".xls", ".xlsm", ".ods", ".numbers"})
@@ -33,7 +31,6 @@ _HEADLESS = {2: ["clip", "rating"], 3: ["clip", "prompt", "rating"]}
 _SEPARATOR_LINE = re.compile(r"sep=(?P<separator>.)\r?\n", re.IGNORECASE)
 _MOST_ROWS, _LARGEST = 1_000_000, 512 * 2**20  # rows of a Parquet file; its bytes in memory
 _AT_ONCE = 64 * 2**20  # bytes of text parsed at once, which take ten times as much in memory
-_LONGEST_NAME = 100_000  # characters of a column's name, which may be a long question
 _SHOWN = 12  # columns named in a message
 
 
@@ -50,7 +47,7 @@ def read_table(source: Any, name: str) -> SourceTable:
     table = _of_file(Path(source)) if isinstance(source, str | Path) else _of_python(source, name)
     if not len(table):
         raise SetupError(f"{table.source}: expected a header and rows but there are no rows")
-    _refuse_headers(list(table.columns), table.source)
+    refuse_headers(list(table.columns), table.source)
     columns, notes = plain_columns(table.columns)
     return replace(table, columns=columns, notes=(*table.notes, *notes))
 
@@ -168,25 +165,9 @@ def _delimiter(text: str, suffix: str) -> str:
 
 
 def _of_lines(text: str, delimiter: str, path: Path) -> tuple[list[str], list[list[str]]]:
-    text = text.lstrip("\r\n")
-    try:
-        reader = csv_rows(io.StringIO(text, newline=""), delimiter)
-        names = [name.strip() for name in next(reader)]
-        plain = without_guard if is_ours(names) else str
-        names = [plain(name) for name in names]
-        _refuse_headers(names, path)
-        rows = []
-        for row in reader:
-            if len(row) > len(names) and any(cell.strip() for cell in row):
-                raise SetupError(
-                    f"{path}, line {reader.line_num}: {len(row)} cells but {len(names)} columns; quote texts that hold "
-                    f"{delimiter!r}"
-                )
-            if any(cell.strip() for cell in row):
-                rows.append([*map(plain, row), *[""] * (len(names) - len(row))])
-    except csv.Error as error:
-        raise SetupError(f"{path}: not readable as a table: {error}") from error
-    return names, rows
+    rows = read_cells(io.StringIO(text, newline=""), delimiter, path)
+    _, names = next(rows, (0, []))
+    return names, [cells + [""] * (len(names) - len(cells)) for _, cells in rows]
 
 
 def _of_markdown(text: str, path: Path) -> tuple[list[str], list[list[str]]]:
@@ -199,21 +180,12 @@ def _of_markdown(text: str, path: Path) -> tuple[list[str], list[list[str]]]:
     if not rows:
         raise SetupError(f"{path}: there is no Markdown table in it")
     names, body = rows[0], [row for row in rows[1:] if not all(set(cell) <= set("-: ") for cell in row)]
-    _refuse_headers(names, path)
+    refuse_headers(names, path)
     if uneven := [row for row in body if len(row) != len(names)]:
         raise SetupError(
             f"{path}: expected {len(names)} cells in each row of the table but got {' | '.join(uneven[0])}"
         )
     return names, body
-
-
-def _refuse_headers(names: Sequence[str], source: str | Path) -> None:
-    if len(names) > MOST_COLUMNS:
-        raise SetupError(f"{source}: {len(names):,} columns; at most {MOST_COLUMNS:,} are read")
-    if (longest := max(map(len, names), default=0)) > _LONGEST_NAME:
-        raise SetupError(f"{source}: a column's name has {longest:,} characters; its suffix may name another separator")
-    if twice := {name for name, number in Counter(names).items() if name and number > 1}:
-        raise SetupError(f"{source}: several columns have the name {', '.join(sorted(twice))}")
 
 
 def _of_python(source: Any, name: str) -> SourceTable:

@@ -6,7 +6,6 @@ The format is in docs/cas-labels.md: one comparison per line of JSON Lines or ro
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import math
@@ -18,7 +17,7 @@ from typing import Any, TypeVar
 from vmmetrics.errors import SetupError, os_reason
 from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE, Outcome, Preference
 from vmmetrics.utils.storage.opening import read_regular
-from vmmetrics.utils.tables import SEPARATORS, csv_rows
+from vmmetrics.utils.tables import SEPARATORS, read_cells
 
 T = TypeVar("T")
 MAX_PROBLEMS = 20
@@ -138,24 +137,16 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _table_rows(path: Path, text: str, suffix: str, problems: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    reader = csv_rows(io.StringIO(text, newline=""), SEPARATORS[suffix])
-    header: list[str] = []
-    try:
-        for cells in reader:
-            values = [cell.strip() for cell in cells]
-            if not any(values):
-                continue
-            where = f"{path}:{reader.line_num}"
-            if not header:
-                header = values
-                if len(set(header)) < len(header) or "" in header:
-                    raise SetupError(f"{where}: the column names must be there and differ: {', '.join(header)}")
-            elif len(values) != len(header):
-                problems.append(f"{where}: expected {len(header)} cells but got {len(values)}")
-            else:
-                yield where, {name: value for name, value in zip(header, values, strict=True) if value}
-    except csv.Error as error:
-        problems.append(f"{path}:{reader.line_num}: {error}")
+    rows = read_cells(io.StringIO(text, newline=""), SEPARATORS[suffix], path, problems)
+    line, header = next(rows, (0, []))
+    if "" in header:
+        raise SetupError(f"{path}:{line}: the columns must have names: {', '.join(header)}")
+    for line, cells in rows:
+        values = [cell.strip() for cell in cells]
+        if len(values) != len(header):
+            problems.append(f"{path}:{line}: expected {len(header)} cells but got {len(values)}")
+        else:
+            yield f"{path}:{line}", {name: value for name, value in zip(header, values, strict=True) if value}
 
 
 def _comparison(fields: Mapping[str, Any], where: str) -> Comparison:

@@ -169,7 +169,7 @@ def read_overlay(run: Path, sha256: str) -> Perceived | None:
     try:
         return decode_overlay(data)
     except ValueError as error:
-        raise SetupError(f"{path} is damaged: {error}; score the clip again with --keep-overlays") from error
+        raise SetupError(f"{path} is damaged: {error}; delete it to have it drawn again") from error
 
 
 def decode_overlay(data: bytes) -> Perceived:
