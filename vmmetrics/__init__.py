@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from vmmetrics.metrics import METRICS
     from vmmetrics.scoring.api import score
     from vmmetrics.scoring.diff import diff
+    from vmmetrics.scoring.reward_groups import RewardError, Rewards
+    from vmmetrics.scoring.rewards import rewards
     from vmmetrics.scoring.suite import ClipScores, Suite
     from vmmetrics.types import Event, MetricResult
     from vmmetrics.video import read_clip
@@ -28,6 +30,8 @@ _HOMES = {
     "Event": "vmmetrics.types",
     "METRICS": "vmmetrics.metrics",
     "MetricResult": "vmmetrics.types",
+    "RewardError": "vmmetrics.scoring.reward_groups",
+    "Rewards": "vmmetrics.scoring.reward_groups",
     "SetupError": "vmmetrics.errors",
     "Subject": "vmmetrics.clip",
     "Suite": "vmmetrics.scoring.suite",
@@ -35,6 +39,7 @@ _HOMES = {
     "diff": "vmmetrics.scoring.diff",
     "functional": "vmmetrics",
     "read_clip": "vmmetrics.video",
+    "rewards": "vmmetrics.scoring.rewards",
     "score": "vmmetrics.scoring.api",
     "write_report": "vmmetrics.viewer.report",
 }
@@ -46,6 +51,8 @@ __all__ = [
     "ClipScores",
     "Event",
     "MetricResult",
+    "RewardError",
+    "Rewards",
     "SetupError",
     "Subject",
     "Suite",
@@ -53,6 +60,7 @@ __all__ = [
     "diff",
     "functional",
     "read_clip",
+    "rewards",
     "score",
     "write_report",
 ]

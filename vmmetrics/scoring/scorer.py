@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
@@ -15,6 +15,7 @@ from typing import Any
 
 from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, explain
+from vmmetrics.functional.tripwires import TRIPWIRES, tripwires
 from vmmetrics.metrics.registry import version_of
 from vmmetrics.scoring.pictures import Pictures
 from vmmetrics.scoring.record import Record, result_to_json, uneven_times
@@ -215,6 +216,8 @@ class Scorer:
                 codec=clip.codec,
             )
             events = {metric: result_to_json(result) for metric, result in scores.results.items()}
+            if self._settings.tripwires and len(clip) > 1:
+                events[TRIPWIRES] = asdict(tripwires(clip.frames, float(clip.fps)))
             return Outcome(task, record, events, pictures)
         except ScratchError:
             raise

@@ -70,6 +70,7 @@ class Settings:
         scratch: Folder for downloads of clips until they are read; never changes a score.
         keep_overlays: Store masks, tracks and poses for drawing; None does in runs of up to :data:`KEPT_OVERLAYS`
             clips. Never changes a score.
+        tripwires: Put tripwires (:mod:`vmmetrics.functional.tripwires`) among the events. Never changes a score.
 
     Raises:
         ValueError: No metric, or an unknown one.
@@ -86,6 +87,7 @@ class Settings:
     tf32: bool = False
     scratch: Scratch = Scratch()  # noqa: RUF009 - frozen
     keep_overlays: bool | None = None
+    tripwires: bool = False
 
     def __post_init__(self) -> None:
         load_plugins(self.plugins)

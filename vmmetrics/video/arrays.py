@@ -116,14 +116,18 @@ def _batched(array: NDArray[Any], layout: str | None) -> tuple[NDArray[Any], str
     return array.transpose([axes.index(axis) for axis in "BTHWC"]), layout_name
 
 
-def _value_range(array: NDArray[Any]) -> str:
-    """Tell ``"uint8"``, ``"0..1"`` or ``"-1..1"``.
+ValueRange = tuple[float, float]
+"""What black and white are in an array of floats."""
+
+
+def _value_range(array: NDArray[Any], stated: ValueRange | None) -> ValueRange | None:
+    """Return what black and white are; None for uint8.
 
     Raises:
         ClipError: Another type, values that are not finite, or values out of range.
     """
     if array.dtype == np.uint8:
-        return "uint8"
+        return None
     if not np.issubdtype(array.dtype, np.floating):
         raise ClipError(f"Expected uint8 or float values but got {array.dtype}")
     low, high = np.inf, -np.inf
@@ -133,27 +137,31 @@ def _value_range(array: NDArray[Any]) -> str:
             if not (np.isfinite(least) and np.isfinite(most)):
                 raise ClipError("Expected finite values but the array holds NaN or infinity")
             low, high = min(low, least), max(high, most)
-    if high > 1 + OVERSHOOT or low < -1 - OVERSHOOT:
-        hint = "; values of 0..255 belong in uint8" if low >= 0 and high <= 255 else ""
-        raise ClipError(f"Expected floats in 0..1 or -1..1 but got {low:g}..{high:g}{hint}")
-    return "-1..1" if low < -OVERSHOOT else "0..1"
+    black, white = stated or (-1.0, 1.0)
+    slack = OVERSHOOT * (1.0 if stated is None else white - black)
+    if high > white + slack or low < black - slack:
+        hint = "; values of 0..255 belong in uint8" if stated is None and low >= 0 and high <= 255 else ""
+        expected = "0..1 or -1..1" if stated is None else f"{black:g}..{white:g}"
+        raise ClipError(f"Expected floats in {expected} but got {low:g}..{high:g}{hint}")
+    return stated or ((-1.0, 1.0) if low < -OVERSHOOT else (0.0, 1.0))
 
 
-def _to_uint8(frame: NDArray[Any], values: str) -> UInt8Array:
+def _to_uint8(frame: NDArray[Any], values: ValueRange | None) -> UInt8Array:
     """Return one (H, W, C) frame to (H, W, 3) uint8 RGB; a view where it already is."""
-    if values != "uint8":
-        unit = frame.astype(np.float32)
-        if values == "-1..1":
-            unit += 1
-            unit /= 2
+    if values is not None:
+        unit = (frame.astype(np.float32) - values[0]) / (values[1] - values[0])
         frame = np.rint(np.clip(unit, 0, 1) * 255).astype(np.uint8)
     if frame.shape[-1] == 1:
         return np.repeat(frame, 3, axis=-1)
     return composite(frame) if frame.shape[-1] == 4 else frame
 
 
-def read_arrays(source: Any, layout: str | None, limits: Limits) -> list[Decoded]:
+def read_arrays(
+    source: Any, layout: str | None, limits: Limits, value_range: ValueRange | None = None
+) -> list[Decoded]:
     """Read a batch of clips out of one array; a batch axis of its own is optional.
+
+    ``value_range`` is what black and white are in floats; None takes 0..1, or -1..1 where there are values below 0.
 
     Raises:
         ClipError: Axes or values that cannot be told, not finite, or out of range.
@@ -161,10 +169,10 @@ def read_arrays(source: Any, layout: str | None, limits: Limits) -> list[Decoded
     batch, axes = _batched(to_numpy(source), layout)
     count, height, width, channels = batch.shape[1:]
     plan = make_plan(count, width, height, limits.max_memory)  # before any value is read
-    values = _value_range(batch)
+    values = _value_range(batch, value_range)
     conditions = (
         (not layout, f"axes taken as {axes}"),
-        (values != "uint8", f"floats taken as {values}"),
+        (values is not None and not value_range, "floats taken as {:g}..{:g}".format(*values or (0, 0))),
         (channels == 4, TRANSPARENT),
         (plan.note is not None, plan.note or ""),
     )

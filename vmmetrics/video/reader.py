@@ -172,6 +172,7 @@ def read_clip(
     fps: float | None = None,
     assume_fps: float = ASSUME_FPS,
     layout: str | None = None,
+    value_range: tuple[float, float] | None = None,
     max_memory: int | None = None,
     name: str | None = None,
     prompt: str | None = None,
@@ -188,6 +189,8 @@ def read_clip(
         fps: Frames per second, whatever the source states.
         assume_fps: Frames per second where the source states none.
         layout: Axes of an array: T, H, W, C and B in any order, C and B optional (``"TCHW"``). Guessed where None.
+        value_range: What black and white are in an array of floats. Default: 0 and 1, or -1 and 1 where there are
+            values below 0.
         max_memory: Bytes the clip may take while it is scored, frames and perception; a clip that exceeds them is
             downscaled. Default 4 GiB.
         name: Name of the clip. Default: the file name, or ``"clip"``.
@@ -209,7 +212,7 @@ def read_clip(
         decoded = _read_path(path, layout, limits, None if root is None else Path(root))
         name = name or path.name
     else:
-        decoded = _single(read_arrays(source, layout, limits))
+        decoded = _single(read_arrays(source, layout, limits, value_range))
     decoded = replace(decoded, timing=without_gaps(decoded.timing))
     return _clip(decoded, name or "clip", prompt, subject, tags)
 
