@@ -54,6 +54,17 @@ class Rewards:
         """The components that are tripwires (:data:`vmmetrics.functional.tripwires.UNITS` has their units)."""
         return {name: self.components[name] for name in UNITS}
 
+    def complete(self) -> FloatArray:
+        """Return the values, for what has no word for a missing one.
+
+        Raises:
+            RewardError: One is NaN.
+        """
+        if (absent := np.flatnonzero(np.isnan(self.values))).size:
+            why = "; ".join(f"sample {n}: {self.reasons[n].get(REWARD, 'no reward')}" for n in absent[:_SHOWN])
+            raise RewardError(f"{absent.size} of {len(self.values)} samples have no reward: {why}")
+        return self.values
+
     def to_torch(self, device: Any = None) -> Any:
         """Return the values as a (B,) float32 tensor."""
         import torch
