@@ -57,4 +57,4 @@ def test_a_differing_score_is_named(
     row = next(line for line in shown.out.splitlines() if CLIP in line)
     assert row.split()[:3] == [CLIP, "mss", "–" if value is None else "0.1230000"]
     assert np.__version__ in shown.out
-    assert "1 of 120 scores" in shown.err
+    assert "1 of 120 scores" in shown.out

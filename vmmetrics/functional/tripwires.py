@@ -12,7 +12,9 @@ from vmmetrics.types import FloatArray, UInt8Array
 TRIPWIRES = "tripwires"
 """What they are called among the events of a clip."""
 STILL_LEVELS = 0.05
-"""Mean change of block brightness in grey levels up to which a step between frames shows the same picture."""
+"""Mean change of block brightness in grey levels up to which a step between frames shows the same picture: copies of a
+frame in H.264 at crf 23 differ by up to 0.022. Of 17 real clips of training, people at rest have a tenth of such steps
+at most. Grain that no codec removed counts as motion."""
 _BLOCKS = 32  # rows and columns of blocks at most
 _END = 0.2  # share of the clip that its beginning and its end are
 _LUMA = np.array([0.299, 0.587, 0.114], np.float32)
