@@ -1,0 +1,259 @@
+"""What wins the reward without moving better: a search over cheap changes of a clip, against as many harmless ones.
+
+    python -m benchmarks.reward_search --cache FOLDER [--set mending|held] [--steps 150] [--clips 10] [--jobs 2]
+
+Clips are 16 frames of 256 x 256 of real footage (split validation, a repository each), every other one damaged by a
+defect of CAS. From a clip, ``--steps`` times, the best change so far is changed: one of ten operations is added, taken
+out or given another amount. Beside it as many random harmless changes are made. The reward should gain no more by the
+search than by harmless changes. ``held`` are clips of other repositories, never used while mending. Every step is kept
+in the cache, so that a run goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+
+from benchmarks.cas_recipe.ladder import DEFECTS as OF_MOTION
+from benchmarks.footage import Recording, clip_of, code_digest, recordings
+from benchmarks.footage_changes import damaged
+from vmmetrics import rewards
+from vmmetrics.alignment.perturbations.frames import reencoded
+from vmmetrics.clip import Clip
+from vmmetrics.functional.tripwires import UNITS
+from vmmetrics.types import UInt8Array
+
+Rng = np.random.Generator
+SIDE, COUNT, FPS = 256, 16, 8.0
+MOST = 3
+"""Operations in one change."""
+
+
+def _rounded(values: np.ndarray[Any, Any]) -> UInt8Array:
+    rounded: UInt8Array = np.clip(np.rint(values), 0, 255).astype(np.uint8)
+    return rounded
+
+
+def _resampled(frames: UInt8Array, times: np.ndarray[Any, Any], *, blend: bool) -> UInt8Array:
+    low = np.clip(np.floor(times).astype(int), 0, len(frames) - 1)
+    high = np.minimum(low + 1, len(frames) - 1)
+    share = (times - low if blend else np.zeros(len(times)))[:, None, None, None]
+    return _rounded(frames[low] * (1 - share) + frames[high] * share)
+
+
+def freeze(frames: UInt8Array, amount: float) -> UInt8Array:
+    """Hold the first frame for a share of the clip."""
+    held: UInt8Array = np.concatenate([frames[:1]] * round(amount * len(frames)) + [frames])[: len(frames)]
+    return held
+
+
+def slow(frames: UInt8Array, amount: float) -> UInt8Array:
+    """Show the first part at a lower speed, blended."""
+    return _resampled(frames, np.arange(len(frames)) * (1 - 0.9 * amount), blend=True)
+
+
+def pan(frames: UInt8Array, amount: float) -> UInt8Array:
+    """Show the first frame under a moving camera."""
+    wide = cv2.resize(frames[0], (round(SIDE * 1.3),) * 2, interpolation=cv2.INTER_CUBIC)
+    shifts = np.linspace(0, amount * (len(wide) - SIDE), len(frames)).round().astype(int)
+    return np.stack([wide[s : s + SIDE, s : s + SIDE] for s in shifts])
+
+
+def blur(frames: UInt8Array, amount: float) -> UInt8Array:
+    """Blur every frame."""
+    return np.stack([cv2.GaussianBlur(frame, (0, 0), 0.3 + 4 * amount) for frame in frames])
+
+
+def crop(frames: UInt8Array, amount: float) -> UInt8Array:
+    """Show the middle."""
+    edge = round(SIDE * 0.35 * amount)
+    return np.stack([cv2.resize(frame[edge : SIDE - edge, edge : SIDE - edge], (SIDE, SIDE)) for frame in frames])
+
+
+def loop(frames: UInt8Array, amount: float) -> UInt8Array:
+    """Play there and back."""
+    span = max(2, round((1 - 0.8 * amount) * len(frames)))
+    there = [*range(span), *range(span - 2, 0, -1)]
+    return frames[[there[n % len(there)] for n in range(len(frames))]]
+
+
+def blend(frames: UInt8Array, amount: float) -> UInt8Array:
+    """Average each frame with those around it."""
+    mean = (np.roll(frames, 1, 0) / 4 + frames / 2 + np.roll(frames, -1, 0) / 4)[1:-1]
+    mixed = frames.astype(float)
+    mixed[1:-1] = (1 - amount) * mixed[1:-1] + amount * mean
+    return _rounded(mixed)
+
+
+def darken(frames: UInt8Array, amount: float) -> UInt8Array:
+    """Dim."""
+    return _rounded(frames * (1 - 0.9 * amount))
+
+
+def flicker(frames: UInt8Array, amount: float) -> UInt8Array:
+    """Dim every other frame."""
+    dim = np.where(np.arange(len(frames)) % 2, 1 - 0.5 * amount, 1.0)[:, None, None, None]
+    return _rounded(frames * dim)
+
+
+def grain(frames: UInt8Array, amount: float) -> UInt8Array:
+    """Add grain, new in every frame."""
+    noise = np.random.default_rng(0).normal(0, 20 * amount, frames.shape)
+    return _rounded(frames + noise)
+
+
+OPERATIONS: Mapping[str, Callable[[UInt8Array, float], UInt8Array]] = {
+    of.__name__: of for of in (freeze, slow, pan, blur, crop, loop, blend, darken, flicker, grain)
+}
+Plan = tuple[tuple[str, float], ...]
+
+
+def proposal(best: Plan, step: int, rng: Rng) -> Plan:
+    """Return a change of the best plan; first each operation alone, at three amounts."""
+    names = list(OPERATIONS)
+    if step < 3 * len(names):
+        return ((names[step % len(names)], (0.2, 0.5, 0.9)[step // len(names)]),)
+    plan, kind = list(best), rng.integers(3)
+    if not plan or (kind == 0 and len(plan) < MOST):
+        plan.insert(int(rng.integers(len(plan) + 1)), (str(rng.choice(names)), float(rng.uniform(0.02, 1))))
+    elif kind == 1 and len(plan) > 1:
+        plan.pop(int(rng.integers(len(plan))))
+    else:
+        at = int(rng.integers(len(plan)))
+        plan[at] = plan[at][0], float(np.clip(plan[at][1] + rng.normal(0, 0.2), 0.02, 1))
+    return tuple(plan)
+
+
+def harmless(clip: Clip, rng: Rng) -> UInt8Array:
+    """Return the clip re-encoded, scaled, cropped, lit and mirrored by what nobody minds."""
+    edge = int(rng.integers(0, 6))
+    frames = clip.frames[:, edge : SIDE - edge, edge : SIDE - edge]
+    size = int(rng.integers(200, SIDE + 1))
+    small = [cv2.resize(frame, (size, size), interpolation=cv2.INTER_AREA) for frame in frames]
+    frames = np.stack([cv2.resize(frame, (SIDE, SIDE)) for frame in small])
+    frames = _rounded(frames * rng.uniform(0.95, 1.05))
+    if rng.random() < 0.5:
+        frames = np.ascontiguousarray(frames[:, :, ::-1])
+    return reencoded(clip_of(frames, FPS, clip.name), int(rng.integers(12, 29))).frames
+
+
+class Sample(NamedTuple):
+    """A clip of the search: its name and frames."""
+
+    name: str
+    clip: Clip
+
+
+def samples(which: str, count: int) -> Iterator[Sample]:
+    """Yield clips of one recording per repository: ``mending`` and ``held`` take turns, so that they are alike."""
+    by_repo: dict[str, Recording] = {}
+    for recording in sorted(recordings("validation", "train"), key=lambda of: of.name):
+        by_repo.setdefault(recording.repo, recording)
+    chosen = [of for n, (_, of) in enumerate(sorted(by_repo.items())) if n % 2 == ("mending", "held").index(which)]
+    for number, recording in enumerate(chosen[:count]):
+        whole = recording.read()
+        step = max(1, round(whole.fps / FPS))
+        frames = whole.frames[::step][:COUNT]
+        if len(frames) < COUNT:
+            continue
+        side = min(frames.shape[1:3])
+        top, left = (frames.shape[1] - side) // 2, (frames.shape[2] - side) // 2
+        square = [frame[top : top + side, left : left + side] for frame in frames]
+        square = [cv2.resize(frame, (SIDE, SIDE), interpolation=cv2.INTER_AREA) for frame in square]
+        clip = Clip(np.stack(square), np.arange(COUNT) / FPS, FPS, name=recording.name)
+        kind = OF_MOTION[number % len(OF_MOTION)]
+        spoilt = Sample(f"{recording.name} {kind}", damaged(clip, kind, 1.0))
+        yield spoilt if number % 2 else Sample(recording.name, clip)
+
+
+def reward_of(frames: UInt8Array) -> tuple[float, dict[str, float]]:
+    """Return the reward of frames and its components; without one, NaN."""
+    found = rewards(frames[None], fps=FPS, layout="BTHWC", missing="nan")
+    return float(found.values[0]), {name: float(part[0]) for name, part in found.components.items()}
+
+
+def search(sample: Sample, steps: int, path: Path) -> None:
+    """Make and score the steps of a clip that the file does not have."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    rng, most = np.random.default_rng(3), -1.0
+    best: Plan = ()
+    with path.open("a", encoding="utf-8") as file:
+
+        def keep(entry: dict[str, Any]) -> None:
+            lines.append(entry)
+            file.write(json.dumps(entry) + "\n")
+            file.flush()
+
+        if not lines:
+            value, parts = reward_of(sample.clip.frames)
+            keep({"kind": "clean", "reward": value, "parts": parts})
+        done = {kind: [line for line in lines if line["kind"] == kind] for kind in ("search", "harmless")}
+        for step in range(steps):
+            plan = proposal(best, step, rng)
+            if step < len(done["search"]):
+                line = done["search"][step]
+                plan, value = tuple((name, amount) for name, amount in line["plan"]), line["reward"]
+            else:
+                frames = sample.clip.frames
+                for name, amount in plan:
+                    frames = np.ascontiguousarray(OPERATIONS[name](frames, amount))
+                value, parts = reward_of(frames)
+                keep({"kind": "search", "plan": plan, "reward": value, "parts": parts})
+            if value > most:
+                best, most = plan, value
+            if step >= len(done["harmless"]):
+                value, _ = reward_of(harmless(sample.clip, np.random.default_rng([7, step])))
+                keep({"kind": "harmless", "reward": value})
+
+
+def report(files: Sequence[Path]) -> None:
+    """Print gains of search and of harmless changes by clip, and their 95 % quantiles."""
+    gains = []
+    for path in files:
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        clean = next(line for line in lines if line["kind"] == "clean")
+        found = [line for line in lines if line["kind"] == "search" and line["reward"] == line["reward"]]
+        best = max(found, key=lambda line: line["reward"], default=None)
+        alike = [line["reward"] for line in lines if line["kind"] == "harmless" and line["reward"] == line["reward"]]
+        if best is None or not alike or clean["reward"] != clean["reward"]:
+            print(f"{path.stem}: no reward")
+            continue
+        gain, other = best["reward"] - clean["reward"], max(alike) - clean["reward"]
+        gains.append((gain, other))
+        plan = ", ".join(f"{name} {amount:.2f}" for name, amount in best["plan"])
+        trips = {name: round(best["parts"][name], 3) for name in UNITS}
+        gained = f"search {gain:+.3f} ({len(found)}: {plan}), harmless {other:+.3f}"
+        print(f"{path.stem}: {clean['reward']:.3f}; {gained}; {trips}")
+    if gains:
+        quantiles = np.quantile(np.array(gains), 0.95, axis=0)
+        above = sum(gain > other for gain, other in gains)
+        print(f"{len(gains)} clips: 95 % quantile of the gain by search {quantiles[0]:+.3f}, by harmless changes "
+              f"{quantiles[1]:+.3f}; search gains more on {above}")  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cache", type=Path, required=True)
+    parser.add_argument("--set", default="mending", choices=("mending", "held"))
+    parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--clips", type=int, default=10)
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    folder = options.cache / f"{options.set}-{code_digest()[:12]}"
+    folder.mkdir(parents=True, exist_ok=True)
+    chosen = list(samples(options.set, options.clips))
+    files = [folder / f"{sample.name.replace('/', '_')}.jsonl" for sample in chosen]
+    with ProcessPoolExecutor(options.jobs) as pool:
+        list(pool.map(search, chosen, [options.steps] * len(chosen), files))
+    report(files)
+
+
+if __name__ == "__main__":
+    main()
