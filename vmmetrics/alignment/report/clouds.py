@@ -11,9 +11,8 @@ from matplotlib.lines import Line2D
 from scipy import stats
 from scipy.optimize import isotonic_regression
 
-from vmmetrics.alignment.results import PairAlignment
+from vmmetrics.alignment.results import PairAlignment, StudyReport
 from vmmetrics.alignment.study import Study
-from vmmetrics.alignment.study_results import StudyReport
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.display import canvas
 from vmmetrics.utils.display.canvas import METRIC, MUTED, label
