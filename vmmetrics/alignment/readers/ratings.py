@@ -31,8 +31,15 @@ from vmmetrics.alignment.readers.ambiguity import (
 )
 from vmmetrics.alignment.readers.columns import first_column, normalised
 from vmmetrics.alignment.readers.judgements import AVERAGED, Judgements, RatedClip, RatingOptions
-from vmmetrics.alignment.readers.source_table import SourceTable, advice, numbers, texts, to_number
-from vmmetrics.alignment.readers.table_clips import TableClips, clips_of
+from vmmetrics.alignment.readers.source_table import (
+    SourceTable,
+    TableClips,
+    advice,
+    clips_of,
+    numbers,
+    texts,
+    to_number,
+)
 from vmmetrics.alignment.readers.words import word_ratings
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray

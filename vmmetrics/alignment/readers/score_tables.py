@@ -11,8 +11,7 @@ import numpy as np
 
 from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers.columns import normalised
-from vmmetrics.alignment.readers.source_table import SourceTable, numbers, to_number
-from vmmetrics.alignment.readers.table_clips import TableClips, clips_of
+from vmmetrics.alignment.readers.source_table import SourceTable, TableClips, clips_of, numbers, to_number
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
 from vmmetrics.types import FloatArray
