@@ -192,11 +192,12 @@ def with_roles(table: SourceTable, roles: Mapping[str, str]) -> SourceTable:
     names = {name: _renamed(name, roles.get(name), by_rating=by_rating) for name in kept}
     if twice := [name for name, times in Counter(names.values()).items() if times > 1]:
         raise SetupError(f"{table.source}: two columns are {twice[0]}: add --map {twice[0]}=ignore")
-    columns = {new: table.columns[name] for name, new in names.items()}
+    columns: Mapping[str, Sequence[Any]] = {new: table.columns[name] for name, new in names.items()}
     origins = {new: table.origins.get(name, name) for name, new in names.items()}
     used = dict.fromkeys(by_role["ignore"], "not read")
     if people:
-        columns = _unfolded(table, columns, people)
+        raters = [{"rater": [person] * len(table), "rating": table.columns[person]} for person in people]
+        columns = stacked(range(len(table)), [{**columns, **of} for of in raters])
         origins |= {"rater": "", "rating": ""}
         used |= {name: f"ratings of {name}" for name in people}
     return replace(table, columns=columns, origins={**table.origins, **origins}, used={**table.used, **used})
@@ -206,13 +207,9 @@ def _renamed(name: str, role: str | None, *, by_rating: bool) -> str:
     return name if role is None or (role == "rating" and not by_rating) else role
 
 
-def _unfolded(
-    table: SourceTable, columns: Mapping[str, Sequence[Any]], people: Sequence[str]
-) -> dict[str, Sequence[Any]]:
-    """Return a row per person of each row."""
-    rows: dict[str, Sequence[Any]] = {name: [cell for cell in cells for _ in people] for name, cells in columns.items()}
-    ratings = [table.columns[person][row] for row in range(len(table)) for person in people]
-    return {**rows, "rater": [*people] * len(table), "rating": ratings}
+def stacked(rows: Sequence[int], views: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, list[Any]]:
+    """Return columns with a row per view of each of these rows; views are columns of the same names."""
+    return {name: [view[name][row] for row in rows for view in views] for name in views[0]}
 
 
 # Clip, model, or prompt of a model that each row of a table is about.
