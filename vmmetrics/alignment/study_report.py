@@ -197,7 +197,7 @@ def align(
         ),
         ablations=tuple(chain.from_iterable(measure_ablations(study, d, combined[d], *drawn) for d in judged)),
         matrix=matrix,
-        models_ranked=tuple(filter(None, (measure_models(study, d, ranked[d], against, *drawn) for d in judged))),
+        models_ranked=tuple(filter(None, (measure_models(study, d, ranked[d], *drawn) for d in judged))),
         repeats=repeats,
         powers=tuple(measure_power(study, d, single[d], seed) for d in rated if d in original.ratings),
         claims=(),

@@ -83,16 +83,14 @@ def _models(figures: ModelFigures) -> tuple[DisplayTable, DisplayTable]:
         models.add(model.model, count(model.pairs), by_people, strength, *of_metrics)
     caption = (
         "Soft pairwise accuracy: agreement with people on how surely one model is better, mean over pairs of models "
-        "(chance: about 0.5). Win ratios: correlation over models with people's. "
-        f"p: no difference from {figures.reference} in ρ over all clips, by PERM-BOTH (swaps of standardised scores), "
-        "of the metrics next best, not corrected for how many they are."
+        "(chance: about 0.5). Win ratios: correlation over models with people's."
     )
-    columns = heads("metric", "soft pairwise", "ρ of win ratios", "r of win ratios", "p, PERM-BOTH")
+    columns = heads("metric", "soft pairwise", "ρ of win ratios", "r of win ratios")
     ranking = DisplayTable(f"ranking-{figures.dimension}", f"Ranking of models: {about}", caption, columns)
     for agreement in figures.wins.agreements:
         soft = ranking.estimate(figures.soft_pairwise.get(agreement.metric, Estimate(None)))
         ratios = (ranking.estimate(e, interval=False) for e in (agreement.spearman, agreement.pearson))
-        ranking.add(agreement.metric, soft, *ratios, p_value(figures.permuted.get(agreement.metric)))
+        ranking.add(agreement.metric, soft, *ratios)
     return models, ranking
 
 

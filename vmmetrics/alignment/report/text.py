@@ -173,9 +173,6 @@ def _models(figures: ModelFigures) -> Iterator[CsvRow]:
         yield row(agreement.metric, "win_ratio_pearson", "", agreement.pearson)
     for metric, estimate in figures.soft_pairwise.items():
         yield row(metric, "soft_pairwise_accuracy", "", estimate)
-    for metric, p in figures.permuted.items():
-        note = f"against {figures.reference}, pooled Spearman"
-        yield CsvRow("models", metric, figures.dimension, "perm_both", p=p, note=note)
 
 
 def _ablation(ablation: Ablation) -> Iterator[CsvRow]:
