@@ -127,8 +127,7 @@ def _dimensions(study: Study, report: StudyReport, charts: dict[str, Figure]) ->
         )
         yield tables.to_html(parts.main_table(report, dimension))
         looks = (
-            ("scatter", "Each clip's score against its mean rating; bars reach from the lowest to the highest rater."),
-            ("calibration", "Mean rating along the score: a trustworthy score rises, and does not turn."),
+            ("scatter", "Score and mean rating of each clip, with the best rising fit; bars: lowest to highest rater."),
             ("models", "Each model's clips, by people and by score: quartiles, and what lies beyond."),
         )
         for name, caption in looks:
