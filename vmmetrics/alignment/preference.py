@@ -14,7 +14,7 @@ from vmmetrics.alignment.results import Ablation, CombinationFigure, PreferenceA
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import FloatArray, IntArray
 from vmmetrics.utils.statistics import bootstrap
-from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, finite, sampled, with_note
+from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, finite, sampled
 from vmmetrics.utils.statistics.correlation import (
     estimate_of,
     group_count,
@@ -208,9 +208,8 @@ def differences(scores: FloatArray, pairs: Preferences) -> FloatArray:
     return np.asarray(scores[pairs.left] - scores[pairs.right])
 
 
-# What each metric adds to the combination of all: left out one at a time, and added one by one.
+# What each metric adds to the combination of all: left out one at a time.
 
-ORDER_NOTE = "chosen greedily on these clips, which is optimistic for the first few metrics"
 LEAST_RESAMPLES = 200
 """Minimum bootstrap samples in large studies: an interval's end is then off by 7 % of its width."""
 _DRAWN = 20_000_000  # clips times samples: 1,000 samples of 20,000 clips
@@ -243,12 +242,10 @@ def measure_ablations(
 ) -> tuple[Ablation, ...]:
     """Measure ablations of the combination by equal weights and of the fitted one.
 
-    Metrics are added in the order in which each next one gains most preference accuracy (without pairs, pooled
-    Spearman). That order is chosen on the clips it is then reported on, so the figures of the first few flatter; their
-    notes say so. The fitted combination's weights for a clip are fitted on other prompts. Its scores of different folds
-    come from different weights, which pairs of one prompt never see and Spearman does: a metric without use, whose
-    weight changes sign between folds, then comes out below 0. Over 20,000 clips there are fewer bootstrap samples, down
-    to 200, since each of them is worked out for four combinations per metric.
+    The fitted combination's weights for a clip are fitted on other prompts. Its scores of different folds come from
+    different weights, which pairs of one prompt never see and Spearman does: a metric without use, whose weight changes
+    sign between folds, then comes out below 0. Over 20,000 clips there are fewer bootstrap samples, down to 200, since
+    each of them is worked out for two combinations per metric.
 
     Args:
         study: The study.
@@ -326,32 +323,11 @@ class _Bench:
                 into[column] = estimate_of(value, drawn, prompts, undefined, n)
         return pooled, inside
 
-    def gain(self, combined: Combined) -> float:
-        """Return the value that metrics are ordered by: accuracy, else pooled Spearman, −∞ where both are undefined."""
-        credits_ = half_credits(combined.margins, self.pairs.outcome)
-        if not np.isnan(credits_).all():
-            return float(np.nanmean(credits_))
-        correlation = spearman_statistic(combined.scores, self.judgements)(np.ones((1, len(self.judgements))))[0, 0]
-        return -np.inf if np.isnan(correlation) else float(correlation)
-
 
 def _ablation(dimension: str, name: str, combine: Combine, metrics: Sequence[str], bench: _Bench) -> Ablation:
     everything = range(len(metrics))
     full = combine(everything)
-    steps: dict[int, Combined] = {}
-    while len(steps) < len(metrics):
-        # of equals the first, so that the order does not depend on rounding
-        candidates = {k: combine([*steps, k]) for k in everything if k not in steps}
-        best = max(candidates, key=lambda k: round(bench.gain(candidates[k]), 9))
-        steps[best] = candidates[best]
     without = [combine([other for other in everything if other != k]) for k in everything]
-    all_, *figures = bench.figures([full, *without, *steps.values()])
-    left_out, (*added, last) = figures[: len(metrics)], figures[len(metrics) :]
-    # of all but the last the note that its metrics were chosen on these clips
-    noted = [
-        CombinationFigure(*(with_note(e, ORDER_NOTE) for e in (step.accuracy, step.spearman, step.within_model)))
-        for step in added
-    ]
-    in_order = tuple(zip((metrics[k] for k in steps), [*noted, last], strict=True))
+    all_, *left_out = bench.figures([full, *without])
     weights = {metric: float(w) for metric, w in zip(metrics, full.weights, strict=True) if not np.isnan(w)}
-    return Ablation(dimension, name, all_, dict(zip(metrics, left_out, strict=True)), in_order, weights)
+    return Ablation(dimension, name, all_, dict(zip(metrics, left_out, strict=True)), weights)

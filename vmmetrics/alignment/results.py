@@ -264,7 +264,6 @@ class Ablation:
         combination: ``"equal weights"`` or ``"fitted"``.
         full: All metrics: preference accuracy and pooled Spearman.
         left_out: By the metric left out.
-        added: Metrics added one by one, best first.
         weights: Weight of each metric in the combination of all (fitted: mean over folds).
     """
 
@@ -272,7 +271,6 @@ class Ablation:
     combination: str
     full: CombinationFigure
     left_out: Mapping[str, CombinationFigure]
-    added: tuple[tuple[str, CombinationFigure], ...]
     weights: Mapping[str, float]
 
 

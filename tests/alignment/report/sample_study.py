@@ -148,8 +148,7 @@ def make_report(study: Study) -> StudyReport:
         ),
         ablations=tuple(
             Ablation(
-                d, combination, figure(), {m: figure() for m in metrics}, tuple((m, figure()) for m in metrics),
-                {m: float(rng.uniform()) for m in metrics},
+                d, combination, figure(), {m: figure() for m in metrics}, {m: float(rng.uniform()) for m in metrics},
             )
             for d in study.preferences
             for combination in ("equal weights", "fitted")

@@ -98,8 +98,8 @@ def _ablation(ablation: results.Ablation) -> DisplayTable:
     by = "a fitted model" if ablation.combination == "fitted" else clean(ablation.combination)
     key, title = f"ablation-{ablation.combination}-{ablation.dimension}", f"Combination by {by}"
     caption = (
-        "All metrics with a direction and enough scores, without repeats and mixtures; then without each metric (and "
-        "its weight among all), and added one by one, best first."
+        "All metrics with a direction and enough scores, without repeats and mixtures; then without each metric, with "
+        "its weight among all."
     )
     columns = heads("metrics", "accuracy", "ρ all clips", "ρ within model", "weight")
     table = DisplayTable(key, f"{title}: {clean(ablation.dimension)}", caption, columns)
@@ -111,8 +111,6 @@ def _ablation(ablation: results.Ablation) -> DisplayTable:
     add("all", ablation.full)
     for metric, figure in ablation.left_out.items():
         add(f"without {metric}", figure, ablation.weights.get(metric))
-    for step, (metric, figure) in enumerate(ablation.added):
-        add(f"+ {metric}" if step else metric, figure)
     return table
 
 

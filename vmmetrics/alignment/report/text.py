@@ -179,7 +179,6 @@ def _ablation(ablation: Ablation) -> Iterator[CsvRow]:
     key = ("ablation", ablation.combination, ablation.dimension)
     figures = [("all", "", ablation.full)]
     figures += [("without", metric, figure) for metric, figure in ablation.left_out.items()]
-    figures += [(f"added {rank}", metric, figure) for rank, (metric, figure) in enumerate(ablation.added, 1)]
     for step, metric, figure in figures:
         for name in ("accuracy", "spearman", "within_model"):
             yield CsvRow(*key, f"{step}: {name}", metric, *astuple(getattr(figure, name)))
