@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -233,10 +233,6 @@ class Combined:
     weights: FloatArray
 
 
-Combine = Callable[[Sequence[int]], Combined]
-"""Function from columns of the standardised scores to their combination."""
-
-
 def measure_ablations(
     study: Study, dimension: str, metrics: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED
 ) -> tuple[Ablation, ...]:
@@ -263,9 +259,6 @@ def measure_ablations(
     z = combination.standardised([finite(study.scores[metric]) for metric in metrics])
     folds = folds_of(study.prompts, FOLDS, seed)
     resamples = min(resamples, max(LEAST_RESAMPLES, _DRAWN // max(1, len(study.clips))))
-    none = np.full(len(study.clips), np.nan)
-    judgements = finite(study.mean_rating(dimension)) if dimension in study.ratings else none
-    bench = _Bench(study, pairs, judgements, resamples, seed)
 
     def equal(columns: Sequence[int]) -> Combined:
         scores = z[:, list(columns)].mean(axis=1)
@@ -275,59 +268,53 @@ def measure_ablations(
         refitted = FittedCombination(z[:, list(columns)], pairs, folds, seed=seed)
         return Combined(refitted.margins(pairs), refitted.scores(), refitted.mean_weights())
 
-    ways = {EQUAL_WEIGHTS: equal, FITTED: fitted}
-    return tuple(_ablation(dimension, name, combine, metrics, bench) for name, combine in ways.items())
-
-
-@dataclass(frozen=True, slots=True)
-class _Bench:
-    """Judgements that every combination is evaluated on."""
-
-    study: Study
-    pairs: Preferences
-    judgements: FloatArray
-    resamples: int
-    seed: int
-
-    def figures(self, combinations: Sequence[Combined]) -> list[CombinationFigure]:
-        """Return the figures of each combination; those that score the same clips share bootstrap samples."""
-        credits_ = np.column_stack([half_credits(each.margins, self.pairs.outcome) for each in combinations])
-        undefined = f"no pair counts: {NOT_FITTED}" if self.pairs.outcome.any() else NO_PAIRS
-        accuracies = accuracy_estimates(credits_, self.pairs, self.study.prompts, self.resamples, self.seed, undefined)
-        scores = np.column_stack([each.scores for each in combinations])
-        figures = [CombinationFigure(accuracy, _NONE, _NONE) for accuracy in accuracies]
-        for columns in bootstrap.alike(scores):
-            for column, spearman, within in zip(columns, *self._correlations(scores[:, columns]), strict=True):
-                figures[column] = CombinationFigure(accuracies[column], spearman, within)
-        return figures
-
-    def _correlations(self, scores: FloatArray) -> tuple[list[Estimate], list[Estimate]]:
-        """Return pooled Spearman and mean within-model Spearman of the columns of (N, K), NaN in the same rows."""
-        both = np.flatnonzero(~np.isnan(scores[:, 0]) & ~np.isnan(self.judgements))
-        scores, judgements = scores[both], self.judgements[both]
-        if np.isnan(self.judgements).all():
-            reasons: list[str | None] = [_NO_JUDGEMENT] * scores.shape[1]
-        else:
-            reasons = [why_undefined(column, judgements) for column in scores.T]
-        pooled = [Estimate(None, n=both.size, note=reason) for reason in reasons]
-        inside, defined = list(pooled), np.flatnonzero([reason is None for reason in reasons])
-        if not defined.size:
-            return pooled, inside
-        prompts, models = ([names[clip] for clip in both] for names in (self.study.prompts, self.study.models))
-        for statistic, into, undefined, n in (
-            (spearman_statistic(scores[:, defined], judgements), pooled, "", both.size),
-            (within_statistic(scores[:, defined], judgements, models), inside, _NO_MODEL, group_count(models)),
-        ):
-            values, samples = sampled(statistic, prompts, self.resamples, self.seed)
-            for column, value, drawn in zip(defined, values, samples.T, strict=True):
-                into[column] = estimate_of(value, drawn, prompts, undefined, n)
-        return pooled, inside
-
-
-def _ablation(dimension: str, name: str, combine: Combine, metrics: Sequence[str], bench: _Bench) -> Ablation:
     everything = range(len(metrics))
-    full = combine(everything)
-    without = [combine([other for other in everything if other != k]) for k in everything]
-    all_, *left_out = bench.figures([full, *without])
-    weights = {metric: float(w) for metric, w in zip(metrics, full.weights, strict=True) if not np.isnan(w)}
-    return Ablation(dimension, name, all_, dict(zip(metrics, left_out, strict=True)), weights)
+    ablations = []
+    for name, combine in ((EQUAL_WEIGHTS, equal), (FITTED, fitted)):
+        full = combine(everything)
+        without = [combine([other for other in everything if other != k]) for k in everything]
+        all_, *left_out = _figures(study, dimension, pairs, [full, *without], resamples, seed)
+        weights = {metric: float(w) for metric, w in zip(metrics, full.weights, strict=True) if not np.isnan(w)}
+        ablations.append(Ablation(dimension, name, all_, dict(zip(metrics, left_out, strict=True)), weights))
+    return tuple(ablations)
+
+
+def _figures(
+    study: Study, dimension: str, pairs: Preferences, combinations: Sequence[Combined], resamples: int, seed: int
+) -> list[CombinationFigure]:
+    """Return the figures of each combination; those that score the same clips share bootstrap samples."""
+    credits_ = np.column_stack([half_credits(each.margins, pairs.outcome) for each in combinations])
+    undefined = f"no pair counts: {NOT_FITTED}" if pairs.outcome.any() else NO_PAIRS
+    accuracies = accuracy_estimates(credits_, pairs, study.prompts, resamples, seed, undefined)
+    none = np.full(len(study.clips), np.nan)
+    judgements = finite(study.mean_rating(dimension)) if dimension in study.ratings else none
+    scores = np.column_stack([each.scores for each in combinations])
+    figures = [CombinationFigure(accuracy, _NONE, _NONE) for accuracy in accuracies]
+    for columns in bootstrap.alike(scores):
+        pooled, inside = _correlations(study, judgements, scores[:, columns], resamples, seed)
+        for column, spearman, within in zip(columns, pooled, inside, strict=True):
+            figures[column] = CombinationFigure(accuracies[column], spearman, within)
+    return figures
+
+
+def _correlations(
+    study: Study, judgements: FloatArray, scores: FloatArray, resamples: int, seed: int
+) -> tuple[list[Estimate], list[Estimate]]:
+    """Return pooled Spearman and mean within-model Spearman of the columns of (N, K), NaN in the same rows."""
+    both = np.flatnonzero(~np.isnan(scores[:, 0]) & ~np.isnan(judgements))
+    unjudged = bool(np.isnan(judgements).all())
+    scores, judgements = scores[both], judgements[both]
+    reasons = [_NO_JUDGEMENT if unjudged else why_undefined(column, judgements) for column in scores.T]
+    pooled = [Estimate(None, n=both.size, note=reason) for reason in reasons]
+    inside, defined = list(pooled), np.flatnonzero([reason is None for reason in reasons])
+    if not defined.size:
+        return pooled, inside
+    prompts, models = ([names[clip] for clip in both] for names in (study.prompts, study.models))
+    for statistic, into, undefined, n in (
+        (spearman_statistic(scores[:, defined], judgements), pooled, "", both.size),
+        (within_statistic(scores[:, defined], judgements, models), inside, _NO_MODEL, group_count(models)),
+    ):
+        values, samples = sampled(statistic, prompts, resamples, seed)
+        for column, value, drawn in zip(defined, values, samples.T, strict=True):
+            into[column] = estimate_of(value, drawn, prompts, undefined, n)
+    return pooled, inside
