@@ -203,9 +203,8 @@ def _roles(
         column: f"rating of {name} by {of}" for name, raters in columns.grid.items() for of, column in raters.items()
     }
     roles |= dict.fromkeys(columns.summaries, "mean of ratings, not read")
-    roles |= {} if rows.by_prompt else {rows.column: "model" if rows.of_models else "clip"}
-    also = {"prompt": rows.prompt, "model": rows.model, "rater": rater, "dimension": dimension}
-    return roles | {name: what for what, name in also.items() if name is not None}
+    also = {"rater": rater, "dimension": dimension}
+    return roles | rows.roles | {name: what for what, name in also.items() if name is not None}
 
 
 # Which columns hold ratings, and whose

@@ -244,6 +244,13 @@ class TableClips(NamedTuple):
     model: str | None = None
     by_prompt: bool = False
 
+    @property
+    def roles(self) -> dict[str, str]:
+        """Columns that say which clip a row is about, and how each was read."""
+        roles = {} if self.by_prompt else {self.column: "model" if self.of_models else "clip"}
+        also = {"model": self.model, "prompt": self.prompt}
+        return roles | {column: what for what, column in also.items() if column is not None}
+
 
 def clips_of(table: SourceTable, asked: str | None) -> TableClips:
     """Tell the clips of a table; ``model/clip`` is a clip's name where several models have clips of one name.

@@ -92,16 +92,14 @@ def csv_rows(report: StudyReport) -> Iterator[CsvRow]:
         yield CsvRow("study", statistic=name, value=getattr(report, name))
     for metric, dimensions in report.facing.items():
         yield from (CsvRow("facing", metric, dimension) for dimension in dimensions)
-    for pair in report.alignments:
-        yield from _figures("alignment", pair.metric, pair)
-    for baseline in report.baselines:
-        yield from _figures("name_baseline", "", baseline)
-    for known in report.prompt_baselines:
-        yield from _figures("prompt_baseline", "", known)
-    for calm in report.less_motion:
-        yield from _figures("less_motion", calm.metric, calm)
-    for difference in report.differences:
-        yield from _figures("difference", f"{difference.first} - {difference.second}", difference)
+    sections = {
+        "alignment": report.alignments, "name_baseline": report.baselines, "prompt_baseline": report.prompt_baselines,
+        "less_motion": report.less_motion, "difference": report.differences,
+    }  # fmt: skip
+    for section, parts in sections.items():
+        for part in parts:
+            names = [getattr(part, name, "") for name in ("metric", "first", "second")]
+            yield from _figures(section, " - ".join(filter(None, names)), part)
     for human in report.ceilings:
         yield from _figures("ceiling", "", replace(human, raters={}))
         for rater, value_ in human.raters.items():
