@@ -189,7 +189,8 @@ def with_roles(table: SourceTable, roles: Mapping[str, str]) -> SourceTable:
     people = by_role["rater"] if len(by_role["rater"]) > 1 else []
     kept = [name for name in table.columns if roles.get(name) != "ignore" and name not in people]
     by_rating = bool(by_role["dimension"] or first_column(kept, DIMENSION))
-    names = {name: _renamed(name, roles.get(name), by_rating=by_rating) for name in kept}
+    named = {name: role for name, role in roles.items() if by_rating or role != "rating"}
+    names = {name: named.get(name, name) for name in kept}
     if twice := [name for name, times in Counter(names.values()).items() if times > 1]:
         raise SetupError(f"{table.source}: two columns are {twice[0]}: add --map {twice[0]}=ignore")
     columns: Mapping[str, Sequence[Any]] = {new: table.columns[name] for name, new in names.items()}
@@ -201,10 +202,6 @@ def with_roles(table: SourceTable, roles: Mapping[str, str]) -> SourceTable:
         origins |= {"rater": "", "rating": ""}
         used |= {name: f"ratings of {name}" for name in people}
     return replace(table, columns=columns, origins={**table.origins, **origins}, used={**table.used, **used})
-
-
-def _renamed(name: str, role: str | None, *, by_rating: bool) -> str:
-    return name if role is None or (role == "rating" and not by_rating) else role
 
 
 def stacked(rows: Sequence[int], views: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, list[Any]]:
@@ -267,7 +264,8 @@ def clips_of(table: SourceTable, asked: str | None) -> TableClips:
     prompt, model = first_column(others, called.PROMPT), first_column(others, called.MODEL)
     counts_rows = normalised(clip) == "id" and not called.is_text(table.columns[clip])
     by = clip if of_models else model if counts_rows else None
-    if asked is None and by is not None and prompt is not None and _repeats(texts(table, by)):
+    rows_by = [name for name in texts(table, by) if name is not None]
+    if asked is None and by is not None and prompt is not None and len(set(rows_by)) < len(rows_by):
         return _by_prompt(table, by, prompt)
     names, models = list(map(_unsigned, texts(table, clip))), texts(table, model)
     notes: tuple[str, ...] = ()
@@ -298,11 +296,6 @@ def _by_prompt(table: SourceTable, model: str, prompt: str) -> TableClips:
     names = [f"{of}/{text}" if of and text else None for of, text in zip(models, prompts, strict=True)]
     notes = (f"No column names clips: each row is matched by its {model} and {prompt}",)
     return TableClips(prompt, {model, prompt}, names, prompts, models, False, notes, prompt, model, True)
-
-
-def _repeats(names: list[str | None]) -> bool:
-    present = [name for name in names if name is not None]
-    return len(set(present)) < len(present)
 
 
 def _clip_column(table: SourceTable, asked: str | None) -> tuple[str, bool]:

@@ -186,16 +186,11 @@ def _shared_labels(columns: Iterable[_Labelled]) -> dict[str, float]:
 def _of_labels(values: Sequence[float], numbers: Mapping[str, float]) -> WordRatings:
     """Return the numbers of labels, turned where the words fall as the numbers rise."""
     how = ", ".join(f"{label} {number:g}" for label, number in sorted(numbers.items(), key=lambda item: item[1]))
-    turned = _ends(numbers)
+    turned, directed = _ends(numbers), _scale(set(numbers)) not in {None, *_OPEN}
     if turned is None:
-        return WordRatings(
-            np.array(values, np.float64), f"numbers of the labels {how}", _scale(set(numbers)) not in {None, *_OPEN}
-        )
-    return WordRatings(
-        np.array([turned - value for value in values]),
-        f"labels {how}: turned, so that higher is better",
-        _scale(set(numbers)) not in {None, *_OPEN},
-    )
+        return WordRatings(np.array(values, np.float64), f"numbers of the labels {how}", directed)
+    how = f"labels {how}: turned, so that higher is better"
+    return WordRatings(np.array([turned - value for value in values]), how, directed)
 
 
 def _ends(numbers: Mapping[str, float]) -> float | None:

@@ -95,7 +95,9 @@ def rows(table: SourceTable, clips: Collection[str]) -> SourceTable:
     ]
     columns = stacked(answered, views)
     note = f"A column per clip: {listed(list(clip_columns), _SHOWN)}; raters from {person or 'the rows, a person each'}"
-    used = dict.fromkeys(others, "not read") | {name: _role(of) for name, of in clip_columns.items()}
+    used = dict.fromkeys(others, "not read") | {
+        name: f"{' against '.join(of.clips)}: {of.question or _ONE_DIMENSION}" for name, of in clip_columns.items()
+    }
     used |= {person: "rater"} if person else {}
     used |= {aspect: "dimension"} if aspect else {}
     origins = dict.fromkeys(columns, "")
@@ -111,10 +113,6 @@ def _rows_of_people(people: Sequence[str | None]) -> tuple[list[int], Sequence[s
     if rows:
         return rows, people
     return [row for row, rater in enumerate(people) if normalised(rater or "") in _MEANS][:1], [None] * len(people)
-
-
-def _role(column: ClipColumn) -> str:
-    return f"{' against '.join(column.clips)}: {column.question or _ONE_DIMENSION}"
 
 
 def _columns_of_clips(table: SourceTable, clips: Collection[str]) -> dict[str, ClipColumn]:
