@@ -25,6 +25,7 @@ from vmmetrics.utils.statistics.bootstrap import (
     bootstrapped,
     estimate,
     finite,
+    quotient,
     ratio,
     sampled,
     with_note,
@@ -336,8 +337,7 @@ def cells_of(study: Study, values: FloatArray) -> tuple[FloatArray, tuple[str, .
     at = [rows[study.models[clip]] for clip in scored], [columns[study.prompts[clip]] for clip in scored]
     np.add.at(sums, at, values[scored])
     np.add.at(counts, at, 1.0)
-    means = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
-    return means, tuple(models), tuple(prompts)
+    return quotient(sums, counts), tuple(models), tuple(prompts)
 
 
 STRENGTH_DRAWS = 200
