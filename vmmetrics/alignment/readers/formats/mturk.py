@@ -127,13 +127,13 @@ def _clip_by_clip(table: SourceTable, inputs: Collection[str], answers: Collecti
     if len(clips) < 2 or not asked:
         return table
     several = {*clips.values(), *(name for of in asked.values() for name in of.values())}
-    shared = [name for name in table.columns if name not in several]
+    shared = [name for name in table.columns if name not in {*several, "video"}]
     nobody = [None] * len(table)
     views = [
         {
+            "video": table.columns[clip],
             **{name: table.columns[name] for name in shared},
             **{question: table.columns[of[number]] if number in of else nobody for question, of in asked.items()},
-            "video": table.columns[clip],
         }
         for number, clip in clips.items()
     ]
