@@ -85,7 +85,7 @@ def test_claims_come_first_and_everything_is_there(html: str) -> None:
     ]
     assert positions == sorted(positions)
     assert all(problem in said for problem in report.problems)
-    assert sum(tag == "svg" for tag, _ in page.tags) == 10
+    assert sum(tag == "svg" for tag, _ in page.tags) == 8
     assert report.agreements[0].disputed[0].clip in said
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from scipy.stats import rankdata
@@ -26,12 +25,13 @@ from vmmetrics.utils.statistics.bootstrap import (
     bootstrapped,
     estimate,
     finite,
+    quotient,
     ratio,
     sampled,
     with_note,
 )
 from vmmetrics.utils.statistics.bradley_terry import DEFAULT_PRIOR_SD, Strengths, fit_strengths
-from vmmetrics.utils.statistics.permutation import perm_both, pooled_spearman, soft_pairwise_accuracy
+from vmmetrics.utils.statistics.permutation import soft_pairwise_accuracy
 from vmmetrics.utils.statistics.preferences import Preference, Preferences
 
 
@@ -120,16 +120,12 @@ class ModelFigures:
         wins: Win ratios (VBench) and their correlation over models.
         strengths: Bradley-Terry strengths from people's pairs.
         soft_pairwise: Metric to soft pairwise accuracy (WMT 2024), 0..1, about 1/2 for a metric that knows nothing.
-        reference: Metric that the others are compared with by PERM-BOTH; "" without one.
-        permuted: Metric to the p value of no difference in pooled Spearman from the reference, by PERM-BOTH.
     """
 
     dimension: str
     wins: WinRatios
     strengths: ModelStrengths
     soft_pairwise: Mapping[str, Estimate]
-    reference: str
-    permuted: Mapping[str, float]
 
 
 LEAST_MODELS = 3
@@ -341,18 +337,15 @@ def cells_of(study: Study, values: FloatArray) -> tuple[FloatArray, tuple[str, .
     at = [rows[study.models[clip]] for clip in scored], [columns[study.prompts[clip]] for clip in scored]
     np.add.at(sums, at, values[scored])
     np.add.at(counts, at, 1.0)
-    means = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
-    return means, tuple(models), tuple(prompts)
+    return quotient(sums, counts), tuple(models), tuple(prompts)
 
 
 STRENGTH_DRAWS = 200
 """Maximum bootstrap samples of the strengths: each takes a fit."""
-PERMUTED = 4
-"""Maximum metrics compared with the reference by PERM-BOTH, the best first: 0.25 s each."""
 
 
 def measure_models(
-    study: Study, dimension: str, metrics: Sequence[str], against: str | None, resamples: int, seed: int
+    study: Study, dimension: str, metrics: Sequence[str], resamples: int, seed: int
 ) -> ModelFigures | None:
     """Return figures of models on a dimension; None where under two models have a pair.
 
@@ -360,7 +353,6 @@ def measure_models(
         study: The study.
         dimension: One of its dimensions.
         metrics: Metrics compared with it, the best first.
-        against: The reference of PERM-BOTH; None takes the best metric.
         resamples: Bootstrap samples, swaps.
         seed: Of all random numbers.
     """
@@ -368,9 +360,7 @@ def measure_models(
     if len(strengths.models) < 2:
         return None
     wins = win_ratios(study, dimension, metrics, resamples, seed)
-    reference = against if against is not None and against in metrics else next(iter(metrics), "")
     soft_accuracy: dict[str, Estimate] = {}
-    permuted: dict[str, float] = {}
     if dimension in study.ratings and metrics:
         people, models, _ = cells_of(study, finite(study.mean_rating(dimension)))
         cells = {metric: cells_of(study, finite(study.scores[metric]))[0] for metric in metrics}
@@ -380,9 +370,4 @@ def measure_models(
             metric: none if np.isnan(value) else Estimate(float(value), n=len(models))
             for metric, value in zip(cells, accuracies, strict=True)
         }
-        figure = partial(pooled_spearman, people)
-        for metric in [name for name in metrics if name != reference][:PERMUTED]:
-            p = perm_both(cells[metric], cells[reference], figure, resamples, seed).p
-            if not np.isnan(p):
-                permuted[metric] = float(p)
-    return ModelFigures(dimension, wins, strengths, soft_accuracy, reference, permuted)
+    return ModelFigures(dimension, wins, strengths, soft_accuracy)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -14,7 +14,7 @@ from vmmetrics.alignment.results import Ablation, CombinationFigure, PreferenceA
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import FloatArray, IntArray
 from vmmetrics.utils.statistics import bootstrap
-from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, finite, sampled, with_note
+from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, finite, sampled
 from vmmetrics.utils.statistics.correlation import (
     estimate_of,
     group_count,
@@ -208,9 +208,8 @@ def differences(scores: FloatArray, pairs: Preferences) -> FloatArray:
     return np.asarray(scores[pairs.left] - scores[pairs.right])
 
 
-# What each metric adds to the combination of all: left out one at a time, and added one by one.
+# What each metric adds to the combination of all: left out one at a time.
 
-ORDER_NOTE = "chosen greedily on these clips, which is optimistic for the first few metrics"
 LEAST_RESAMPLES = 200
 """Minimum bootstrap samples in large studies: an interval's end is then off by 7 % of its width."""
 _DRAWN = 20_000_000  # clips times samples: 1,000 samples of 20,000 clips
@@ -234,21 +233,15 @@ class Combined:
     weights: FloatArray
 
 
-Combine = Callable[[Sequence[int]], Combined]
-"""Function from columns of the standardised scores to their combination."""
-
-
 def measure_ablations(
     study: Study, dimension: str, metrics: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED
 ) -> tuple[Ablation, ...]:
     """Measure ablations of the combination by equal weights and of the fitted one.
 
-    Metrics are added in the order in which each next one gains most preference accuracy (without pairs, pooled
-    Spearman). That order is chosen on the clips it is then reported on, so the figures of the first few flatter; their
-    notes say so. The fitted combination's weights for a clip are fitted on other prompts. Its scores of different folds
-    come from different weights, which pairs of one prompt never see and Spearman does: a metric without use, whose
-    weight changes sign between folds, then comes out below 0. Over 20,000 clips there are fewer bootstrap samples, down
-    to 200, since each of them is worked out for four combinations per metric.
+    The fitted combination's weights for a clip are fitted on other prompts. Its scores of different folds come from
+    different weights, which pairs of one prompt never see and Spearman does: a metric without use, whose weight changes
+    sign between folds, then comes out below 0. Over 20,000 clips there are fewer bootstrap samples, down to 200, since
+    each of them is worked out for two combinations per metric.
 
     Args:
         study: The study.
@@ -266,9 +259,6 @@ def measure_ablations(
     z = combination.standardised([finite(study.scores[metric]) for metric in metrics])
     folds = folds_of(study.prompts, FOLDS, seed)
     resamples = min(resamples, max(LEAST_RESAMPLES, _DRAWN // max(1, len(study.clips))))
-    none = np.full(len(study.clips), np.nan)
-    judgements = finite(study.mean_rating(dimension)) if dimension in study.ratings else none
-    bench = _Bench(study, pairs, judgements, resamples, seed)
 
     def equal(columns: Sequence[int]) -> Combined:
         scores = z[:, list(columns)].mean(axis=1)
@@ -278,80 +268,53 @@ def measure_ablations(
         refitted = FittedCombination(z[:, list(columns)], pairs, folds, seed=seed)
         return Combined(refitted.margins(pairs), refitted.scores(), refitted.mean_weights())
 
-    ways = {EQUAL_WEIGHTS: equal, FITTED: fitted}
-    return tuple(_ablation(dimension, name, combine, metrics, bench) for name, combine in ways.items())
-
-
-@dataclass(frozen=True, slots=True)
-class _Bench:
-    """Judgements that every combination is evaluated on."""
-
-    study: Study
-    pairs: Preferences
-    judgements: FloatArray
-    resamples: int
-    seed: int
-
-    def figures(self, combinations: Sequence[Combined]) -> list[CombinationFigure]:
-        """Return the figures of each combination; those that score the same clips share bootstrap samples."""
-        credits_ = np.column_stack([half_credits(each.margins, self.pairs.outcome) for each in combinations])
-        undefined = f"no pair counts: {NOT_FITTED}" if self.pairs.outcome.any() else NO_PAIRS
-        accuracies = accuracy_estimates(credits_, self.pairs, self.study.prompts, self.resamples, self.seed, undefined)
-        scores = np.column_stack([each.scores for each in combinations])
-        figures = [CombinationFigure(accuracy, _NONE, _NONE) for accuracy in accuracies]
-        for columns in bootstrap.alike(scores):
-            for column, spearman, within in zip(columns, *self._correlations(scores[:, columns]), strict=True):
-                figures[column] = CombinationFigure(accuracies[column], spearman, within)
-        return figures
-
-    def _correlations(self, scores: FloatArray) -> tuple[list[Estimate], list[Estimate]]:
-        """Return pooled Spearman and mean within-model Spearman of the columns of (N, K), NaN in the same rows."""
-        both = np.flatnonzero(~np.isnan(scores[:, 0]) & ~np.isnan(self.judgements))
-        scores, judgements = scores[both], self.judgements[both]
-        if np.isnan(self.judgements).all():
-            reasons: list[str | None] = [_NO_JUDGEMENT] * scores.shape[1]
-        else:
-            reasons = [why_undefined(column, judgements) for column in scores.T]
-        pooled = [Estimate(None, n=both.size, note=reason) for reason in reasons]
-        inside, defined = list(pooled), np.flatnonzero([reason is None for reason in reasons])
-        if not defined.size:
-            return pooled, inside
-        prompts, models = ([names[clip] for clip in both] for names in (self.study.prompts, self.study.models))
-        for statistic, into, undefined, n in (
-            (spearman_statistic(scores[:, defined], judgements), pooled, "", both.size),
-            (within_statistic(scores[:, defined], judgements, models), inside, _NO_MODEL, group_count(models)),
-        ):
-            values, samples = sampled(statistic, prompts, self.resamples, self.seed)
-            for column, value, drawn in zip(defined, values, samples.T, strict=True):
-                into[column] = estimate_of(value, drawn, prompts, undefined, n)
-        return pooled, inside
-
-    def gain(self, combined: Combined) -> float:
-        """Return the value that metrics are ordered by: accuracy, else pooled Spearman, −∞ where both are undefined."""
-        credits_ = half_credits(combined.margins, self.pairs.outcome)
-        if not np.isnan(credits_).all():
-            return float(np.nanmean(credits_))
-        correlation = spearman_statistic(combined.scores, self.judgements)(np.ones((1, len(self.judgements))))[0, 0]
-        return -np.inf if np.isnan(correlation) else float(correlation)
-
-
-def _ablation(dimension: str, name: str, combine: Combine, metrics: Sequence[str], bench: _Bench) -> Ablation:
     everything = range(len(metrics))
-    full = combine(everything)
-    steps: dict[int, Combined] = {}
-    while len(steps) < len(metrics):
-        # of equals the first, so that the order does not depend on rounding
-        candidates = {k: combine([*steps, k]) for k in everything if k not in steps}
-        best = max(candidates, key=lambda k: round(bench.gain(candidates[k]), 9))
-        steps[best] = candidates[best]
-    without = [combine([other for other in everything if other != k]) for k in everything]
-    all_, *figures = bench.figures([full, *without, *steps.values()])
-    left_out, (*added, last) = figures[: len(metrics)], figures[len(metrics) :]
-    # of all but the last the note that its metrics were chosen on these clips
-    noted = [
-        CombinationFigure(*(with_note(e, ORDER_NOTE) for e in (step.accuracy, step.spearman, step.within_model)))
-        for step in added
-    ]
-    in_order = tuple(zip((metrics[k] for k in steps), [*noted, last], strict=True))
-    weights = {metric: float(w) for metric, w in zip(metrics, full.weights, strict=True) if not np.isnan(w)}
-    return Ablation(dimension, name, all_, dict(zip(metrics, left_out, strict=True)), in_order, weights)
+    ablations = []
+    for name, combine in ((EQUAL_WEIGHTS, equal), (FITTED, fitted)):
+        full = combine(everything)
+        without = [combine([other for other in everything if other != k]) for k in everything]
+        all_, *left_out = _figures(study, dimension, pairs, [full, *without], resamples, seed)
+        weights = {metric: float(w) for metric, w in zip(metrics, full.weights, strict=True) if not np.isnan(w)}
+        ablations.append(Ablation(dimension, name, all_, dict(zip(metrics, left_out, strict=True)), weights))
+    return tuple(ablations)
+
+
+def _figures(
+    study: Study, dimension: str, pairs: Preferences, combinations: Sequence[Combined], resamples: int, seed: int
+) -> list[CombinationFigure]:
+    """Return the figures of each combination; those that score the same clips share bootstrap samples."""
+    credits_ = np.column_stack([half_credits(each.margins, pairs.outcome) for each in combinations])
+    undefined = f"no pair counts: {NOT_FITTED}" if pairs.outcome.any() else NO_PAIRS
+    accuracies = accuracy_estimates(credits_, pairs, study.prompts, resamples, seed, undefined)
+    none = np.full(len(study.clips), np.nan)
+    judgements = finite(study.mean_rating(dimension)) if dimension in study.ratings else none
+    scores = np.column_stack([each.scores for each in combinations])
+    figures = [CombinationFigure(accuracy, _NONE, _NONE) for accuracy in accuracies]
+    for columns in bootstrap.alike(scores):
+        pooled, inside = _correlations(study, judgements, scores[:, columns], resamples, seed)
+        for column, spearman, within in zip(columns, pooled, inside, strict=True):
+            figures[column] = CombinationFigure(accuracies[column], spearman, within)
+    return figures
+
+
+def _correlations(
+    study: Study, judgements: FloatArray, scores: FloatArray, resamples: int, seed: int
+) -> tuple[list[Estimate], list[Estimate]]:
+    """Return pooled Spearman and mean within-model Spearman of the columns of (N, K), NaN in the same rows."""
+    both = np.flatnonzero(~np.isnan(scores[:, 0]) & ~np.isnan(judgements))
+    unjudged = bool(np.isnan(judgements).all())
+    scores, judgements = scores[both], judgements[both]
+    reasons = [_NO_JUDGEMENT if unjudged else why_undefined(column, judgements) for column in scores.T]
+    pooled = [Estimate(None, n=both.size, note=reason) for reason in reasons]
+    inside, defined = list(pooled), np.flatnonzero([reason is None for reason in reasons])
+    if not defined.size:
+        return pooled, inside
+    prompts, models = ([names[clip] for clip in both] for names in (study.prompts, study.models))
+    for statistic, into, undefined, n in (
+        (spearman_statistic(scores[:, defined], judgements), pooled, "", both.size),
+        (within_statistic(scores[:, defined], judgements, models), inside, _NO_MODEL, group_count(models)),
+    ):
+        values, samples = sampled(statistic, prompts, resamples, seed)
+        for column, value, drawn in zip(defined, values, samples.T, strict=True):
+            into[column] = estimate_of(value, drawn, prompts, undefined, n)
+    return pooled, inside

@@ -21,8 +21,8 @@ from vmmetrics.alignment.power import measure_power
 from vmmetrics.alignment.preference import Ties, measure_ablations, measure_preferences
 from vmmetrics.alignment.readers.columns import measures_amount
 from vmmetrics.alignment.reference_values import measure_preference_baselines, name_baseline, prompt_baseline
+from vmmetrics.alignment.results import StudyReport
 from vmmetrics.alignment.study import Study, with_averages, with_recovered_quality
-from vmmetrics.alignment.study_results import StudyReport
 from vmmetrics.errors import SetupError
 from vmmetrics.types import BoolArray
 from vmmetrics.utils.display.markup import listed
@@ -173,11 +173,27 @@ def align(
 
     alignments = tuple(measure_alignments(study, rated, *drawn))
 
-    stated = {*directed, against}
-    compared = {d: _comparable(d, alignments, repeats, stated) for d in rated}
-    combined = {d: _combinable(d, single[d], alignments, repeats, stated) for d in judged}
-    sparse = {(pair.metric, pair.dimension) for pair in alignments if _is_sparse(pair)}
+    sparse = {(pair.metric, pair.dimension) for pair in alignments if pair.missing > pair.spearman.n}
+    thin = sparse | {(pair.metric, pair.dimension) for pair in alignments if pair.off_mode < LEAST_OFF_MODE}
     ranked = {d: [m for m in _best_first(single[d], d, alignments) if (m, d) not in sparse] for d in judged}
+    stated = {*directed, against}
+    copies = {metric for metric, why in repeats.items() if why.startswith("in the order of")}
+    # higher is better: it was stated, or neither is an amount, or both are
+    directed_on = {
+        d: {m for m in study.metrics_for(d) if m in stated or measures_amount(d) or not measures_amount(m)}
+        for d in judged
+    }
+    compared = {
+        d: [
+            metric
+            for metric in _best_first(study.metrics_for(d), d, alignments)
+            if (metric, d) not in thin and metric in directed_on[d] and (metric in stated or metric not in copies)
+        ]
+        for d in rated
+    }
+    combined = {
+        d: [m for m in single[d] if (m, d) not in thin and m in directed_on[d] and m not in repeats] for d in judged
+    }
     report = StudyReport(
         clips=int(clips.sum()),
         prompts=len(set(compress(study.prompts, clips)) - {""}),
@@ -197,7 +213,7 @@ def align(
         ),
         ablations=tuple(chain.from_iterable(measure_ablations(study, d, combined[d], *drawn) for d in judged)),
         matrix=matrix,
-        models_ranked=tuple(filter(None, (measure_models(study, d, ranked[d], against, *drawn) for d in judged))),
+        models_ranked=tuple(filter(None, (measure_models(study, d, ranked[d], *drawn) for d in judged))),
         repeats=repeats,
         powers=tuple(measure_power(study, d, single[d], seed) for d in rated if d in original.ratings),
         claims=(),
@@ -239,22 +255,6 @@ def _best_first(metrics: Sequence[str], dimension: str, alignments: Sequence[res
     return sorted(metrics, key=lambda metric: correlations.get(metric, (True, 0.0)))
 
 
-def _comparable(
-    dimension: str,
-    alignments: Sequence[results.PairAlignment],
-    repeats: Mapping[str, str],
-    stated: Collection[str | None],
-) -> list[str]:
-    """Return metrics with a direction and scores on half of the clips, without repeats; the best first."""
-    varied = [p.metric for p in alignments if p.dimension == dimension and not _is_thin(p)]
-    return [
-        metric
-        for metric in _best_first(varied, dimension, alignments)
-        if metric in stated
-        or (_has_direction(metric, dimension) and not repeats.get(metric, "").startswith("in the order of"))
-    ]
-
-
 _AGAINST = 3  # metrics that people run against before that is doubted
 
 
@@ -284,33 +284,6 @@ def reversed_dimensions(report: StudyReport) -> list[str]:
                 f"--lower-is-better {dimension!r}"
             )
     return warnings
-
-
-def _combinable(
-    dimension: str,
-    metrics: Sequence[str],
-    alignments: Sequence[results.PairAlignment],
-    repeats: Mapping[str, str],
-    stated: Collection[str | None],
-) -> list[str]:
-    """Return metrics with a direction and enough distinct scores on rated clips; without repeats and mixtures."""
-    thin = {p.metric for p in alignments if p.dimension == dimension and _is_thin(p)}
-    return [m for m in metrics if m not in thin and m not in repeats and _has_direction(m, dimension, stated)]
-
-
-def _is_sparse(pair: results.PairAlignment) -> bool:
-    """Return True if more rated clips lack the score than have it."""
-    return pair.missing > pair.spearman.n
-
-
-def _is_thin(pair: results.PairAlignment) -> bool:
-    """Return True if too few clips have a score, or one that differs, to compare the metric with others."""
-    return _is_sparse(pair) or pair.off_mode < LEAST_OFF_MODE
-
-
-def _has_direction(metric: str, dimension: str, stated: Collection[str | None] = ()) -> bool:
-    """Return True if higher is better: it was stated, or neither is an amount, or both are."""
-    return metric in stated or measures_amount(dimension) or not measures_amount(metric)
 
 
 def _with_pairing(study: Study) -> tuple[Study, list[str]]:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from vmmetrics.alignment.results import StudyReport
     from vmmetrics.alignment.study import Study
-    from vmmetrics.alignment.study_results import StudyReport
     from vmmetrics.utils.display.tables import Part
 
 
@@ -118,9 +118,8 @@ def align(
 
     See docs/ratings-formats.md for the forms of ratings, and 'vmmetrics plan' for the size of a study.
     """
-    from vmmetrics.alignment.readers.groups import chosen_clips
     from vmmetrics.alignment.readers.judgements import RatingOptions
-    from vmmetrics.alignment.readers.read import columns_read, matched_study, read_sides
+    from vmmetrics.alignment.readers.read import chosen_clips, columns_read, matched_study, read_sides
     from vmmetrics.alignment.report.text import column_tables
     from vmmetrics.alignment.study_report import align as compute
     from vmmetrics.alignment.study_report import reversed_dimensions, too_small, without_models
@@ -203,7 +202,7 @@ def _print(report: StudyReport, of_groups: dict[str, StudyReport], column: str, 
 def _groups(
     study: Study, sources: list[str], column: str | None, clip_column: str | None, left_out: Sequence[str]
 ) -> dict[str, Study]:
-    from vmmetrics.alignment.readers.groups import by_group, read_groups
+    from vmmetrics.alignment.readers.read import by_group, read_groups
     from vmmetrics.alignment.study_report import without_models
 
     if column is None:

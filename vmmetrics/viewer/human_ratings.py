@@ -14,7 +14,7 @@ import numpy as np
 from vmmetrics.alignment.levels import amplitude_constant, overall_spearman, within_model
 from vmmetrics.alignment.pair_alignments import LESS_MOTION
 from vmmetrics.alignment.readers.judgements import Judgements
-from vmmetrics.alignment.readers.matching import matched
+from vmmetrics.alignment.readers.names import matched
 from vmmetrics.alignment.readers.read import read_judgements
 from vmmetrics.alignment.readers.score_tables import SourceScores
 from vmmetrics.alignment.study import Study, samples_of

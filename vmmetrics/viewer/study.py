@@ -14,9 +14,8 @@ from vmmetrics.alignment.report import tables as parts
 from vmmetrics.alignment.report.charts import draw_charts
 from vmmetrics.alignment.report.comparisons import comparison_parts, differences_part, misranked_table
 from vmmetrics.alignment.report.text import column_tables
-from vmmetrics.alignment.results import Agreement
+from vmmetrics.alignment.results import Agreement, StudyReport
 from vmmetrics.alignment.study import Study
-from vmmetrics.alignment.study_results import StudyReport
 from vmmetrics.utils.display import tables
 from vmmetrics.utils.display.canvas import INK, MUTED, NULL, RULE, to_svg
 from vmmetrics.utils.display.markup import clean
@@ -128,8 +127,7 @@ def _dimensions(study: Study, report: StudyReport, charts: dict[str, Figure]) ->
         )
         yield tables.to_html(parts.main_table(report, dimension))
         looks = (
-            ("scatter", "Each clip's score against its mean rating; bars reach from the lowest to the highest rater."),
-            ("calibration", "Mean rating along the score: a trustworthy score rises, and does not turn."),
+            ("scatter", "Score and mean rating of each clip, with the best rising fit; bars: lowest to highest rater."),
             ("models", "Each model's clips, by people and by score: quartiles, and what lies beyond."),
         )
         for name, caption in looks:

@@ -18,7 +18,7 @@ from vmmetrics.alignment.baselines.judge import (
     EndpointJudge,
     JudgeSettings,
     Panel,
-    read_answer,
+    read_levels,
     schema,
     show,
 )
@@ -129,7 +129,7 @@ def test_no_answer_is_a_failure_and_is_tried_again_next_time(judged, tmp_path):
 )
 def test_a_refusal_is_counted_and_not_argued_with(judged, refusal):
     record, requests = judged(refusal)
-    assert set(record.missing.values()) == {REFUSED.missing}
+    assert set(record.missing.values()) == {REFUSED}
     assert set(record.missing) == NAMES
     assert len(requests) == 1
 
@@ -140,7 +140,7 @@ def test_a_bad_answer_is_asked_for_again_in_the_same_conversation(judged):
     assert record.missing == {"judge_ois": "the judge found nothing to rate"}
     *_, said, again = requests[1][1]["messages"]
     assert said == {"role": "assistant", "content": '{"cas": 9}'}
-    assert "a dimension is missing" in again["content"] or "outside of 1..5" in again["content"]
+    assert "mss is missing" in again["content"]
 
 
 @pytest.mark.parametrize(
@@ -148,9 +148,9 @@ def test_a_bad_answer_is_asked_for_again_in_the_same_conversation(judged):
     [
         ("The motion is good.", "no JSON object"),
         ("", "it was empty"),
-        (json.dumps(server.GOOD | {"cas": 7}), "a level is outside of 1..5"),
-        (json.dumps(server.GOOD | {"cas": "4"}), "a level is no whole number"),
-        (json.dumps({"cas": 4}), "a dimension is missing"),
+        (json.dumps(server.GOOD | {"cas": 7}), "cas: expected at most 5"),
+        (json.dumps(server.GOOD | {"cas": "4"}), "cas: expected integer or null"),
+        (json.dumps({"cas": 4}), "mss is missing"),
         (json.dumps([1, 2]), "no JSON object"),
     ],
 )
@@ -233,13 +233,13 @@ def test_a_clip_is_never_asked_about_twice(tmp_path, translated):
     clip = Clip(translated(4), np.arange(4) / 8, 8.0)
     settings = JudgeSettings("m", cache=str(tmp_path))
     judge = Silent("nonsense", json.dumps(server.GOOD))
-    assert Panel(judge, settings).rate(clip).levels == server.GOOD
+    assert Panel(judge, settings).rate(clip).value == server.GOOD
     again = Silent()
-    assert Panel(again, settings).rate(clip).levels == server.GOOD
+    assert Panel(again, settings).rate(clip).value == server.GOOD
     assert (judge.asked, again.asked) == (2, 0)
     for file in tmp_path.iterdir():  # damaged files are asked for anew
         file.write_text("{")
-    assert Panel(Silent(json.dumps(server.GOOD)), settings).rate(clip).levels == server.GOOD
+    assert Panel(Silent(json.dumps(server.GOOD)), settings).rate(clip).value == server.GOOD
 
 
 def test_one_frame_is_not_shown_to_a_judge(translated):
@@ -307,7 +307,9 @@ def test_requests_keep_their_distance(monkeypatch):
     ],
 )
 def test_answers_are_found_in_what_stands_around(text):
-    assert read_answer(text).levels == server.GOOD
+    value = read_levels(Reply(text)).value
+    assert value is not None
+    assert {key: value[key] for key in METRICS} == server.GOOD
 
 
 def test_the_five_are_the_five():

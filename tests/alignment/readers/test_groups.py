@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vmmetrics.alignment.readers.groups import by_group, chosen_clips, read_groups
-from vmmetrics.alignment.readers.read import read_study
+from vmmetrics.alignment.readers.read import by_group, chosen_clips, read_groups, read_study
 from vmmetrics.alignment.study import Study
 from vmmetrics.errors import SetupError
 

@@ -22,9 +22,9 @@ from vmmetrics.alignment.results import (
     OutlyingRater,
     PairAlignment,
     PreferenceAccuracy,
+    StudyReport,
 )
 from vmmetrics.alignment.study import Matching, Preferences, Study
-from vmmetrics.alignment.study_results import StudyReport
 from vmmetrics.types import FloatArray
 
 MODELS = ("cogvideo", "damo", "t2v-zero", "zeroscope", "real")
@@ -148,8 +148,7 @@ def make_report(study: Study) -> StudyReport:
         ),
         ablations=tuple(
             Ablation(
-                d, combination, figure(), {m: figure() for m in metrics}, tuple((m, figure()) for m in metrics),
-                {m: float(rng.uniform()) for m in metrics},
+                d, combination, figure(), {m: figure() for m in metrics}, {m: float(rng.uniform()) for m in metrics},
             )
             for d in study.preferences
             for combination in ("equal weights", "fitted")

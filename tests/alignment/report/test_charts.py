@@ -15,10 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
 from sample_study import MODELS, make_degenerate, make_report, make_study
-from scipy import stats
 
 from vmmetrics.alignment.report.charts import draw_charts, intervals_chart, matrix_chart, save_charts, to_svg
-from vmmetrics.alignment.report.clouds import rating_bins
 from vmmetrics.alignment.report.comparisons import misranked_clips
 from vmmetrics.alignment.results import Matrix
 
@@ -50,7 +48,7 @@ def letters(figure: Figure) -> str:
 
 
 def test_every_chart_is_drawn(charts: dict[str, Figure]) -> None:
-    kinds = ("intervals", "scatter", "calibration", "models")
+    kinds = ("intervals", "scatter", "models")
     wanted = {f"{kind}-{dimension}" for kind in kinds for dimension in ("naturalness", "smoothness")}
     assert set(charts) == wanted | {"accuracy-naturalness", "matrix"}
 
@@ -108,24 +106,14 @@ def test_the_matrix_says_its_numbers() -> None:
     assert "people: q" in letters(figure)
 
 
-def test_bins_are_means_with_students_interval_where_every_clip_has_its_own_prompt() -> None:
-    rng = np.random.default_rng(3)
-    score, rating = np.arange(16.0), rng.normal(size=16)
-    bins = rating_bins(score, rating, np.arange(16))
-    assert [found.clips for found in bins] == [8, 8]
-    for found, part in zip(bins, (rating[:8], rating[8:]), strict=True):
-        low, high = stats.t.interval(0.95, 7, part.mean(), stats.sem(part))
-        assert found.half is not None
-        assert np.allclose([found.rating - found.half, found.rating + found.half], [low, high])
-
-
-def test_bins_count_clips_of_one_prompt_as_one() -> None:
-    rating = np.repeat([1.0, 2.0, 3.0, 4.0], 2)
-    (found,) = rating_bins(np.zeros(8), rating, np.repeat(np.arange(4), 2))
-    low, high = stats.t.interval(0.95, 3, 2.5, stats.sem([1, 2, 3, 4]))
-    assert found.half is not None
-    assert np.allclose([found.rating - found.half, found.rating + found.half], [low, high])
-    assert rating_bins(np.zeros(8), rating, np.zeros(8, int))[0].half is None
+def test_the_scatter_has_the_best_rising_fit() -> None:
+    study = make_study(metrics=("m",), models=("a", "b"), prompts=4, dimensions=("q",))
+    score, rating = np.arange(8.0), np.array([1.0, 3.0, 2.0, 4.0, 4.0, 5.0, 7.0, 6.0])
+    study = replace(study, scores={"m": score}, ratings={"q": rating[:, None]}, raters={"q": ()})
+    (axes,) = panels(draw_charts(study, make_report(study))["scatter-q"])
+    (fit,) = (line for line in axes.get_lines() if line.get_linestyle() == "-")
+    drawn = np.interp(score, *np.asarray(fit.get_xydata()).T)
+    assert np.allclose(drawn, [1.0, 2.5, 2.5, 4.0, 4.0, 5.0, 6.5, 6.5])
 
 
 def test_parted_clips_are_placed_among_their_models_clips() -> None:
@@ -149,7 +137,7 @@ def test_svg_is_the_same_each_time_and_knows_no_date() -> None:
 def test_degenerate_studies_are_drawn_with_the_reason() -> None:
     study, report = make_degenerate(metric="$still$", dimension="<q>")
     charts = draw_charts(study, report)
-    assert set(charts) == {"intervals-<q>", "scatter-<q>", "calibration-<q>", "matrix"}
+    assert set(charts) == {"intervals-<q>", "scatter-<q>", "matrix"}
     assert "one clip has a score and a rating" in letters(charts["intervals-<q>"])
     assert "no clip has a score and a rating" in letters(charts["scatter-<q>"])
     assert "$still$" in letters(charts["matrix"])

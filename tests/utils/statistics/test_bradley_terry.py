@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pytest
@@ -108,19 +107,6 @@ def test_two_clips_with_ties_in_closed_form() -> None:
     up, down = math.log((n - won) / won), math.log((n - lost) / lost)
     assert fit.strength[0] - fit.strength[1] == pytest.approx((down - up) / 2)
     assert fit.tau == pytest.approx((down + up) / 2)
-
-
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("prior", [None, 0.7])
-def test_sparse_matrices_give_what_dense_ones_do(model: str, prior: float | None, monkeypatch: Any) -> None:
-    rng = np.random.default_rng(9)
-    rows = simulate(rng, model, rng.normal(0, 1, 8), 0.5, 200) + wins("x", "y", 3, 1, 2)
-    dense = fit_strengths(rows, ties=model, prior_sd=prior)
-    monkeypatch.setattr("vmmetrics.utils.statistics.bradley_terry._DENSE", 0)
-    sparse = fit_strengths(rows, ties=model, prior_sd=prior)
-    np.testing.assert_allclose(dense.strength, sparse.strength, atol=1e-9)
-    np.testing.assert_allclose(dense.error, sparse.error, atol=1e-9)
-    assert dense.tau == pytest.approx(sparse.tau, abs=1e-9)
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -18,7 +18,7 @@ from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.metrics.registry import METRICS, registered
 from vmmetrics.perception.scene import Scene
-from vmmetrics.utils.endpoint.asking import converse, object_shape, objects_in, refuses
+from vmmetrics.utils.endpoint.asking import Answer, converse, object_shape, read_answer
 from vmmetrics.utils.endpoint.client import ReplyCache, default_folder, key_of
 from vmmetrics.utils.endpoint.messages import EndpointSettings, NoAnswerError, Reply, Turn
 from vmmetrics.utils.endpoint.wire import Endpoint
@@ -69,49 +69,12 @@ def schema() -> dict[str, Any]:
     return object_shape(dict.fromkeys(DIMENSIONS, level))
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeAnswer:
-    """One judge's rating of a clip.
-
-    Attributes:
-        levels: Level by dimension, None where the judge found nothing to rate; empty where there is no answer.
-        missing: Why there is no answer, or None. One of few texts, so that they can be counted.
-    """
-
-    levels: Mapping[str, int | None]
-    missing: str | None = None
+REFUSED = "the judge refused to rate the clip"
 
 
-REFUSED = JudgeAnswer({}, "the judge refused to rate the clip")
-
-
-def read_answer(text: str) -> JudgeAnswer:
-    r"""Read an answer: the first JSON object in it, whatever stands around.
-
-    >>> read_answer('```json\n{"cas": 4, "mss": 5, "ois": null, "pas": 2, "tcs": 3}\n```').levels["ois"] is None
-    True
-    >>> read_answer('{"cas": 4}').missing
-    "the judge's answer was unusable: a dimension is missing"
-    """
-    if (record := next(objects_in(text), None)) is None:
-        return REFUSED if refuses(text) else _unusable("no JSON object" if text.strip() else "it was empty")
-    levels: dict[str, int | None] = {}
-    for key in DIMENSIONS:
-        if key not in record:
-            return _unusable("a dimension is missing")
-        level = record[key]
-        if isinstance(level, float) and level.is_integer():
-            level = int(level)
-        if level is not None and (isinstance(level, bool) or not isinstance(level, int)):
-            return _unusable("a level is no whole number")
-        if level is not None and not LEVELS[0] <= level <= LEVELS[1]:
-            return _unusable("a level is outside of 1..5")
-        levels[key] = level
-    return JudgeAnswer(levels)
-
-
-def _unusable(why: str) -> JudgeAnswer:
-    return JudgeAnswer({}, f"the judge's answer was unusable: {why}")
+def read_levels(reply: Reply) -> Answer:
+    """Read a reply: level by dimension, None where the judge found nothing to rate; other keys do no harm."""
+    return read_answer(reply, schema() | {"additionalProperties": True})
 
 
 def show(clip: Clip, count: int, side: int) -> tuple[tuple[float, ...], tuple[bytes, ...]]:
@@ -197,7 +160,7 @@ class Panel:
         self.judge, self.settings = judge, settings
         self._cache = ReplyCache(default_folder("judge") if settings.cache is None else Path(settings.cache))
 
-    def rate(self, clip: Clip) -> JudgeAnswer:
+    def rate(self, clip: Clip) -> Answer:
         """Rate a clip; ask again a few times while the answer cannot be parsed.
 
         Raises:
@@ -205,7 +168,7 @@ class Panel:
         """
         times, pictures = show(clip, self.settings.frames, self.settings.side)
         turns = [Turn("system", SYSTEM), Turn("user", question(times, clip.prompt), pictures)]
-        return _read(converse(self._reply, turns, _fault, AGAIN))
+        return read_levels(converse(self._reply, turns, _fault, AGAIN))
 
     def _reply(self, turns: Sequence[Turn]) -> Reply:
         key = self.key(turns)
@@ -221,15 +184,8 @@ class Panel:
 
 def _fault(reply: Reply) -> str | None:
     """Return what is wrong with a reply, or None for a valid reply or a refusal."""
-    answer = _read(reply)
-    return None if answer is REFUSED else answer.missing
-
-
-def _read(reply: Reply) -> JudgeAnswer:
-    if reply.refused:
-        return REFUSED
-    answer = read_answer(reply.text)
-    return _unusable("cut off for its length") if answer.missing is not None and reply.cut else answer
+    answer = read_levels(reply)
+    return answer.why if answer.kind == "unusable" else None
 
 
 class EndpointJudge:
@@ -315,8 +271,11 @@ def load(settings: JudgeSettings | None, threads: int | None) -> Loaded:
 
     def measure(key: str, scene: Scene) -> float | str:
         answer = scene.once("baselines:judge", lambda: panel.rate(scene.clip))
-        level = answer.levels.get(key)
-        return answer.missing or "the judge found nothing to rate" if level is None else float(level)
+        if answer.value is None:  # without the level itself, so that reasons can be counted
+            why = (answer.why or "").partition(" but got ")[0]
+            return REFUSED if answer.kind == "refused" else f"the judge's answer was unusable: {why}"
+        level = answer.value[key]
+        return "the judge found nothing to rate" if level is None else float(level)
 
     part = settings.part() | dict(panel.judge.identity)
     return {f"judge_{key}": partial(measure, key) for key in DIMENSIONS}, part

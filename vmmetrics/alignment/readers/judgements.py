@@ -34,7 +34,7 @@ class RatingOptions:
         clip_column: Column that names the clip.
         scale: Lowest and highest rating there can be.
         dimensions: Dimensions to read although their names are those of bookkeeping.
-        roles: Column to its role (:data:`vmmetrics.alignment.readers.roles.ROLES`).
+        roles: Column to its role (:data:`vmmetrics.alignment.readers.source_table.ROLES`).
         lower: Dimensions of which lower is better; their sign is turned.
         higher: Dimensions of which higher is better although their names say otherwise.
         missing: Numbers that stand for no rating.

@@ -69,9 +69,9 @@ class PairOutcomes(NamedTuple):
 def looks_like_pairs(table: SourceTable) -> bool:
     """Return True if a table has two clips or two models in a row, and which was preferred."""
     sides = sides_of(table)
-    if sides is None or not (sides.is_result or _are_texts(table, sides)):
+    if sides is None or not (sides.is_result or all(called.is_text(table.columns[name]) for name in sides[:2])):
         return False
-    beside = _beside(table, sides)
+    beside = [name for name in table.columns if name not in sides[:2]]
     is_bare = len(_tokens(sides.left)) == 1 and first_column(
         (n for n in beside if not called.describes_clip(n)), called.CLIP
     )
@@ -209,14 +209,6 @@ def _pair(table: SourceTable, words: frozenset[str]) -> tuple[str, str] | None:
 def _tokens(name: str) -> list[str]:
     """Return the words of a column's name, a digit at the end of a word apart: "video1_path" is video, 1 and path."""
     return re.findall(r"\d+|[^\W\d_]+", normalised(name))
-
-
-def _are_texts(table: SourceTable, sides: Sides) -> bool:
-    return all(called.is_text(table.columns[name]) for name in sides[:2])
-
-
-def _beside(table: SourceTable, sides: Sides) -> list[str]:
-    return [name for name in table.columns if name not in sides[:2]]
 
 
 def _outcomes(

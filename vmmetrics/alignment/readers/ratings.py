@@ -31,8 +31,15 @@ from vmmetrics.alignment.readers.ambiguity import (
 )
 from vmmetrics.alignment.readers.columns import first_column, normalised
 from vmmetrics.alignment.readers.judgements import AVERAGED, Judgements, RatedClip, RatingOptions
-from vmmetrics.alignment.readers.source_table import SourceTable, advice, numbers, texts, to_number
-from vmmetrics.alignment.readers.table_clips import TableClips, clips_of
+from vmmetrics.alignment.readers.source_table import (
+    SourceTable,
+    TableClips,
+    advice,
+    clips_of,
+    numbers,
+    texts,
+    to_number,
+)
 from vmmetrics.alignment.readers.words import word_ratings
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
@@ -196,9 +203,8 @@ def _roles(
         column: f"rating of {name} by {of}" for name, raters in columns.grid.items() for of, column in raters.items()
     }
     roles |= dict.fromkeys(columns.summaries, "mean of ratings, not read")
-    roles |= {} if rows.by_prompt else {rows.column: "model" if rows.of_models else "clip"}
-    also = {"prompt": rows.prompt, "model": rows.model, "rater": rater, "dimension": dimension}
-    return roles | {name: what for what, name in also.items() if name is not None}
+    also = {"rater": rater, "dimension": dimension}
+    return roles | rows.roles | {name: what for what, name in also.items() if name is not None}
 
 
 # Which columns hold ratings, and whose

@@ -151,8 +151,9 @@ def read_score_file(path: Path) -> ScoreFile | None:
     return (_vbench(path, content) or _scores_by_clip(path, content)) if isinstance(content, Mapping) else None
 
 
-def _or_nan(score: float | None) -> float:
-    return math.nan if score is None else score
+def _score(cell: Any) -> float:
+    """Return a cell as a score; NaN where it is none."""
+    return math.nan if (score := to_score(cell)) is None else score
 
 
 def is_released(path: Path) -> bool:
@@ -173,10 +174,10 @@ def _vbench(path: Path, content: Mapping[str, Any]) -> ScoreFile | None:
     for name, clips in read.items():
         metric, unread = normalised(name), 0
         for clip, value in clips:
-            match, score = _INDEXED.match(clip.rpartition("/")[2]), to_score(value)
+            match = _INDEXED.match(clip.rpartition("/")[2])
             prompt = prompts.get(clip) or (match and match["prompt"])
-            unread += score is None
-            result.entries.append(ScoreEntry(clip, _model_of(clip), metric, _or_nan(score), prompt))
+            unread += to_score(value) is None
+            result.entries.append(ScoreEntry(clip, _model_of(clip), metric, _score(value), prompt))
         result.roles[name] = "score" if metric == name else f"score {metric}"
         result.notes += (
             [f"{path.name}: {unread} results of {name} are no number and count as missing"] if unread else []
@@ -226,9 +227,7 @@ def _fetv(path: Path, model: str, content: Any) -> ScoreFile:
         if not isinstance(line, Mapping) or any(to_score(value) is None for value in line.values()):
             raise SetupError(f"{path}: expected {{sentence: score}}, as FETV-EVAL writes it")
         for sentence, value in line.items():
-            score = to_score(value)
-            name = f"{model}/{sentence}"
-            result.entries.append(ScoreEntry(name, model, metric, _or_nan(score)))
+            result.entries.append(ScoreEntry(f"{model}/{sentence}", model, metric, _score(value)))
     result.roles |= {"sentence": "clip, called MODEL/sentence", f"folder {metric}": f"score {metric}"}
     result.roles |= {path.name: f"model {model}"}
     return result
@@ -244,8 +243,8 @@ def _record(path: Path) -> ScoreFile | None:
     text = read_text(path, _LARGEST, "a log of scores is expected", errors="replace")
     lines = (line for line in text.splitlines() if len(line) <= _LONGEST)
     for match in filter(None, map(_RECORD.search, lines)):
-        metric, score = normalised(match["metric"]), to_score(match["value"])
-        result.entries.append(ScoreEntry(match["clip"].strip(), None, metric, _or_nan(score)))
+        entry = ScoreEntry(match["clip"].strip(), None, normalised(match["metric"]), _score(match["value"]))
+        result.entries.append(entry)
     if not result.entries:
         if not is_released(path):
             return None
@@ -268,8 +267,7 @@ def _dover(path: Path) -> ScoreFile | None:
     for row, clip in enumerate(table.columns["path"]):
         if clip and not str(clip).startswith("Avg. scores"):
             for name, metric in scores.items():
-                score = to_score(table.columns[name][row])
-                result.entries.append(ScoreEntry(str(clip), None, metric, _or_nan(score)))
+                result.entries.append(ScoreEntry(str(clip), None, metric, _score(table.columns[name][row])))
     result.roles |= {"path": "clip", **{name: f"score {metric}" for name, metric in scores.items()}}
     return result
 
@@ -291,7 +289,7 @@ def _scores_by_clip(path: Path, content: Mapping[str, Any]) -> ScoreFile | None:
             f"{path}: one number for each of {listed(list(content), _SHOWN)} and no clips; give the scores of each "
             "clip ({clip: {metric: score}}, or a table with a clip column)"
         )
-    entries = [ScoreEntry(clip, None, None, _or_nan(score)) for clip, score in scores.items()]
+    entries = [ScoreEntry(clip, None, None, _score(score)) for clip, score in scores.items()]
     return ScoreFile("scores as {clip: score}", entries, {"name": "clip"})
 
 

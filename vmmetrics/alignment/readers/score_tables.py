@@ -11,8 +11,7 @@ import numpy as np
 
 from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers.columns import normalised
-from vmmetrics.alignment.readers.source_table import SourceTable, numbers, to_number
-from vmmetrics.alignment.readers.table_clips import TableClips, clips_of
+from vmmetrics.alignment.readers.source_table import SourceTable, TableClips, clips_of, numbers, to_number
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
 from vmmetrics.types import FloatArray
@@ -85,7 +84,7 @@ def scores_of_table(
     rows = clips_of(table, clip_column if clip_column in table.columns else None)
     requested = {normalised(metric.rpartition(":")[2]) for metric in metrics}
     values: dict[str, FloatArray] = {}
-    roles = _roles_of_clips(rows)
+    roles = rows.roles
     amplitude: FloatArray | None = None
     for column in table.columns:
         asked = normalised(column) in requested
@@ -112,13 +111,6 @@ def scores_of_table(
         name, tuple(first), prompts, models, values, all_notes, rows.of_models, {name: roles}, versions=versions,
         amplitude=None if amplitude is None else amplitude[rows_used],
     )  # fmt: skip
-
-
-def _roles_of_clips(rows: TableClips) -> dict[str, str]:
-    """Return columns that say which clip a row is about."""
-    roles = {rows.model: "model"} if rows.model is not None else {}
-    roles |= {rows.prompt: "prompt"} if rows.prompt is not None else {}
-    return roles if rows.by_prompt else {rows.column: "model" if rows.of_models else "clip", **roles}
 
 
 def _score_column(table: SourceTable, column: str, *, required: bool) -> tuple[FloatArray, str] | None:

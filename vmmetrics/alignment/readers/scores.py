@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +27,6 @@ from vmmetrics.alignment.readers.tables import read_table
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.display.markup import listed
-
-if TYPE_CHECKING:
-    from vmmetrics.scoring.versions import Versions
 
 _NAMED = re.compile(r"^(?P<name>[^=/\\]+)=(?P<path>.+)$", re.DOTALL)
 _SHOWN = 5  # notes of how sources were put together
@@ -210,6 +207,8 @@ def _match(one: SourceScores, other: SourceScores) -> NameMatch:
 
 def _joined(first: SourceScores, second: SourceScores, how: Counter[str]) -> SourceScores:
     """Join two sources by column, or by row if they share no clip; count how names matched in ``how``."""
+    from vmmetrics.scoring.versions import differing
+
     if first.of_models is not second.of_models:
         raise SetupError(f"{first.name} and {second.name}: one scores clips and the other models")
     match = _match(first, second)
@@ -235,7 +234,7 @@ def _joined(first: SourceScores, second: SourceScores, how: Counter[str]) -> Sou
     how[put] += 1
     common = f" ({len(match.pairs)} clips in common)" if match.pairs else ""
     versions = (*first.versions, *second.versions)
-    mixed = () if match.pairs else _mixed(versions)
+    mixed = [] if match.pairs else [f"Scores mean different things: {text}" for text in differing(versions).values()]
     notes = (*first.notes, *second.notes, *mixed, f"{_PUT}{first.name} and {second.name} were put {put}{common}")
     clips = (*first.clips, *(second.clips[number] for number in added))
     columns, lower = {**first.columns, **second.columns}, first.lower | second.lower
@@ -243,13 +242,6 @@ def _joined(first: SourceScores, second: SourceScores, how: Counter[str]) -> Sou
         first.name, clips, tuple(prompts), tuple(models), values, notes, first.of_models, columns, lower, versions,
         amplitude,
     )  # fmt: skip
-
-
-def _mixed(versions: Sequence[tuple[str, Versions]]) -> tuple[str, ...]:
-    """Return notes on metrics that are not comparable between runs."""
-    from vmmetrics.scoring.versions import differing
-
-    return tuple(f"Scores mean different things: {text}" for text in differing(versions).values())
 
 
 def turned(scores: SourceScores, lower: Sequence[str]) -> SourceScores:

@@ -1,18 +1,21 @@
-"""Columns of a table, with its cells as numbers or texts."""
+"""A table as it was read: its columns, cells as numbers or texts, roles that the user states, and each row's clip."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 import re
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from vmmetrics.alignment.readers import columns as called
+from vmmetrics.alignment.readers.columns import DIMENSION, first_column, normalised
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.display.markup import listed
@@ -153,3 +156,179 @@ def _as_text(cell: Any) -> str | None:
     if isinstance(cell, float | np.floating) and float(cell).is_integer():
         cell = int(cell)  # a column of whole numbers with one empty cell is read as floats by pandas
     return " ".join(str(cell).split()) or None
+
+
+# Roles of columns that the user states: ``--map COLUMN=ROLE``.
+
+ROLES = ("clip", "rater", "rating", "dimension", "model", "prompt", "left", "right", "outcome", "ignore")
+_SEVERAL = frozenset({"rater", "rating", "ignore"})  # of which a table may have several columns
+
+
+def with_roles(table: SourceTable, roles: Mapping[str, str]) -> SourceTable:
+    """Return the table with its columns in the roles stated; other columns are as they were.
+
+    Several columns of the role ``rater`` hold a person's ratings each, and become a row per rating. Columns of the role
+    ``rating`` keep their names, which are their dimensions, unless a column holds the dimension.
+
+    Raises:
+        SetupError: A column or a role is unknown, or roles exclude one another.
+    """
+    by_role: defaultdict[str, list[str]] = defaultdict(list)
+    for column, role in roles.items():
+        if column not in table.columns:
+            raise SetupError(f"{table.source}: no column {column!r} (--map); it has {table.heading}")
+        if role not in ROLES:
+            raise SetupError(f"--map {column}={role}: expected one of {', '.join(ROLES)}")
+        by_role[role].append(column)
+    for one, other in (("left", "right"), ("right", "left")):
+        if by_role[one] and not by_role[other]:
+            raise SetupError(f"--map {by_role[one][0]}={one}: name the column of the {other} clip too")
+    several = [role for role, columns in by_role.items() if len(columns) > 1 and role not in _SEVERAL]
+    if several:
+        raise SetupError(f"--map: expected one column as {several[0]} but got {', '.join(by_role[several[0]])}")
+    people = by_role["rater"] if len(by_role["rater"]) > 1 else []
+    kept = [name for name in table.columns if roles.get(name) != "ignore" and name not in people]
+    by_rating = bool(by_role["dimension"] or first_column(kept, DIMENSION))
+    named = {name: role for name, role in roles.items() if by_rating or role != "rating"}
+    names = {name: named.get(name, name) for name in kept}
+    if twice := [name for name, times in Counter(names.values()).items() if times > 1]:
+        raise SetupError(f"{table.source}: two columns are {twice[0]}: add --map {twice[0]}=ignore")
+    columns: Mapping[str, Sequence[Any]] = {new: table.columns[name] for name, new in names.items()}
+    origins = {new: table.origins.get(name, name) for name, new in names.items()}
+    used = dict.fromkeys(by_role["ignore"], "not read")
+    if people:
+        raters = [{"rater": [person] * len(table), "rating": table.columns[person]} for person in people]
+        columns = stacked(range(len(table)), [{**columns, **of} for of in raters])
+        origins |= {"rater": "", "rating": ""}
+        used |= {name: f"ratings of {name}" for name in people}
+    return replace(table, columns=columns, origins={**table.origins, **origins}, used={**table.used, **used})
+
+
+def stacked(rows: Sequence[int], views: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, list[Any]]:
+    """Return columns with a row per view of each of these rows; views are columns of the same names."""
+    return {name: [view[name][row] for row in rows for view in views] for name in views[0]}
+
+
+# Clip, model, or prompt of a model that each row of a table is about.
+
+_SIGNATURE = re.compile(r"[?&](?:x-amz-|x-goog-)?(?:signature|sig|expires|token)=", re.IGNORECASE)
+
+
+class TableClips(NamedTuple):
+    """The clip of each row of a table.
+
+    Attributes:
+        column: The column that names clips, or models.
+        used: All columns that were looked at.
+        clips: (N,) clips, None where a row names none.
+        prompts: (N,) prompts, None where not known.
+        models: (N,) models, None where not known.
+        of_models: Whether the clips are models.
+        notes: What was assumed.
+        prompt: The column of prompts, if there is one.
+        model: Of models.
+        by_prompt: Whether there is no name of a clip and a row is a prompt of a model, called model/prompt.
+    """
+
+    column: str
+    used: set[str | None]
+    clips: list[str | None]
+    prompts: list[str | None]
+    models: list[str | None]
+    of_models: bool
+    notes: tuple[str, ...]
+    prompt: str | None = None
+    model: str | None = None
+    by_prompt: bool = False
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """Columns that say which clip a row is about, and how each was read."""
+        roles = {} if self.by_prompt else {self.column: "model" if self.of_models else "clip"}
+        also = {"model": self.model, "prompt": self.prompt}
+        return roles | {column: what for what, column in also.items() if column is not None}
+
+
+def clips_of(table: SourceTable, asked: str | None) -> TableClips:
+    """Tell the clips of a table; ``model/clip`` is a clip's name where several models have clips of one name.
+
+    Args:
+        table: The table.
+        asked: The column that names clips; None tells it from names and cells.
+
+    Raises:
+        SetupError: No column names clips.
+    """
+    clip, of_models = _clip_column(table, asked)
+    others = [name for name in table.columns if name != clip]
+    prompt, model = first_column(others, called.PROMPT), first_column(others, called.MODEL)
+    counts_rows = normalised(clip) == "id" and not called.is_text(table.columns[clip])
+    by = clip if of_models else model if counts_rows else None
+    rows_by = [name for name in texts(table, by) if name is not None]
+    if asked is None and by is not None and prompt is not None and len(set(rows_by)) < len(rows_by):
+        return _by_prompt(table, by, prompt)
+    names, models = list(map(_unsigned, texts(table, clip))), texts(table, model)
+    notes: tuple[str, ...] = ()
+    if any(times > 1 for times in Counter(name or "" for name, _ in set(zip(names, models, strict=True))).values()):
+        names = [f"{model}/{name}" if name and model else name for name, model in zip(names, models, strict=True)]
+        notes = (f"Several models have clips of one name: clips are read as {model}/{clip}",)
+    return TableClips(
+        clip,
+        {clip, prompt, model},
+        names,
+        texts(table, prompt),
+        names if of_models else models,
+        of_models,
+        notes,
+        prompt,
+        model,
+    )
+
+
+def _unsigned(name: str | None) -> str | None:
+    """Return an address without its signature, which differs from row to row, and without its part of the clip."""
+    signed = name is not None and called.is_clip_file(name) and _SIGNATURE.search(name) is not None
+    return name.partition("?")[0] if name is not None and signed else name
+
+
+def _by_prompt(table: SourceTable, model: str, prompt: str) -> TableClips:
+    models, prompts = texts(table, model), texts(table, prompt)
+    names = [f"{of}/{text}" if of and text else None for of, text in zip(models, prompts, strict=True)]
+    notes = (f"No column names clips: each row is matched by its {model} and {prompt}",)
+    return TableClips(prompt, {model, prompt}, names, prompts, models, False, notes, prompt, model, True)
+
+
+def _clip_column(table: SourceTable, asked: str | None) -> tuple[str, bool]:
+    """Return the column that names clips, and whether what it names are models."""
+    if asked is not None:
+        if asked not in table.columns:
+            raise SetupError(f"{table.source}: no column {asked!r}; it has {table.heading}")
+        return asked, normalised(asked) in called.MODEL
+    named = [column for column in table.columns if normalised(column) in called.CLIP]
+    if "annotation_id" in map(normalised, table.columns):  # then "id" is the number of a task
+        named = [column for column in named if normalised(column) != "id"]
+    files = [column for column, cells in table.columns.items() if cells and all(map(called.is_clip_file, cells))]
+    match = first_column([c for c in named if called.is_text(table.columns[c])], called.CLIP)
+    model = first_column(table.columns, (*called.MODEL, "models"))
+    match = match or first_column(named, called.CLIP) or (files[0] if len(files) == 1 else None)
+    if match is not None:
+        return match, False
+    if model is not None:
+        return model, True
+    if {"best", "worst"} <= set(map(normalised, table.columns)):
+        raise SetupError(f"{table.source}: best-worst choices: write each as preferences, columns left, right, outcome")
+    raise SetupError(
+        f"{table.source}: expected a column that names clips (clip, video, file, path, ...) but got {table.heading}"
+        f"{table.first_row}; name it with --clip-column (clip_column in Python)"
+    )
+
+
+# Rows of JSON.
+
+Rows = tuple[Any, str]
+"""Rows, or columns, and a note of what was read; "" where nothing had to be assumed."""
+
+
+def is_rows(value: Any) -> bool:
+    """Return True for a list of objects that is not empty."""
+    return isinstance(value, list) and bool(value) and all(isinstance(row, Mapping) for row in value)

@@ -30,10 +30,11 @@ _AROUND_TIES = frozenset({
     "roughly",
 })  # fmt: skip
 _LOSES = frozenset({"worse", "worst", "loses", "lose", "lost", "loser"})
+# Grades of the second clip against the first.
 _GRADES: Mapping[str, int] = {
-    **dict.fromkeys(("better", "much better", "slightly better", "somewhat better", "a little better"), 1),
-    **dict.fromkeys(("worse", "much worse", "slightly worse", "somewhat worse", "a little worse"), -1),
-    **dict.fromkeys(("the same", "same", "about the same", "equal", "tie", "no difference"), 0),
+    **dict.fromkeys(("better", "much better", "slightly better", "somewhat better", "a little better"), RIGHT),
+    **dict.fromkeys(("worse", "much worse", "slightly worse", "somewhat worse", "a little worse"), LEFT),
+    **dict.fromkeys(("the same", "same", "about the same", "equal", "tie", "no difference"), TIE),
 }
 _STRENGTHS = re.compile(r"\b(?:much|slightly|somewhat|strongly|clearly|far|little|bit|marginally)\b|[<>]{2}")
 _SIGNS = re.compile(r"^(?P<first>[ab12]|)\s*(?P<sign><+|>+|=)\s*(?P<second>[ab12]|)(?:\s*=\s*(?:good|bad))?$")
@@ -78,7 +79,7 @@ def reading_of(
         return _of_numbers(sorted(votes, key=float), scale, graded)
     words = [_words(cell) for cell in cells]
     if all(word in _GRADES for word in words) and any(_GRADES[word] for word in words):
-        return VoteReading(lambda cell: _turned(_GRADES.get(_words(cell))), f"{_SECOND}; the degree is not used")
+        return VoteReading(lambda cell: _GRADES.get(_words(cell)), f"{_SECOND}; the degree is not used")
     strong = any(_STRENGTHS.search(str(cell).casefold()) for cell in cells)
     return VoteReading(outcome_of, "the degree is not used" if strong else "")
 
@@ -188,10 +189,6 @@ def _of_signs(first: str, sign: str, second: str) -> Outcome:
 
 def _sign(value: float) -> int:
     return (value > 0) - (value < 0)
-
-
-def _turned(value: int | None) -> Outcome:
-    return None if value is None else -value
 
 
 def _words(cell: str) -> str:

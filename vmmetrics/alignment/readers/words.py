@@ -13,43 +13,29 @@ from vmmetrics.alignment.readers.source_table import SourceTable, is_blank, to_n
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
 
-_MIDDLE = ("fair", "average", "neutral", "ok", "okay", "acceptable", "moderate", "medium", "so so")
-_NEITHER = ("neutral", "neither agree nor disagree", "neither", "undecided", "not sure")
-# From the lowest to the highest. The first scale that has all words of a column is taken.
+_MIDDLE = "fair/average/neutral/ok/okay/acceptable/moderate/medium/so so"
+_NEITHER = "neutral/neither agree nor disagree/neither/undecided/not sure"
+# From the lowest to the highest, / between words of one level. The first scale that has all words of a column is taken.
 SCALES: Mapping[str, Sequence[Sequence[str]]] = {
-    "ITU-T P.910 ACR": (("bad",), ("poor",), ("fair",), ("good",), ("excellent",)),
-    "poor to excellent": (("poor",), _MIDDLE, ("good",), ("very good",), ("excellent",)),
-    "quality": (("very poor",), ("poor",), _MIDDLE, ("good",), ("very good",)),
-    "quality to excellent": (("very poor",), ("poor",), _MIDDLE, ("good",), ("excellent",)),
-    "quality in 6 steps": (("very poor",), ("poor",), _MIDDLE, ("good",), ("very good",), ("excellent",)),
-    "goodness": (("very bad",), ("bad",), _MIDDLE, ("good",), ("very good",)),
-    "goodness to excellent": (("very bad",), ("bad",), _MIDDLE, ("good",), ("excellent",)),
-    "ITU-T P.910 DCR": (
-        ("very annoying",),
-        ("annoying",),
-        ("slightly annoying",),
-        ("perceptible but not annoying", "perceptible not annoying", "not annoying"),
-        ("imperceptible",),
-    ),
-    "agreement": (("strongly disagree",), ("disagree",), _NEITHER, ("agree",), ("strongly agree",)),
-    "agreement in 5 steps": (
-        ("strongly disagree",),
-        ("somewhat disagree", "slightly disagree"),
-        _NEITHER,
-        ("somewhat agree", "slightly agree"),
-        ("strongly agree",),
-    ),
-    "agreement in 7 steps": (
-        ("strongly disagree",),
-        ("disagree",),
-        ("somewhat disagree", "slightly disagree"),
-        _NEITHER,
-        ("somewhat agree", "slightly agree"),
-        ("agree",),
-        ("strongly agree",),
-    ),
-    "satisfaction": (("very dissatisfied",), ("dissatisfied",), _NEITHER, ("satisfied",), ("very satisfied",)),
-    "height": (("very low",), ("low",), ("medium", "moderate", "average"), ("high",), ("very high",)),
+    name: [level.split("/") for level in levels.split(", ")]
+    for name, levels in {
+        "ITU-T P.910 ACR": "bad, poor, fair, good, excellent",
+        "poor to excellent": f"poor, {_MIDDLE}, good, very good, excellent",
+        "quality": f"very poor, poor, {_MIDDLE}, good, very good",
+        "quality to excellent": f"very poor, poor, {_MIDDLE}, good, excellent",
+        "quality in 6 steps": f"very poor, poor, {_MIDDLE}, good, very good, excellent",
+        "goodness": f"very bad, bad, {_MIDDLE}, good, very good",
+        "goodness to excellent": f"very bad, bad, {_MIDDLE}, good, excellent",
+        "ITU-T P.910 DCR": "very annoying, annoying, slightly annoying, "
+        "perceptible but not annoying/perceptible not annoying/not annoying, imperceptible",
+        "agreement": f"strongly disagree, disagree, {_NEITHER}, agree, strongly agree",
+        "agreement in 5 steps": "strongly disagree, somewhat disagree/slightly disagree, "
+        f"{_NEITHER}, somewhat agree/slightly agree, strongly agree",
+        "agreement in 7 steps": "strongly disagree, disagree, somewhat disagree/slightly disagree, "
+        f"{_NEITHER}, somewhat agree/slightly agree, agree, strongly agree",
+        "satisfaction": f"very dissatisfied, dissatisfied, {_NEITHER}, satisfied, very satisfied",
+        "height": "very low, low, medium/moderate/average, high, very high",
+    }.items()
 }
 _NUMBER_FIRST = re.compile(r"^\(?(?P<number>[+-]?\d+(?:\.\d+)?)\)?\s*[-–—:.=)]?\s*\(?(?P<label>[^\W\d][^()]*)\)?$")
 _NUMBER_LAST = re.compile(r"^(?P<label>[^\W\d][^()\d]*?)\s*[-–—:=]?\s*\(?\s*(?P<number>[+-]?\d+(?:\.\d+)?)\s*\)?$")
@@ -200,16 +186,11 @@ def _shared_labels(columns: Iterable[_Labelled]) -> dict[str, float]:
 def _of_labels(values: Sequence[float], numbers: Mapping[str, float]) -> WordRatings:
     """Return the numbers of labels, turned where the words fall as the numbers rise."""
     how = ", ".join(f"{label} {number:g}" for label, number in sorted(numbers.items(), key=lambda item: item[1]))
-    turned = _ends(numbers)
+    turned, directed = _ends(numbers), _scale(set(numbers)) not in {None, *_OPEN}
     if turned is None:
-        return WordRatings(
-            np.array(values, np.float64), f"numbers of the labels {how}", _scale(set(numbers)) not in {None, *_OPEN}
-        )
-    return WordRatings(
-        np.array([turned - value for value in values]),
-        f"labels {how}: turned, so that higher is better",
-        _scale(set(numbers)) not in {None, *_OPEN},
-    )
+        return WordRatings(np.array(values, np.float64), f"numbers of the labels {how}", directed)
+    how = f"labels {how}: turned, so that higher is better"
+    return WordRatings(np.array([turned - value for value in values]), how, directed)
 
 
 def _ends(numbers: Mapping[str, float]) -> float | None:

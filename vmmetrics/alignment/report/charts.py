@@ -10,15 +10,14 @@ from matplotlib.axes import Axes
 from matplotlib.cbook import boxplot_stats
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from scipy.optimize import isotonic_regression
 
 from vmmetrics.alignment.claims import hardly_varies
 from vmmetrics.alignment.levels import LEAST_SHARED
-from vmmetrics.alignment.report.clouds import calibration_chart, scatter_chart
 from vmmetrics.alignment.report.comparisons import accuracies_of
 from vmmetrics.alignment.report.tables import dimensions_of, study_of
-from vmmetrics.alignment.results import Matrix
+from vmmetrics.alignment.results import Matrix, PairAlignment, StudyReport
 from vmmetrics.alignment.study import Study
-from vmmetrics.alignment.study_results import StudyReport
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.display import canvas
 from vmmetrics.utils.display.canvas import INK, METRIC, MUTED, label, save_charts, to_svg
@@ -236,6 +235,99 @@ def _box(axes: Axes, row: int, values: FloatArray, colour: str) -> None:
     axes.plot(beyond, [row] * len(beyond), ".", color=colour, markersize=4, rasterized=len(beyond) > canvas.MANY_POINTS)
 
 
+# Scatter plots, a panel per metric: score against rating.
+
+_HEIGHT = 2.35
+_NAME_LENGTH = 22
+_LEGEND_LETTER = 0.075  # inches of a letter of the legend
+_MOST_BARS = 400  # more rater bars than this are a grey field
+_MOST_STEPS, _SPREAD = 60, 0.8  # unlike ratings that show as lines, and how much of a step clips are spread over
+_MOST_MODELS = 24  # more colours than this tell nothing
+
+
+def scatter_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
+    """Draw score against mean rating: a colour per model, a bar from lowest to highest rater, and the best rising fit.
+
+    Args:
+        study: Scores and ratings.
+        report: The correlations in the titles.
+        dimension: What people judged; the study has ratings of it.
+    """
+    pairs = report.ranked(dimension)
+    figure, panels = canvas.grid_of(len(pairs), _COLUMNS, _HEIGHT, share_y=True)
+    models = sorted({model for model in study.models if model})
+    looks = canvas.model_looks(models) if len(models) <= _MOST_MODELS else {}
+    for position, (axes, pair) in enumerate(zip(panels, pairs, strict=True)):
+        axes.grid()
+        if position % _COLUMNS == 0:
+            axes.set_ylabel(f"people: {label(dimension, 18)}")
+        axes.margins(0.06)
+        pooled, within = number(pair.spearman.value), number(pair.within_model.mean.value)
+        axes.set_title(f"{label(pair.metric, _NAME_LENGTH)}\n", fontweight="bold")
+        axes.text(0, 1.03, f"ρ {pooled}, within model {within}", transform=axes.transAxes, fontsize=8)
+        _cloud(axes, study, pair, looks)
+    handles = [
+        Line2D([], [], color=colour, marker=marker, linestyle="", label=label(model, _NAME_LENGTH))
+        for model, (colour, marker) in looks.items()
+    ]
+    handles.append(Line2D([], [], color=INK, linewidth=1.5, label="best rising fit"))
+    longest = max(len(str(handle.get_label())) for handle in handles)
+    fitting = int(float(figure.get_size_inches()[0]) / (0.45 + _LEGEND_LETTER * longest))
+    columns = max(1, min(len(handles), fitting))
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns)
+    return figure
+
+
+def _cloud(axes: Axes, study: Study, pair: PairAlignment, looks: dict[str, tuple[str, str]]) -> None:
+    score, rating = study.scores[pair.metric], study.mean_rating(pair.dimension)
+    both = canvas.both_finite(score, rating)
+    if not both.any():
+        canvas.nothing_to_draw(axes, "no clip has a score and a rating")
+        return
+    ratings = study.ratings[pair.dimension][both]
+    if ratings.shape[1] > 1 and both.sum() <= _MOST_BARS:
+        low, high = np.nanmin(ratings, axis=1), np.nanmax(ratings, axis=1)
+        # one path for all, broken by NaN: a path each would make the page twice as large
+        ends = np.stack([low, high, np.full(len(low), np.nan)], axis=1).ravel()
+        axes.plot(np.repeat(score[both], 3), ends, color=MUTED, linewidth=0.7, alpha=0.35, zorder=1)
+    _rising_fit(axes, score[both], rating[both])
+    models = np.array(study.models)
+    if both.sum() > canvas.MANY_POINTS:
+        _mist(axes, score[both], rating[both], models[both], looks)
+        return
+    unnamed = both & ~np.isin(models, list(looks))
+    groups = [(unnamed, METRIC, "o"), *((both & (models == model), *look) for model, look in looks.items())]
+    for chosen, colour, marker in groups:
+        axes.plot(
+            score[chosen], rating[chosen], linestyle="", marker=marker, color=colour, markersize=4.5,
+            markeredgewidth=0, alpha=0.8,
+        )  # fmt: skip
+
+
+def _rising_fit(axes: Axes, score: FloatArray, rating: FloatArray) -> None:
+    """Draw the isotonic fit of the mean rating along the score."""
+    levels, level = np.unique(score, return_inverse=True)
+    counts = np.bincount(level)
+    fit = isotonic_regression(np.bincount(level, rating) / counts, weights=counts)
+    corners = np.unique([fit.blocks[:-1], fit.blocks[1:] - 1])  # it is flat between them
+    axes.plot(levels[corners], fit.x[corners], color=INK, linewidth=1.5, zorder=3)
+
+
+def _mist(
+    axes: Axes, score: FloatArray, rating: FloatArray, models: np.ndarray, looks: dict[str, tuple[str, str]]
+) -> None:
+    """Paint many clips in random order, jittered where ratings are discrete."""
+    rng = np.random.default_rng(0)
+    steps = np.diff(np.unique(rating))
+    if 0 < len(steps) < _MOST_STEPS:
+        rating = rating + rng.uniform(-0.5, 0.5, len(rating)) * _SPREAD * steps.min()
+        axes.set_title("jittered", loc="right", fontsize=7, color=MUTED)
+    order = rng.permutation(len(score))
+    colours = np.array([looks[model][0] if model in looks else METRIC for model in models])
+    size = float(np.clip(2e4 / len(score), 0.4, 4))
+    axes.scatter(score[order], rating[order], size, colours[order].tolist(), alpha=0.5, linewidths=0, rasterized=True)
+
+
 __all__ = ["draw_charts", "save_charts", "to_svg"]
 
 
@@ -247,9 +339,9 @@ def draw_charts(study: Study, report: StudyReport) -> dict[str, Figure]:
         report: What it returned.
 
     Returns:
-        Key to figure: ``intervals-<dimension>`` (the main chart), ``scatter-<dimension>``,
-        ``calibration-<dimension>``, ``models-<dimension>`` (where models are known) for each dimension with a
-        metric; ``accuracy-<dimension>`` for each with preferences; ``matrix``.
+        Key to figure: ``intervals-<dimension>`` (the main chart), ``scatter-<dimension>`` and, where models are known,
+        ``models-<dimension>`` for each dimension with a metric; ``accuracy-<dimension>`` for each with preferences;
+        ``matrix``.
     """
     charts: dict[str, Figure] = {}
     study = study_of(study, report)
@@ -258,7 +350,6 @@ def draw_charts(study: Study, report: StudyReport) -> dict[str, Figure]:
             charts[f"intervals-{dimension}"] = intervals_chart(report, dimension)
             if dimension in study.ratings:
                 charts[f"scatter-{dimension}"] = scatter_chart(study, report, dimension)
-                charts[f"calibration-{dimension}"] = calibration_chart(study, report, dimension)
                 if any(study.models):
                     charts[f"models-{dimension}"] = models_chart(study, report, dimension)
         for dimension in dict.fromkeys(accuracy.dimension for accuracy in report.preferences):

@@ -12,8 +12,8 @@ from vmmetrics.alignment import results
 from vmmetrics.alignment.models import ModelFigures
 from vmmetrics.alignment.power import Power
 from vmmetrics.alignment.readers.columns import measures_amount
+from vmmetrics.alignment.results import StudyReport
 from vmmetrics.alignment.study import Study
-from vmmetrics.alignment.study_results import StudyReport
 from vmmetrics.utils.display import tables
 from vmmetrics.utils.display.markup import clean
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, count, heads, number, p_value
@@ -83,16 +83,14 @@ def _models(figures: ModelFigures) -> tuple[DisplayTable, DisplayTable]:
         models.add(model.model, count(model.pairs), by_people, strength, *of_metrics)
     caption = (
         "Soft pairwise accuracy: agreement with people on how surely one model is better, mean over pairs of models "
-        "(chance: about 0.5). Win ratios: correlation over models with people's. "
-        f"p: no difference from {figures.reference} in ρ over all clips, by PERM-BOTH (swaps of standardised scores), "
-        "of the metrics next best, not corrected for how many they are."
+        "(chance: about 0.5). Win ratios: correlation over models with people's."
     )
-    columns = heads("metric", "soft pairwise", "ρ of win ratios", "r of win ratios", "p, PERM-BOTH")
+    columns = heads("metric", "soft pairwise", "ρ of win ratios", "r of win ratios")
     ranking = DisplayTable(f"ranking-{figures.dimension}", f"Ranking of models: {about}", caption, columns)
     for agreement in figures.wins.agreements:
         soft = ranking.estimate(figures.soft_pairwise.get(agreement.metric, Estimate(None)))
         ratios = (ranking.estimate(e, interval=False) for e in (agreement.spearman, agreement.pearson))
-        ranking.add(agreement.metric, soft, *ratios, p_value(figures.permuted.get(agreement.metric)))
+        ranking.add(agreement.metric, soft, *ratios)
     return models, ranking
 
 
@@ -100,8 +98,8 @@ def _ablation(ablation: results.Ablation) -> DisplayTable:
     by = "a fitted model" if ablation.combination == "fitted" else clean(ablation.combination)
     key, title = f"ablation-{ablation.combination}-{ablation.dimension}", f"Combination by {by}"
     caption = (
-        "All metrics with a direction and enough scores, without repeats and mixtures; then without each metric (and "
-        "its weight among all), and added one by one, best first."
+        "All metrics with a direction and enough scores, without repeats and mixtures; then without each metric, with "
+        "its weight among all."
     )
     columns = heads("metrics", "accuracy", "ρ all clips", "ρ within model", "weight")
     table = DisplayTable(key, f"{title}: {clean(ablation.dimension)}", caption, columns)
@@ -113,8 +111,6 @@ def _ablation(ablation: results.Ablation) -> DisplayTable:
     add("all", ablation.full)
     for metric, figure in ablation.left_out.items():
         add(f"without {metric}", figure, ablation.weights.get(metric))
-    for step, (metric, figure) in enumerate(ablation.added):
-        add(f"+ {metric}" if step else metric, figure)
     return table
 
 

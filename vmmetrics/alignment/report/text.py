@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from vmmetrics.alignment.models import ModelFigures
-    from vmmetrics.alignment.results import Ablation
-    from vmmetrics.alignment.study_results import StudyReport
+    from vmmetrics.alignment.results import Ablation, StudyReport
 
 
 from vmmetrics.alignment.study import Study
@@ -93,16 +92,14 @@ def csv_rows(report: StudyReport) -> Iterator[CsvRow]:
         yield CsvRow("study", statistic=name, value=getattr(report, name))
     for metric, dimensions in report.facing.items():
         yield from (CsvRow("facing", metric, dimension) for dimension in dimensions)
-    for pair in report.alignments:
-        yield from _figures("alignment", pair.metric, pair)
-    for baseline in report.baselines:
-        yield from _figures("name_baseline", "", baseline)
-    for known in report.prompt_baselines:
-        yield from _figures("prompt_baseline", "", known)
-    for calm in report.less_motion:
-        yield from _figures("less_motion", calm.metric, calm)
-    for difference in report.differences:
-        yield from _figures("difference", f"{difference.first} - {difference.second}", difference)
+    sections = {
+        "alignment": report.alignments, "name_baseline": report.baselines, "prompt_baseline": report.prompt_baselines,
+        "less_motion": report.less_motion, "difference": report.differences,
+    }  # fmt: skip
+    for section, parts in sections.items():
+        for part in parts:
+            names = [getattr(part, name, "") for name in ("metric", "first", "second")]
+            yield from _figures(section, " - ".join(filter(None, names)), part)
     for human in report.ceilings:
         yield from _figures("ceiling", "", replace(human, raters={}))
         for rater, value_ in human.raters.items():
@@ -174,16 +171,12 @@ def _models(figures: ModelFigures) -> Iterator[CsvRow]:
         yield row(agreement.metric, "win_ratio_pearson", "", agreement.pearson)
     for metric, estimate in figures.soft_pairwise.items():
         yield row(metric, "soft_pairwise_accuracy", "", estimate)
-    for metric, p in figures.permuted.items():
-        note = f"against {figures.reference}, pooled Spearman"
-        yield CsvRow("models", metric, figures.dimension, "perm_both", p=p, note=note)
 
 
 def _ablation(ablation: Ablation) -> Iterator[CsvRow]:
     key = ("ablation", ablation.combination, ablation.dimension)
     figures = [("all", "", ablation.full)]
     figures += [("without", metric, figure) for metric, figure in ablation.left_out.items()]
-    figures += [(f"added {rank}", metric, figure) for rank, (metric, figure) in enumerate(ablation.added, 1)]
     for step, metric, figure in figures:
         for name in ("accuracy", "spearman", "within_model"):
             yield CsvRow(*key, f"{step}: {name}", metric, *astuple(getattr(figure, name)))

@@ -11,15 +11,12 @@ errors are those of the centred strengths.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csc_array, diags_array
-from scipy.sparse.linalg import splu
 
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.statistics.preferences import Preference
@@ -46,7 +43,6 @@ INTERVAL_Z = 1.959964
 TIE_BINS = 3
 """Bins by fitted strength difference in which predicted and observed ties are compared."""
 _DECREMENT = 1e-18  # squared Newton step in standard errors: far below rounding of what is printed
-_DENSE = 64  # items up to which dense matrices are faster than sparse ones, ten times for a handful
 _MAX_STEPS = 200  # a damped Newton method on such a function needs some ten
 
 
@@ -180,7 +176,7 @@ def explain_no_maximum(graph: WinGraph, items: Sequence[str]) -> str:
 
 
 class _Fit:
-    """Newton's method on (β, τ); τ is held at −∞ where there are no ties."""
+    """Newton's method on (β, τ), component by component, since they share τ alone; it is held at −∞ without ties."""
 
     def __init__(self, pairs: PairCounts, graph: WinGraph, model: TieModel, prior_sd: float | None) -> None:
         self.pairs, self.graph, self.model = pairs, graph, model
@@ -188,10 +184,8 @@ class _Fit:
         self.precision = 0.0 if prior_sd is None else prior_sd**-2
         self.size = len(graph.component)
         self.free_tau = bool(pairs.counts[:, TIE].any())
-        # Without a prior the information is singular along each component's mean; fixing one item there removes that.
-        anchors = np.unique(graph.component, return_index=True)[1]
-        self.fixed = np.zeros(self.size)
-        self.fixed[anchors] = 0.0 if self.precision else 1.0
+        self.members = _by_number(graph.component, graph.components)
+        self.of_members = _by_number(graph.component[pairs.first], graph.components)
 
     def run(self, items: tuple[str, ...], tie_share: float) -> Strengths:
         beta = np.zeros(self.size)
@@ -207,8 +201,6 @@ class _Fit:
             value = new
         else:
             raise SetupError(f"The fit of {self.model.name} did not converge in {_MAX_STEPS} steps")
-        component = self.graph.component
-        beta -= (np.bincount(component, beta) / np.bincount(component))[component]
         return self._result(items, beta, tau)
 
     def log_likelihood(self, beta: Floats, tau: float) -> float:
@@ -228,42 +220,40 @@ class _Fit:
         first, second = self.pairs.first, self.pairs.second
         return np.asarray(np.bincount(first, values, self.size) - np.bincount(second, values, self.size))
 
-    def _laplacian(self, weights: Floats) -> csc_array | Floats:
-        """Return the (N, N) information about β: the Laplacian of the weighted graph, sparse for many items."""
-        first, second = self.pairs.first, self.pairs.second
-        diagonal = np.bincount(first, weights, self.size) + np.bincount(second, weights, self.size)
-        shape = (self.size, self.size)
-        if self.size <= _DENSE:
-            dense = np.diag(diagonal)
-            dense[first, second] = dense[second, first] = -weights
-            return dense
-        off = coo_array((-weights, (first, second)), shape=shape)
-        return (diags_array(diagonal) + off + off.T).tocsc()
+    def _covariances(self, weights: Floats) -> list[Floats]:
+        """Return the covariance of each component's centred strengths from the information of each pair about d."""
+        position = np.empty(self.size, np.int64)
+        covariances = []
+        for inside, compared in zip(self.members, self.of_members, strict=True):
+            position[inside] = np.arange(len(inside))
+            first, second = position[self.pairs.first[compared]], position[self.pairs.second[compared]]
+            laplacian = np.zeros((len(inside), len(inside)))
+            laplacian[first, second] = laplacian[second, first] = -weights[compared]
+            np.fill_diagonal(laplacian, -laplacian.sum(axis=1))
+            covariances.append(centred_inverse(laplacian, self.precision))
+        return covariances
+
+    def _product(self, covariances: Sequence[Floats], values: Floats) -> Floats:
+        """Return covariance times values, component by component."""
+        product = np.empty(self.size)
+        for inside, covariance in zip(self.members, covariances, strict=True):
+            product[inside] = covariance @ values[inside]
+        return product
 
     def _newton(self, beta: Floats, tau: float) -> tuple[Floats, float, float]:
         """Return Newton's step in β and τ, and its squared length in standard errors."""
         slopes = self._derivatives(beta, tau)
         gradient = self._spread(slopes.d) - self.precision * beta
-        solve = self._solver(-slopes.d_d)
-        step = solve(gradient)
+        covariances = self._covariances(-slopes.d_d)
+        step = self._product(covariances, gradient)
         if not self.free_tau:
             return step, 0.0, float(gradient @ step)
         coupling = -self._spread(slopes.d_tau)
-        answer = solve(coupling)
+        answer = self._product(covariances, coupling)
         left = float(slopes.tau.sum() - coupling @ step)
         tau_step = left / float(-slopes.tau_tau.sum() - coupling @ answer)
         step = step - answer * tau_step
         return step, tau_step, float(gradient @ step + slopes.tau.sum() * tau_step)
-
-    def _solver(self, weights: Floats) -> Callable[[Floats], Floats]:
-        """Solve for the step in β, by the Laplacian with the fixed items and the prior on its diagonal."""
-        laplacian, diagonal = self._laplacian(weights), self.fixed + self.precision
-        if isinstance(laplacian, np.ndarray):
-            return partial(np.linalg.solve, laplacian + np.diag(diagonal))
-        matrix = (laplacian + diags_array(diagonal)).tocsc()
-        factors = splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0, options={"SymmetricMode": True})
-        solve: Callable[[Floats], Floats] = factors.solve
-        return solve
 
     def _derivatives(self, beta: Floats, tau: float) -> Derivatives:
         return self.model.derivatives(self.pairs.counts, self._differences(beta), tau)
@@ -284,28 +274,29 @@ class _Fit:
 
     def _result(self, items: tuple[str, ...], beta: Floats, tau: float) -> Strengths:
         slopes = self._derivatives(beta, tau)
-        information = self._laplacian(-slopes.d_d)
+        covariances = self._covariances(-slopes.d_d)
         coupling = -self._spread(slopes.d_tau) if self.free_tau else np.zeros(self.size)
-        covariance: dict[int, Floats] = {}
-        left = -float(slopes.tau_tau.sum()) if self.free_tau else math.nan
-        members = [np.flatnonzero(self.graph.component == c) for c in range(self.graph.components)]
-        for component, inside in enumerate(members):
-            if len(inside) > 1:
-                block = information[inside][:, inside]
-                block = block if isinstance(block, np.ndarray) else block.toarray()
-                covariance[component] = centred_inverse(block, self.precision)
-                left -= float(coupling[inside] @ covariance[component] @ coupling[inside])
+        pull = self._product(covariances, coupling)
+        left = -float(slopes.tau_tau.sum() + coupling @ pull) if self.free_tau else math.nan
         error = np.full(self.size, math.nan)
-        for component, matrix in covariance.items():
-            inside = members[component]
-            if self.free_tau:  # what not knowing τ adds
-                pull = matrix @ coupling[inside]
-                matrix += np.outer(pull, pull) / left
-            error[inside] = np.sqrt(np.diag(matrix))
+        covariance: dict[int, Floats] = {}
+        for component, (inside, matrix) in enumerate(zip(self.members, covariances, strict=True)):
+            if len(inside) > 1:
+                # what not knowing τ adds
+                covariance[component] = (
+                    matrix + np.outer(pull[inside], pull[inside]) / left if self.free_tau else matrix
+                )
+                error[inside] = np.sqrt(np.diag(covariance[component]))
         strength = np.where(np.isnan(error), math.nan, beta)
         tau_error = left**-0.5 if self.free_tau else math.nan
         fitted = (self.pairs, self.model, tau, tau_error, self.prior_sd, self.log_likelihood(beta, tau))
         return Strengths(items, strength, error, self.graph, covariance, *fitted)
+
+
+def _by_number(numbers: Ints, count: int) -> list[Ints]:
+    """Return the indices of each number below ``count``, ascending."""
+    ends = np.cumsum(np.bincount(numbers, minlength=count))
+    return np.split(np.argsort(numbers, kind="stable"), ends[:-1])
 
 
 def centred_inverse(laplacian: Floats, precision: float) -> Floats:

@@ -14,14 +14,13 @@ significant, and a useless metric; and whose interval holds the truth (of the bo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import permutations
-from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg, stats
 
-from vmmetrics.types import BoolArray, FloatArray, IntArray
+from vmmetrics.types import FloatArray, IntArray
 from vmmetrics.utils.statistics.bootstrap import (
     LEAST_PROMPTS,
     RESAMPLES,
@@ -33,7 +32,6 @@ from vmmetrics.utils.statistics.bootstrap import (
     prompt_codes,
     quotient,
 )
-from vmmetrics.utils.statistics.correlation import spearman_statistic
 from vmmetrics.utils.statistics.ranks import unit_ranks
 
 SHUFFLES = 1000
@@ -153,28 +151,10 @@ def permutation_estimate(value: float, shuffled: FloatArray, *, n: int, prompts:
 # people and metric. Unlike there, half of the swaps that leave the difference as it is count: p of the pair the other
 # way round is then 1 − p and the accuracy does not depend on the order of the models, which matters where ratings are
 # often equal.
-#
-# PERM-BOTH (Deutsch, Dror and Roth, "A Statistical Analysis of Summarization Evaluation Metrics Using Resampling
-# Methods", TACL 2021): two metrics' standardised scores are swapped at random cell by cell, model and prompt.
-
-Figure = Callable[[FloatArray], FloatArray]
-"""(K, M, P) scores of K metrics, NaN where missing, to (K,) figures, the higher the better."""
 
 _ALL_PATTERNS = 9  # swaps up to which every pattern is tried: 2**9 < RESAMPLES
 _TIE = 1e-12  # of the largest difference possible: what differs by less differs by rounding alone
 _CELLS = 4_000_000  # numbers held at a time, 32 MB
-
-
-class FigureDifference(NamedTuple):
-    """Difference of two metrics in a figure.
-
-    Attributes:
-        difference: Figure of the first less that of the second, NaN where one has none.
-        p: Two-sided p of no difference, NaN where one has no figure.
-    """
-
-    difference: float
-    p: float
 
 
 def one_sided_p(scores: FloatArray, resamples: int = RESAMPLES, seed: int = SEED) -> FloatArray:
@@ -235,57 +215,6 @@ def soft_pairwise_accuracy(
         by_people, *by_metrics = one_sided_p(judges, resamples, seed)
         accuracy[group] = mean_of_defined(1 - np.abs(np.array(by_metrics) - by_people))
     return accuracy
-
-
-def pooled_spearman(people: FloatArray, metrics: FloatArray) -> FloatArray:
-    """Return (K,) Spearman's ρ of (K, M, P) scores with (M, P) ratings, over the cells that all metrics have."""
-    statistic = spearman_statistic(metrics.reshape(len(metrics), people.size).T, people.ravel())
-    return np.asarray(statistic(np.ones((1, people.size)))[0])
-
-
-def perm_both(
-    first: FloatArray, second: FloatArray, figure: Figure, resamples: int = RESAMPLES, seed: int = SEED
-) -> FigureDifference:
-    """Test whether two metrics differ in a figure by swapping their standardised scores cell by cell.
-
-    Args:
-        first: (M, P) scores of one metric, models by prompts, NaN where missing.
-        second: (M, P) scores of the other; only cells that both have are used.
-        figure: The figure, such as ``partial(soft_pairwise_accuracy, people)``.
-        resamples: Random swaps, so that p is no less than 1 / (resamples + 1); up to 9 cells all 2^n are tried.
-        seed: Of the swaps.
-    """
-    shared = ~np.isnan(first) & ~np.isnan(second)
-    if not shared.any():
-        return FigureDifference(np.nan, np.nan)
-    one, other = (_standardised(scores[shared]) for scores in (first, second))
-    difference = float(np.subtract(*_figures(figure, shared, np.stack([one, other]))))
-    if np.isnan(difference):
-        return FigureDifference(np.nan, np.nan)
-    extreme = swaps = 0
-    for signs in _sign_blocks(one.size, resamples, seed, max(1, _CELLS // (2 * first.size))):
-        stay = signs > 0
-        tables = np.concatenate([np.where(stay, one, other), np.where(stay, other, one)])
-        figures = _figures(figure, shared, tables).reshape(2, -1)
-        swapped = figures[0] - figures[1]
-        swapped = swapped[~np.isnan(swapped)]
-        extreme += int(np.sum(np.abs(swapped) >= abs(difference) - _TIE))
-        swaps += swapped.size
-    if one.size > _ALL_PATTERNS:
-        extreme, swaps = extreme + 1, swaps + 1
-    return FigureDifference(difference, extreme / swaps)
-
-
-def _figures(figure: Figure, shared: BoolArray, cells: FloatArray) -> FloatArray:
-    """Return (K,) figures of (K, C) scores of the C cells that both metrics have."""
-    tables = np.full((len(cells), *shared.shape), np.nan)
-    tables[:, shared] = cells
-    return np.asarray(figure(tables))
-
-
-def _standardised(scores: FloatArray) -> FloatArray:
-    deviation = scores.std()
-    return np.asarray((scores - scores.mean()) / (deviation if deviation > 0 else 1.0))
 
 
 def _sign_blocks(width: int, resamples: int, seed: int, rows: int) -> Iterator[FloatArray]:

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vmmetrics.alignment.readers.groups import read_groups
-from vmmetrics.alignment.readers.read import read_study
+from vmmetrics.alignment.readers.read import read_groups, read_study
 from vmmetrics.alignment.study import Study
 
 BATCH = {

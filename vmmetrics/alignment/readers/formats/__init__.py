@@ -20,8 +20,7 @@ from vmmetrics.alignment.readers.formats import (
     rapidata,
     uve,
 )
-from vmmetrics.alignment.readers.formats.shapes import Rows
-from vmmetrics.alignment.readers.source_table import SourceTable
+from vmmetrics.alignment.readers.source_table import Rows, SourceTable
 
 
 class ContentFormat(Protocol):

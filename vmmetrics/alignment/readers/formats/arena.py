@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vmmetrics.alignment.readers.formats.shapes import Rows, is_rows
+from vmmetrics.alignment.readers.source_table import Rows, is_rows
 
 _VOTES = frozenset({"leftvote", "rightvote", "tievote", "bothbad_vote"})
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers.columns import first_column, normalised
 from vmmetrics.alignment.readers.names import stem
-from vmmetrics.alignment.readers.source_table import SourceTable, is_blank, texts
+from vmmetrics.alignment.readers.source_table import SourceTable, is_blank, stacked, texts
 from vmmetrics.utils.display.markup import listed
 from vmmetrics.video.discover import CLIP_SUFFIXES
 
@@ -73,47 +73,46 @@ def rows(table: SourceTable, clips: Collection[str]) -> SourceTable:
     heads = ("clip",) if len(next(iter(clip_columns.values())).clips) == 1 else ("left", "right")
     alone = _ONE_DIMENSION if len(heads) == 1 else _OUTCOME
     questions = list(dict.fromkeys(of.question or alone for of in clip_columns.values()))
-    columns: dict[str, list[Any]] = {name: [] for name in (*heads, "rater", *questions)}
-    if aspect is not None:
-        columns["dimension"] = []
     by_clip: dict[tuple[str, ...], list[dict[str, str]]] = {}
     for name, of in clip_columns.items():
         question, times = of.question or alone, by_clip.setdefault(of.clips, [{}])
         if question in times[-1]:  # asked a second time
             times.append({})
         times[-1][question] = name
-    asked_of = [(names, asked) for names, times in by_clip.items() for asked in times]
-    answered, people = _rows_of_people(people)
-    for row, rater in zip(answered, people, strict=True):
-        for names, asked in asked_of:
-            for head, clip in zip(heads, names, strict=True):
-                columns[head].append(clip)
-            columns["rater"].append(rater)
-            for question in questions:
-                columns[question].append(table.columns[asked[question]][row] if question in asked else None)
-            if aspect is not None:
-                columns["dimension"].append(table.columns[aspect][row])
-    if all(rater is None for rater in people):
-        del columns["rater"]
+    answered, owners = _rows_of_people(people)
+    raters = {"rater": owners} if any(owners[row] is not None for row in answered) else {}
+    aspects = {} if aspect is None else {"dimension": table.columns[aspect]}
+    nobody = [None] * len(table)
+    views: list[dict[str, Sequence[Any]]] = [
+        {
+            **{head: [clip] * len(table) for head, clip in zip(heads, names, strict=True)},
+            **raters,
+            **{question: table.columns[asked[question]] if question in asked else nobody for question in questions},
+            **aspects,
+        }
+        for names, times in by_clip.items()
+        for asked in times
+    ]
+    columns = stacked(answered, views)
     note = f"A column per clip: {listed(list(clip_columns), _SHOWN)}; raters from {person or 'the rows, a person each'}"
-    used = dict.fromkeys(others, "not read") | {name: _role(of) for name, of in clip_columns.items()}
+    used = dict.fromkeys(others, "not read") | {
+        name: f"{' against '.join(of.clips)}: {of.question or _ONE_DIMENSION}" for name, of in clip_columns.items()
+    }
     used |= {person: "rater"} if person else {}
     used |= {aspect: "dimension"} if aspect else {}
     origins = dict.fromkeys(columns, "")
     return replace(table, columns=columns, notes=(*table.notes, note), origins=origins, used=used)
 
 
-def _rows_of_people(people: Sequence[str | None]) -> tuple[list[int], list[str | None]]:
-    """Return the rows that are a person's, without means and deviations; if there are only those, the row of means."""
+def _rows_of_people(people: Sequence[str | None]) -> tuple[list[int], Sequence[str | None]]:
+    """Return the rows that are a person's, without means and deviations, and whose each row of the table is.
+
+    If there are only means and deviations it is the row of means, which is no one's.
+    """
     rows = [row for row, rater in enumerate(people) if rater is None or normalised(rater) not in _SUMMARIES]
-    if not rows:
-        rows = [row for row, rater in enumerate(people) if normalised(rater or "") in _MEANS][:1]
-        return rows, [None] * len(rows)
-    return rows, [people[row] for row in rows]
-
-
-def _role(column: ClipColumn) -> str:
-    return f"{' against '.join(column.clips)}: {column.question or _ONE_DIMENSION}"
+    if rows:
+        return rows, people
+    return [row for row, rater in enumerate(people) if normalised(rater or "") in _MEANS][:1], [None] * len(people)
 
 
 def _columns_of_clips(table: SourceTable, clips: Collection[str]) -> dict[str, ClipColumn]:

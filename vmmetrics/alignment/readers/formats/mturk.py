@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from vmmetrics.alignment.readers.columns import is_clip_file
-from vmmetrics.alignment.readers.source_table import SourceTable, is_blank
+from vmmetrics.alignment.readers.source_table import SourceTable, is_blank, stacked
 from vmmetrics.utils.schema import parse_json
 
 _INPUT, _ANSWER = "Input.", "Answer."
@@ -127,15 +127,17 @@ def _clip_by_clip(table: SourceTable, inputs: Collection[str], answers: Collecti
     if len(clips) < 2 or not asked:
         return table
     several = {*clips.values(), *(name for of in asked.values() for name in of.values())}
-    shared = [name for name in table.columns if name not in several]
-    columns: dict[str, list[Any]] = {name: [] for name in ("video", *shared, *asked)}
-    for row in range(len(table)):
-        for number, clip in clips.items():
-            columns["video"].append(table.columns[clip][row])
-            for name in shared:
-                columns[name].append(table.columns[name][row])
-            for question, of in asked.items():
-                columns[question].append(table.columns[of[number]][row] if number in of else None)
+    shared = [name for name in table.columns if name not in {*several, "video"}]
+    nobody = [None] * len(table)
+    views = [
+        {
+            "video": table.columns[clip],
+            **{name: table.columns[name] for name in shared},
+            **{question: table.columns[of[number]] if number in of else nobody for question, of in asked.items()},
+        }
+        for number, clip in clips.items()
+    ]
+    columns = stacked(range(len(table)), views)
     used = {**table.used, **{table.origins.get(name, name): "clip" for name in clips.values()}}
     for question, of in asked.items():
         used |= {table.origins.get(name, name): f"answers: {question}" for name in of.values()}

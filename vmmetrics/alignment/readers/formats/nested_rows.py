@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vmmetrics.alignment.readers.columns import CLIP, normalised
-from vmmetrics.alignment.readers.formats.shapes import Rows, is_rows
+from vmmetrics.alignment.readers.source_table import Rows, is_rows
 
 _AROUND_ROWS = frozenset({"data", "annotations", "results", "items", "samples", "rows", "videos", "ratings", "records"})
 

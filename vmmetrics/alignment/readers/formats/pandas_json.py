@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vmmetrics.alignment.readers.columns import CLIP, first_column
-from vmmetrics.alignment.readers.formats.shapes import Rows, is_rows
+from vmmetrics.alignment.readers.source_table import Rows, is_rows
 
 _SPLIT, _TABLE = {"columns", "index", "data"}, {"schema", "data"}
 
