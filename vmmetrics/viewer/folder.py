@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import SetupError, refusing
 from vmmetrics.utils.storage.atomic import making
 from vmmetrics.utils.storage.opening import open_regular
 from vmmetrics.viewer.page import MARK, call, page, script, single_page, style, values_of
@@ -26,7 +26,7 @@ def earlier_report(target: Path) -> Path | None:
     Raises:
         SetupError: It holds something else, which would be lost.
     """
-    try:
+    with refusing("read", target):
         if not target.exists():
             return None
         if not target.is_dir():
@@ -39,8 +39,6 @@ def earlier_report(target: Path) -> Path | None:
         if index.is_file():
             with open_regular(index) as file:
                 start = file.read(_MARK_BYTES)
-    except OSError as error:
-        raise cannot("read", target, error) from error
     if MARK.encode() not in start:
         raise SetupError(f"{target} is not empty and holds no report; choose another folder")
     if foreign := [name for name in names if name not in (*_PARTS, INDEX_PAGE)]:
