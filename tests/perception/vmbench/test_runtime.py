@@ -139,7 +139,6 @@ def test_every_model_has_its_activations_planned():
 
 
 def test_weights_wait_in_host_memory_and_come_back_the_same(cache: DeviceCache, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(runtime, "CHUNK", 4096)  # several buffers
     loads: list[int] = []
 
     def load() -> torch.nn.Module:

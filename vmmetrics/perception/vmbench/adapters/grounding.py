@@ -30,9 +30,11 @@ from vmmetrics.perception.vmbench.runtime import (
     computing,
     in_batches,
     needed,
+    normalised,
     on_device,
 )
 from vmmetrics.types import FloatArray, UInt8Array
+from vmmetrics.utils.tensors import reading
 
 BOX_THRESHOLD = 0.25
 """A query counts when its best token's probability is above this; VMBench's setting in PAS and TCS."""
@@ -130,10 +132,8 @@ def prepared(images: UInt8Array, device: torch.device) -> Tensor:
     """
     pixels = on_device(images, device).permute(0, 3, 1, 2).float().contiguous()
     # Divisors are tensors: by a number CUDA multiplies with its reciprocal, which is not the same to the last bit.
-    white, mean, std = (
-        on_device(np.array(values, np.float32), device).view(-1, 1, 1) for values in ([255], PIXEL_MEAN, PIXEL_STD)
-    )
-    return (pixels / white - mean) / std
+    white = on_device(np.array([255], np.float32), device)
+    return normalised(pixels / white, PIXEL_MEAN, PIXEL_STD)
 
 
 def resized(height: int, width: int) -> tuple[int, int]:
@@ -185,10 +185,8 @@ def load_tokenizer(folder: Path) -> Any:
     mend = f"fetch it with: vmmetrics weights fetch {NAME}"
     if not folder.is_dir():
         raise SetupError(f"{folder}: no such folder for BERT's tokenizer; {mend}")
-    try:
+    with reading(f"{folder}: holds no tokenizer; {mend}. The cause"):
         tokenizer = BertTokenizer.from_pretrained(str(folder), local_files_only=True)
-    except Exception as error:  # as for the network
-        raise SetupError(f"{folder}: holds no tokenizer; {mend}. The cause: {error}") from error
     token_ids = {token: tokenizer.convert_tokens_to_ids(token) for token in SPECIAL_TOKENS}
     if token_ids != SPECIAL_TOKENS:
         raise SetupError(f"{folder}: expected the vocabulary of bert-base-uncased but its ids are {token_ids}")

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from vmmetrics.perception.vmbench.ported import rtm_networks
 from vmmetrics.perception.vmbench.ported.rtm_networks import POSE_INPUT, STRIDES, RTMDet, RTMPose, load_rtm
-from vmmetrics.perception.vmbench.runtime import CachedModel, DeviceCache, in_batches, on_device
+from vmmetrics.perception.vmbench.runtime import CachedModel, DeviceCache, in_batches, normalised, on_device
 from vmmetrics.types import FloatArray, UInt8Array
 
 # What stands before and after RTMDet and RTMPose, number for number as mmdet 3.3 and mmpose 1.3 do it.
@@ -275,11 +275,7 @@ class RTMPoseKeypoints:
 
 def _normalised(pictures: UInt8Array, mean: Sequence[float], std: Sequence[float], model: CachedModel[Any]) -> Tensor:
     """(B, H, W, 3) uint8 to (B, 3, H, W) float32 on the network's device."""
-    device = model.cache.device
-    pixels = on_device(pictures, device).permute(0, 3, 1, 2).float()
-    shape = (1, 3, 1, 1)
-    less, by = (on_device(np.array(values, np.float32), device).view(shape) for values in (mean, std))
-    return (pixels - less) / by
+    return normalised(on_device(pictures, model.cache.device).permute(0, 3, 1, 2).float(), mean, std)
 
 
 def _run(model: CachedModel[Any], pixels: Tensor) -> tuple[Float32Array, Float32Array]:
