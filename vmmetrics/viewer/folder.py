@@ -85,7 +85,7 @@ def write_page(folder: Path, index: Mapping[str, Any]) -> None:
 
 MOST_BYTES = 50_000_000
 """Of a page that browsers open and mail programs send."""
-_TYPES = {".mp4": "video/mp4", ".m4v": "video/mp4", ".webm": "video/webm"}
+_TYPES = {".mp4": "video/mp4", ".m4v": "video/mp4", ".webm": "video/webm", ".webp": "image/webp"}
 _INLINED = {"media": "videos", "posters": "posters", "overlays": "overlays", "data": "events and series"}
 
 
@@ -112,7 +112,7 @@ def write_single(folder: Path) -> None:
     media = index["clips"]["media"]
     index["clips"]["media"] = [videos.get(unquote(url), url) if isinstance(url, str) else url for url in media]
     inline = {
-        "posters": {str(int(path.stem)): _webp_url(path) for path in _files(folder / "posters")},
+        "posters": {str(int(path.stem)): _data_url(path) for path in _files(folder / "posters")},
         "overlays": {str(int(path.stem)): _values(path)[1] for path in _files(folder / "overlays")},
         "details": [_values(path)[1] for path in _files(folder / "data") if path.name != "index.js"],
     }
@@ -145,7 +145,3 @@ def _listing(sizes: dict[str, int]) -> str:
 def _data_url(path: Path) -> str:
     kind = _TYPES.get(path.suffix.lower(), "application/octet-stream")
     return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
-
-
-def _webp_url(path: Path) -> str:
-    return f"data:image/webp;base64,{base64.b64encode(path.read_bytes()).decode()}"

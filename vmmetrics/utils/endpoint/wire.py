@@ -17,15 +17,8 @@ from typing import Any
 
 from vmmetrics.errors import SetupError
 from vmmetrics.utils import web
-from vmmetrics.utils.endpoint.messages import (
-    EndpointSettings,
-    NoAnswerError,
-    RejectedError,
-    Reply,
-    TooLongError,
-    Turn,
-    tokens,
-)
+from vmmetrics.utils.endpoint import messages
+from vmmetrics.utils.endpoint.messages import NoAnswerError, RejectedError, Reply, TooLongError, Turn
 
 
 @dataclass
@@ -111,7 +104,7 @@ class Endpoint:
         stopped: Event that ends all waiting requests at once; nothing more is sent.
     """
 
-    def __init__(self, settings: EndpointSettings, first_pause: float = FIRST_PAUSE) -> None:
+    def __init__(self, settings: messages.EndpointSettings, first_pause: float = FIRST_PAUSE) -> None:
         self.settings = settings
         self.stopped = Event()
         self._pace = Pace(settings.per_minute)
@@ -251,8 +244,8 @@ def _reply(data: bytes, key: str | None) -> Reply:
         text,
         refused=bool(refusal) or reason == "content_filter",
         cut=reason == "length",
-        input_tokens=tokens(usage.get("prompt_tokens")),
-        output_tokens=tokens(usage.get("completion_tokens")),
+        input_tokens=messages.tokens(usage.get("prompt_tokens")),
+        output_tokens=messages.tokens(usage.get("completion_tokens")),
     )
 
 
