@@ -79,7 +79,7 @@ class Card:
 
     @property
     def free(self) -> int:
-        return self.total - self.spare - sum(model._size for model in self.models if self.holds(model))
+        return self.total - self.spare - sum(model.size for model in self.models if self.holds(model))
 
     def _emptied(self) -> None:
         self.spare = 0

@@ -114,10 +114,11 @@ def _module(net: Any) -> nn.Module | None:
     return net if isinstance(net, nn.Module) else None
 
 
+@dataclass(eq=False)
 class CachedModel(Generic[Net]):
     """A network that loads on first use and can be evicted.
 
-    Args:
+    Attributes:
         name: Name in messages and in :data:`ACTIVATIONS`.
         load: Loads it onto the cache's device, in eval mode, without gradients.
         size: Bytes of its weights on the device, about.
@@ -126,23 +127,15 @@ class CachedModel(Generic[Net]):
             in host memory; None where there is no such thing, and it is loaded again.
     """
 
-    def __init__(
-        self,
-        name: str,
-        load: Callable[[], Net],
-        size: int,
-        cache: DeviceCache,
-        module: Callable[[Net], nn.Module | None] = _module,
-    ) -> None:
-        self.name = name
-        self._load = load
-        self._size = size
-        self.cache = cache
-        self._module = module
-        self._net: Net | None = None
-        self._host: HostWeights | None = None
-        self._evicted = False
-        self._lock = RLock()
+    name: str
+    load: Callable[[], Net]
+    size: int
+    cache: DeviceCache
+    module: Callable[[Net], nn.Module | None] = _module
+    _net: Net | None = field(default=None, init=False)
+    _host: HostWeights | None = field(default=None, init=False)
+    _evicted: bool = field(default=False, init=False)
+    _lock: Any = field(default_factory=RLock, init=False)
 
     def get(self, activations: int | None = None) -> Net:
         """Return the network on its device.
@@ -154,7 +147,7 @@ class CachedModel(Generic[Net]):
         with self._lock:
             beside = ACTIVATIONS.get(self.name, 0) if activations is None else activations
             if self._net is None or self._evicted:
-                self.cache.make_room(self._size + beside, keep=self)
+                self.cache.make_room(self.size + beside, keep=self)
                 self.guarded(self._bring)
             elif activations is not None or self.cache.latest() is not self:
                 self.cache.make_room(beside, keep=self)
@@ -167,7 +160,7 @@ class CachedModel(Generic[Net]):
                 self._host.restore(self.cache.device)
                 self._evicted = False
             else:
-                self._net = self._load()
+                self._net = self.load()
 
     def evict(self) -> None:
         """Free its memory on the device; the next :meth:`get` brings it back."""
@@ -175,7 +168,7 @@ class CachedModel(Generic[Net]):
             self.cache.remove(self)
             if self._net is None or self._evicted:
                 return
-            module = self._module(self._net)
+            module = self.module(self._net)
             if self._host is None and module is not None and fits_host(module):
                 with suppress(RuntimeError):  # as much pinned memory may not be given
                     self._host = HostWeights(module)

@@ -22,17 +22,9 @@ from PIL import Image
 from torch import Tensor
 
 from vmmetrics.errors import SetupError
+from vmmetrics.perception.vmbench import runtime
 from vmmetrics.perception.vmbench.checkpoints import load_hub
-from vmmetrics.perception.vmbench.runtime import (
-    CachedModel,
-    DeviceCache,
-    Precision,
-    computing,
-    in_batches,
-    needed,
-    normalised,
-    on_device,
-)
+from vmmetrics.perception.vmbench.runtime import CachedModel, DeviceCache, Precision
 from vmmetrics.types import FloatArray, UInt8Array
 from vmmetrics.utils.tensors import reading
 
@@ -100,7 +92,7 @@ class GroundingDINO:
 
         with ThreadPoolExecutor(THREADS) as pool:
             images = [pool.submit(shrunk, frame) for frame in frames]
-            return in_batches(confident_boxes, images, self._model.at_once(FRAMES_AT_ONCE), self._model)
+            return runtime.in_batches(confident_boxes, images, self._model.at_once(FRAMES_AT_ONCE), self._model)
 
     def queries(self, pixels: Tensor, text: str) -> tuple[Tensor, Tensor]:
         """Return every query's (B, 900, 256) logits over the text's tokens and (B, 900, 4) box, float32, on the CPU.
@@ -110,7 +102,7 @@ class GroundingDINO:
             text: From :func:`caption`.
         """
         model, tokenizer = self._model.get()
-        with computing(self.device, self.precision):
+        with runtime.computing(self.device, self.precision):
             tokens = tokenizer([text] * len(pixels), return_tensors="pt").to(self.device)
             answer = model(pixel_values=pixels.to(self.device), **tokens)
         return answer.logits.float().cpu(), answer.pred_boxes.float().cpu()
@@ -130,10 +122,10 @@ def prepared(images: UInt8Array, device: torch.device) -> Tensor:
     Returns:
         (B, 3, h, w) float32.
     """
-    pixels = on_device(images, device).permute(0, 3, 1, 2).float().contiguous()
+    pixels = runtime.on_device(images, device).permute(0, 3, 1, 2).float().contiguous()
     # Divisors are tensors: by a number CUDA multiplies with its reciprocal, which is not the same to the last bit.
-    white = on_device(np.array([255], np.float32), device)
-    return normalised(pixels / white, PIXEL_MEAN, PIXEL_STD)
+    white = runtime.on_device(np.array([255], np.float32), device)
+    return runtime.normalised(pixels / white, PIXEL_MEAN, PIXEL_STD)
 
 
 def resized(height: int, width: int) -> tuple[int, int]:
@@ -180,7 +172,7 @@ def load_tokenizer(folder: Path) -> Any:
     Raises:
         SetupError: It is not there, or has another vocabulary.
     """
-    with needed():
+    with runtime.needed():
         from transformers import BertTokenizer
     mend = f"fetch it with: vmmetrics weights fetch {NAME}"
     if not folder.is_dir():
