@@ -76,19 +76,14 @@ class VideoMAEPlausibility:
         self.explained_below = EXPLAINED_BELOW
 
     @classmethod
-    def load(cls, path: Path, device: str | None = None, precision: Precision | None = None) -> VideoMAEPlausibility:
-        """Load a checkpoint: VMBench's ``vit_g_vmbench.pt``, or one that ``vmmetrics cas train`` wrote.
-
-        Raises:
-            SetupError: The file does not hold such a classifier; the text names what is wrong.
-        """
-        return cls.of(read_checkpoint(path), device, precision)
-
-    @classmethod
     def of(
         cls, checkpoint: Checkpoint, device: str | None = None, precision: Precision | None = None
     ) -> VideoMAEPlausibility:
-        """Do :meth:`load` with a checkpoint that has been read."""
+        """Take a checkpoint: VMBench's ``vit_g_vmbench.pt``, or one that ``vmmetrics cas train`` wrote.
+
+        Raises:
+            SetupError: It does not hold such a classifier; the text names what is wrong.
+        """
         model = build_videomae(checkpoint, len(LEVELS)).requires_grad_(False)
         rate = checkpoint.meta.get("rate", VMBENCH_RATE)
         plan = ViewPlan(frames=model.net.frames, rate=rate, size=model.net.image)
