@@ -181,8 +181,8 @@ def _resume(url: str, part: Path, headers: Mapping[str, str], progress: Progress
             file = part.open("r+b" if start else "wb")
         with file:
             file.seek(start)
-            done = renewed = start
-            while (total is None or done < total) and (block := response.read1(_BLOCK)):
+            done = start
+            for block in response.pieces(_BLOCK, FLOOR, TIMEOUT):
                 if most is not None and done + len(block) > most:
                     raise _TooLargeError(_TOO_LARGE.format(most))
                 with refusing("write", part):
@@ -191,9 +191,8 @@ def _resume(url: str, part: Path, headers: Mapping[str, str], progress: Progress
                 done += len(block)
                 if progress is not None:
                     progress(done, total)
-                if done >= renewed + FLOOR:
-                    response.deadline.renew(TIMEOUT)
-                    renewed = done
+                if total is not None and done >= total:
+                    break
             file.truncate()
     if total is not None and done < total:
         raise _CutOffError(f"the connection ended after {done} of {total} bytes")
