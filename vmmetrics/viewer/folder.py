@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -99,12 +99,14 @@ def write_single(folder: Path) -> None:
         SetupError: It would be over :data:`MOST_BYTES`.
     """
     sizes = {part: sum(path.stat().st_size for path in _files(folder / part)) for part in _INLINED}
-    total = sum(_inline_bytes(part, size) for part, size in sizes.items())
+    sizes |= {part: sizes[part] * 4 // 3 for part in ("media", "posters")}  # base64
+    total = sum(sizes.values())
     if total > MOST_BYTES:
-        largest = max(sizes, key=lambda part: _inline_bytes(part, sizes[part]))
+        largest = max(sizes, key=sizes.__getitem__)
+        listed = ", ".join(f"{name} {sizes[part] / 1e6:,.1f} MB" for part, name in _INLINED.items())
         advice = {"media": "list fewer clips or leave out --single-file", "overlays": "list fewer clips"}
         raise SetupError(
-            f"One file would have {total / 1e6:,.0f} MB, more than {MOST_BYTES / 1e6:.0f}: {_listing(sizes)}; "
+            f"One file would have {total / 1e6:,.0f} MB, more than {MOST_BYTES / 1e6:.0f}: {listed}; "
             f"{advice.get(largest, 'list fewer clips')}, such as --clips worst:50"
         )
     index = _values(folder / "data" / "index.js")[0]
@@ -129,17 +131,6 @@ def _values(path: Path) -> list[Any]:
 
 def _files(folder: Path) -> list[Path]:
     return sorted(folder.iterdir()) if folder.is_dir() else []
-
-
-def _inline_bytes(part: str, size: int) -> int:
-    return size * 4 // 3 if part in ("media", "posters") else size
-
-
-def _listing(sizes: dict[str, int]) -> str:
-    parts: Iterable[str] = (
-        f"{name} {_inline_bytes(part, sizes[part]) / 1e6:,.1f} MB" for part, name in _INLINED.items()
-    )
-    return ", ".join(parts)
 
 
 def _data_url(path: Path) -> str:

@@ -40,12 +40,8 @@ class _LeftOut:
         return self
 
 
-def _as_dict(*_: object) -> OrderedDict[Any, Any]:
-    return OrderedDict()
-
-
 CONTAINERS: Mapping[str, Any] = {
-    "collections.defaultdict": _as_dict,  # torch fills no other dict than this
+    "collections.defaultdict": lambda *_: OrderedDict(),  # torch fills no other dict than this
     "argparse.Namespace": argparse.Namespace,
 }
 """Stand-ins for allow-listed classes that torch does not know by itself."""

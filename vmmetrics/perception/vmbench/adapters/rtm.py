@@ -87,7 +87,8 @@ def detections(logits: Float32Array, sides: Float32Array, factors: tuple[float, 
         chosen.append(of_grid[np.argsort(-scores[of_grid], kind="stable")[:CANDIDATES]])
         start += count
     candidates = np.concatenate(chosen)
-    centres = np.concatenate([_grid_points(stride) for stride in STRIDES])[candidates]
+    steps = [np.arange(DETECTOR_SIDE // stride, dtype=np.float32) * np.float32(stride) for stride in STRIDES]
+    centres = np.concatenate([np.stack(np.meshgrid(x, x), axis=-1).reshape(-1, 2) for x in steps])[candidates]
     boxes = np.concatenate([centres - sides[candidates, :2], centres + sides[candidates, 2:]], axis=1)
     boxes = np.clip(boxes, np.float32(0), np.float32(DETECTOR_SIDE))
     boxes *= np.array([1 / factors[0], 1 / factors[1]] * 2, np.float32)
@@ -194,12 +195,6 @@ def peaks(
     best /= np.float32(rtm_networks.BINS_PER_PIXEL)
     points = best / np.array(POSE_INPUT) * extents[:, None] + centres[:, None] - np.float32(0.5) * extents[:, None]
     return points.astype(np.float32).astype(np.float64), score.astype(np.float64)
-
-
-def _grid_points(stride: int) -> Float32Array:
-    """(P, 2) float32, x and y of each place of a grid in the square."""
-    steps = np.arange(DETECTOR_SIDE // stride, dtype=np.float32) * np.float32(stride)
-    return np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
 
 
 DETECTOR_BATCH, POSE_BATCH = 16, 64
