@@ -247,12 +247,12 @@ def counted_models(meter: Meter) -> tuple[Models, dict[str, Callable[..., Any]]]
     rtm = {rtm_networks.RTMDet: released.people, rtm_networks.RTMPose: released.keypoints}
     for kind, adapter in rtm.items():
         net = on_meta(lambda kind=kind: kind(rtm_networks.MEDIUM))
-        adapter._model._load = lambda net=net, name=kind.__name__: meter.metered(name, net)
-    released.grounder._model._load = lambda: dino(meter)
-    released.sam.model._load = lambda: sam(meter)
-    released.sam2.model._load = lambda: net2
-    models.quality._model._load = lambda: qalign(meter)  # type: ignore[attr-defined]
-    models.plausibility._model._load = lambda: videomae(meter)  # type: ignore[union-attr]
+        adapter._model.load = lambda net=net, name=kind.__name__: meter.metered(name, net)
+    released.grounder._model.load = lambda: dino(meter)
+    released.sam.model.load = lambda: sam(meter)
+    released.sam2.model.load = lambda: net2
+    models.quality._model.load = lambda: qalign(meter)  # type: ignore[attr-defined]
+    models.plausibility._model.load = lambda: videomae(meter)  # type: ignore[union-attr]
     models.plausibility._gradient = explanation(meter)  # type: ignore[union-attr]
     points = CountedPoints(meter)
     released = replace(released, points=points)

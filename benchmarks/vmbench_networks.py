@@ -103,7 +103,7 @@ def random_models(device: str, *, small: bool, tracker: bool = True) -> Models:
     if tracker:
         puts.append((released.points._model, lambda: cotracker._Loaded(_tracker(small=small), place)))
     for held, build in puts:
-        held._load = build
+        held.load = build
         held.get()  # now, so that no clip pays for it
     if small:
         models.plausibility.plan = ViewPlan()  # type: ignore[union-attr]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import traceback
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -49,6 +50,15 @@ def cannot(action: Literal["read", "write"], target: object, error: OSError) -> 
     SetupError('Cannot write out/scores.csv: No space left on device')
     """
     return SetupError(f"Cannot {action} {target}: {os_reason(error)}")
+
+
+@contextmanager
+def refusing(action: Literal["read", "write"], target: object) -> Iterator[None]:
+    """Raise :func:`cannot` for an operation in the block that the system refuses."""
+    try:
+        yield
+    except OSError as error:
+        raise cannot(action, target, error) from error
 
 
 def os_reason(error: Exception) -> str:

@@ -31,7 +31,7 @@ VLLM = (
 
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tuple[EndpointModel, Any]]]:
-    monkeypatch.setattr(wire.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(wire, "LONGEST_PAUSE", 0.0)
     stops = []
 
     def start(answer: Any, **settings: Any) -> tuple[EndpointModel, Any]:

@@ -131,7 +131,7 @@ def run(
 ) -> Iterator[Callable[..., Any]]:
     """Build with a server that answers so; the exit code, its script, and what was printed."""
     monkeypatch.setenv("VMMETRICS_ENDPOINT_KEY", KEY)
-    monkeypatch.setattr(wire.time, "sleep", lambda _: None)
+    monkeypatch.setattr(wire, "LONGEST_PAUSE", 0.0)
     monkeypatch.chdir(tmp_path)
     write_clips(tmp_path)
     now: list[Any] = [None]

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from vmmetrics.viewer.texts import Texts, clean_json, legible
+from vmmetrics.utils.schema import with_texts
+from vmmetrics.viewer.texts import Texts, legible
 
 TEXTS = Texts(("/data/my clips",), re.compile(r"(?<![\w.-])(?:gpu-7)(?::[0-9]+)?(?![\w-])"))
 
@@ -48,4 +49,4 @@ def test_other_texts_stay(text: str) -> None:
 
 def test_bytes_that_are_no_text_become_escapes() -> None:
     assert legible("a\udcff\u202e猫") == "a\\udcff\u202e猫"
-    assert clean_json({"k\udcff": ["/srv/x/a", 1, None]}, TEXTS) == {"k\\udcff": ["a", 1, None]}
+    assert with_texts({"k\udcff": ["/srv/x/a", 1, None]}, TEXTS) == {"k\\udcff": ["a", 1, None]}

@@ -86,15 +86,13 @@ def save_picture(figure: Figure, path: Path) -> None:
     """Write a figure, whole or not at all."""
     from tempfile import TemporaryDirectory
 
-    from vmmetrics.errors import cannot
+    from vmmetrics.errors import refusing
     from vmmetrics.utils.display.canvas import save_charts
 
-    try:
+    with refusing("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=".picture-", dir=path.parent) as beside:
             save_charts({"picture": figure}, Path(beside), path.suffix.lower())[0].replace(path)
-    except OSError as error:
-        raise cannot("write", path, error) from error
 
 
 def _save(statistics: ListStatistics | ListComparison, picture: Path | None, messages: Console) -> None:

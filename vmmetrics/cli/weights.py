@@ -145,7 +145,7 @@ def path(name: Annotated[str | None, argument("Checkpoint. Default: the weights 
     """Print the verified path of a checkpoint, or the weights folder."""
     from vmmetrics.utils.weights.folder import resolve, weights_home
 
-    location = weights_home() if name is None else resolve(name)
+    location = weights_home() if name is None else resolve([name])[name]
     output, _ = open_consoles()
     if output.is_terminal:
         output.print(str(location), soft_wrap=True)

@@ -19,8 +19,6 @@ from vmmetrics.engines.pool import Item, usable_cores
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.storage.provenance import PACKAGE, differences
 
-CLOCK_SECONDS = 60.0
-"""Seconds by which the clock of a node may differ before a warning."""
 _ROOM_SECONDS = 60.0  # without resources for a worker, after which a message is shown
 _TAIL_SECONDS = 5.0  # for a node to read what a worker printed
 _FAILURES = 3  # in a row of workers of one node that take no items, after which it gets no others for a while
@@ -35,7 +33,6 @@ _THREADS = "OMP_NUM_THREADS"  # of numpy; with another number than here, as Ray 
 class _Node:
     """State of a node."""
 
-    greeted: bool = False  # a worker runs there
     refused: str = ""  # why
     paused: float = 0.0  # until, by the monotonic clock
     pauses: int = 0  # since its last answer
@@ -198,11 +195,6 @@ class Actors(Generic[Item]):
             if different := differences(self._ours, remote, names=("here", "there")):
                 self.refuse(actor, "; ".join(different) + _other_package(actor.greeting.host))
                 return
-            skew = actor.greeting.clock - time.time()
-            node = self._nodes[actor.node]
-            if abs(skew) > CLOCK_SECONDS and not node.greeted:
-                self._say(f"the clock of {actor.greeting.host} is {abs(skew):.0f} s {'fast' if skew > 0 else 'slow'}")
-            node.greeted = True
             actor.pending = actor.handle.prepare.remote()
             return
         kind, detail = value

@@ -45,7 +45,6 @@ class Greeting:
         python: Version of Python.
         code: Hash of the package's code.
         output: File with the worker's output, or None.
-        clock: Seconds since 1970 there.
     """
 
     node: str
@@ -54,7 +53,6 @@ class Greeting:
     python: str
     code: str
     output: str | None
-    clock: float
 
     @property
     def name(self) -> str:
@@ -105,7 +103,7 @@ class NodeWorker:
         import ray
 
         node, python = ray.get_runtime_context().get_node_id(), platform.python_version()
-        return asdict(Greeting(node, platform.node(), os.getpid(), python, code_hash(), _output(), time.time()))
+        return asdict(Greeting(node, platform.node(), os.getpid(), python, code_hash(), _output()))
 
     def prepare(self) -> tuple[str, Any]:
         """Load the models.
@@ -257,6 +255,10 @@ def describe_node() -> dict[str, Any]:
         "gpus": _gpus(),
         "scratch": {"folder": scratch, "bytes": disk.total, "free": disk.free},
     }
+
+
+CLOCK_SECONDS = 60.0
+"""Seconds by which the clock of a node may differ from the one here."""
 
 
 def node_time() -> float:

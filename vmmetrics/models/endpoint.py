@@ -13,17 +13,9 @@ from vmmetrics.models import protocol
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.protocol import Form, ModelAnswer, R, S
 from vmmetrics.models.questions import Question
+from vmmetrics.utils.endpoint import messages
 from vmmetrics.utils.endpoint.client import Client
-from vmmetrics.utils.endpoint.messages import (
-    CostEstimate,
-    EndpointSettings,
-    Reply,
-    TooLongError,
-    Turn,
-    Video,
-    estimate,
-    estimated_tokens,
-)
+from vmmetrics.utils.endpoint.messages import CostEstimate, Reply, TooLongError, Turn, Video
 from vmmetrics.video.encoding import TICKS, write_h264
 
 LEAST_TOKENS = 512
@@ -53,7 +45,7 @@ class EndpointModel:
 
     def __init__(
         self,
-        settings: EndpointSettings,
+        settings: messages.EndpointSettings,
         folder: Path,
         form: Form = "auto",
         max_cost: float | None = None,
@@ -116,8 +108,8 @@ class EndpointModel:
             pictures: Frames shown of each, on average.
             expected: Tokens of a usual answer.
         """
-        shown = estimated_tokens([Turn("user", "", video=Video(b"", 1))]) - estimated_tokens([Turn("user", "")])
-        return estimate(self.client.settings, conversations, expected, round(shown * pictures * len(conversations)))
+        shown = round(messages.PICTURE_TOKENS * pictures * len(conversations))
+        return messages.estimate(self.client.settings, conversations, expected, shown)
 
 
 def encoded(frames: Frames) -> Video:

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vmmetrics.engines.actors import CLOCK_SECONDS
 from vmmetrics.engines.connection import Cluster, Connection
-from vmmetrics.engines.node import describe_node, node_time
+from vmmetrics.engines.node import CLOCK_SECONDS, describe_node, node_time
 from vmmetrics.errors import SetupError, install
 from vmmetrics.perception.presets import preset_names
 from vmmetrics.scoring.settings import Settings

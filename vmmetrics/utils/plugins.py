@@ -10,7 +10,7 @@ from functools import cache
 from importlib import util
 from pathlib import Path
 
-from vmmetrics.errors import SetupError, cannot, kind_and_text
+from vmmetrics.errors import SetupError, kind_and_text, refusing
 from vmmetrics.utils.storage.opening import read_regular
 
 _at_work: list[Mapping[str, str]] = []
@@ -48,10 +48,8 @@ def run_plugins(paths: Sequence[str]) -> list[Mapping[str, str]]:
 
 @cache
 def _run(path: str) -> Mapping[str, str]:
-    try:
+    with refusing("read", f"the plugin {path}"):
         sha256 = hashlib.sha256(read_regular(Path(path))).hexdigest()
-    except OSError as error:
-        raise cannot("read", f"the plugin {path}", error) from error
     spec = util.spec_from_file_location(f"vmmetrics_plugin_{sha256[:16]}", path)
     if spec is None or spec.loader is None:
         raise SetupError(f"The plugin {path} is not a Python file: its name must end in .py")

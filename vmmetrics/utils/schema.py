@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import SetupError, refusing
 from vmmetrics.utils.storage.opening import read_regular
 
 if TYPE_CHECKING:
@@ -41,6 +41,15 @@ def plain(value: Any, number: Callable[[float], float | None] = lambda v: v if v
     if hasattr(value, "tolist"):
         return plain(value.tolist(), number)
     return number(value) if isinstance(value, float) else value
+
+
+def with_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Return a JSON value with every text in it changed, names of fields included."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {change(str(key)): with_texts(part, change) for key, part in value.items()}
+    return [with_texts(part, change) for part in value] if isinstance(value, list | tuple) else value
 
 
 LARGEST_NUMBER = 1e15
@@ -79,9 +88,8 @@ def read_json(path: Path) -> Any:
         SetupError: It cannot be read, or is not JSON.
     """
     try:
-        return parse_json(read_regular(path))
-    except OSError as error:
-        raise cannot("read", path, error) from error
+        with refusing("read", path):
+            return parse_json(read_regular(path))
     except ValueError as error:
         raise SetupError(f"{path} cannot be read as JSON: {error}") from error
 

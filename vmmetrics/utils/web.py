@@ -12,6 +12,7 @@ import socket
 import threading
 import time
 import urllib.request
+from collections.abc import Iterator
 from functools import lru_cache, partial
 from typing import Any, cast
 from weakref import WeakSet
@@ -102,6 +103,16 @@ class Response(http.client.HTTPResponse):
         super().__init__(sock, *args, **options)
         self.deadline = deadline
         self.fp = io.BufferedReader(TimedReader(sock, self.fp.detach(), deadline))
+
+    def pieces(self, most: int, floor: int, seconds: float) -> Iterator[bytes]:
+        """Yield the body as it comes, up to ``most`` bytes at a time; every ``floor`` bytes renew the deadline."""
+        came = 0
+        while data := self.read1(most):
+            came += len(data)
+            if came >= floor:
+                self.deadline.renew(seconds)
+                came = 0
+            yield data
 
 
 _connected: WeakSet[socket.socket] = WeakSet()

@@ -6,7 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
@@ -229,42 +229,38 @@ def _unique(groups: list[list[Source]]) -> list[Source]:
     return sources
 
 
+@dataclass
 class Search:
     """Search of a folder that visits every file once, with any symlinks.
 
-    Args:
+    Attributes:
         root: The folder.
         follow_links: True if symlinks to folders outside it are followed.
         remarks: Receives texts on links that were not.
         progress: Called with the number of clips so far.
-
-    Attributes:
         clips: Clips found, in no particular order.
         shards: Parquet files found.
-        remarks: As given.
     """
 
-    def __init__(
-        self, root: Path, follow_links: bool, remarks: list[str], progress: Callable[[int], None] | None = None
-    ) -> None:
-        self.clips: list[Path] = []
-        self.shards: list[Path] = []
-        self.remarks = remarks
-        self._progress = progress
-        self._root, self._follow = root.resolve(), follow_links
-        self._visited: set[Path] = set()
-        self._links: list[Path] = []
+    root: Path
+    follow_links: bool
+    remarks: list[str]
+    progress: Callable[[int], None] | None = None
+    clips: list[Path] = field(default_factory=list)
+    shards: list[Path] = field(default_factory=list)
+    _visited: set[Path] = field(default_factory=set)
+    _links: list[Path] = field(default_factory=list)
 
     def walk(self, folder: Path) -> None:
         """Search ``folder``: its own folders first, then the targets of symlinks."""
         self._take(folder)
-        outside, circular = [], []
+        root, outside, circular = self.root.resolve(), [], []
         while self._links:
             link = self._links.pop(0)
             target = link.resolve()
-            if target in self._visited or self._root.is_relative_to(target):
+            if target in self._visited or root.is_relative_to(target):
                 circular.append(link.name)
-            elif not self._follow and not target.is_relative_to(self._root):
+            elif not self.follow_links and not target.is_relative_to(root):
                 outside.append(link.name)
             else:
                 self._take(link)
@@ -276,8 +272,8 @@ class Search:
     def _take(self, folder: Path) -> None:
         for clip in self._walk(folder):
             self.clips.append(clip)
-            if self._progress is not None:
-                self._progress(len(self.clips))
+            if self.progress is not None:
+                self.progress(len(self.clips))
 
     def _walk(self, folder: Path) -> Iterator[Path]:
         """Yield the clips under ``folder``, in no particular order; links to folders are put off."""

@@ -32,7 +32,6 @@ def write_h264(
     options: Mapping[str, str],
     *,
     chroma: str = "yuv420p",
-    layout: str = "rgb24",
     threads: int = 0,
     times: Iterable[int] | None = None,
     duration: int | None = None,
@@ -43,11 +42,10 @@ def write_h264(
     Args:
         file: Target.
         pictures: (H, W, 3) RGB, one at least; yuv420p, which plays everywhere, wants even sides: odd ones are cut.
-            With layout "yuv420p" (3 H / 2, W), the planes below one another, of even sides.
+            Or (3 H / 2, W), the planes of yuv420p below one another, of even sides.
         rate: Frames per second; a float to a denominator of 1001.
         options: Of x264.
         chroma: Pixel format of the file.
-        layout: Pixel format of the pictures.
         threads: 1 gives the same bytes on any number of cores; 0 leaves it to x264.
         times: Time of each, in :data:`TICKS`; None follows the rate.
         duration: Duration stated in each packet, in :data:`TICKS`; None leaves it to the encoder.
@@ -62,7 +60,7 @@ def write_h264(
     pictures = iter(pictures)
     first = next(pictures)
     height, width = first.shape[:2]
-    if layout == "yuv420p":
+    if planes := first.ndim == 2:
         height = height * 2 // 3
     elif chroma == "yuv420p":
         height, width = height - height % 2, width - width % 2
@@ -87,8 +85,8 @@ def write_h264(
                 output.mux(packet)
 
         for picture, time in zip(chain([first], pictures), repeat(None) if times is None else times, strict=False):
-            pixels = picture if layout == "yuv420p" else np.ascontiguousarray(picture[:height, :width])
-            frame = av.VideoFrame.from_ndarray(pixels, format=layout)
+            pixels = picture if planes else np.ascontiguousarray(picture[:height, :width])
+            frame = av.VideoFrame.from_ndarray(pixels, format="yuv420p" if planes else "rgb24")
             if time is not None:
                 frame.pts, frame.time_base = time, Fraction(1, TICKS)
             write(frame)
@@ -115,7 +113,7 @@ def transcode(source: Path, target: Path, ticks: Sequence[int], comment: str) ->
     try:
         write_h264(
             target, _planes(clip.frames), Fraction(TICKS, step), _CODING,
-            layout="yuv420p", threads=1, times=ticks, duration=step, comment=comment,
+            threads=1, times=ticks, duration=step, comment=comment,
         )  # fmt: skip
     except BaseException:
         target.unlink(missing_ok=True)

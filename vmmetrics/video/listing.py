@@ -19,13 +19,7 @@ from typing import Any
 from vmmetrics.clip import Subject
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.utils.storage.addresses import address_of, is_web, safe_name
-from vmmetrics.utils.storage.remote import (
-    RemoteError,
-    download,
-    files_below,
-    read_bytes,
-    state_of,
-)
+from vmmetrics.utils.storage.remote import RemoteError, download, files_below, read_bytes, state_of
 from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video.discover import Source, models_of, printable
 from vmmetrics.video.folders import CLIP_SUFFIXES, natural_key

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from vmmetrics.clip import Subject
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import SetupError, refusing
 from vmmetrics.utils.schema import convert, convert_json, parse_json
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.addresses import is_web, masked, safe_name
@@ -103,13 +103,12 @@ def read_manifest(path: Path, origin: str | None = None) -> Iterator[ListedClip]
     root: str | None = None
     number = 0
     try:
-        for number, raw in _lines(path, name, unnamed=True):  # noqa: B007 - for the messages
-            folder = os.path.dirname(safe_name(_location(_entry(raw, plain).uri, path, origin)))  # noqa: PTH120
-            root = folder if root is None else _common(root, folder)
-        for number, raw in _lines(path, name):  # noqa: B007
-            yield _clip(_entry(raw, plain), path, origin, root or "")
-    except OSError as error:
-        raise cannot("read", path, error) from error
+        with refusing("read", path):
+            for number, raw in _lines(path, name, unnamed=True):  # noqa: B007 - for the messages
+                folder = os.path.dirname(safe_name(_location(_entry(raw, plain).uri, path, origin)))  # noqa: PTH120
+                root = folder if root is None else _common(root, folder)
+            for number, raw in _lines(path, name):  # noqa: B007
+                yield _clip(_entry(raw, plain), path, origin, root or "")
     except ValueError as error:
         raise SetupError(f"{name}, line {number}: {error}" if number else f"{name}: {error}") from error
 

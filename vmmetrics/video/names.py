@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import PurePath
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class NamedPrompt:
+class NamedPrompt(NamedTuple):
     """A prompt in a file name.
 
     Attributes:
@@ -27,13 +26,11 @@ class NamedPrompt:
         return f"name:{self.pattern}" + (" (cut)" if self.cut else "")
 
 
-@dataclass(frozen=True, slots=True)
-class NamePattern:
+class NamePattern(NamedTuple):
     """Pattern by which one script names its clips.
 
     Attributes:
         key: Name of the pattern in ``prompt_source``.
-        script: Repository and file that writes such names.
         stem: Regular expression of the whole name without suffix, with a group ``prompt``.
         most: Characters of the prompt that the script keeps; None for all.
         blanks: Characters that the script writes for a blank.
@@ -41,75 +38,31 @@ class NamePattern:
     """
 
     key: str
-    script: str
-    stem: re.Pattern[str]
+    stem: str
     most: int | None = None
     blanks: str = ""
     words: int = 1
 
 
-_WAN_CUT, _STAMP = 50, r"\d{8}_\d{6}"
+_WAN_1 = r"(?:t2v-14B|t2v-1\.3B|i2v-14B|flf2v-14B|vace-14B|vace-1\.3B)_\d+[*x]\d+_\d+"
+_WAN_2 = r"(?:t2v-A14B|i2v-A14B|ti2v-5B|s2v-14B|animate-14B)_\d+[*x]\d+"
+_LTX_WORDS = r"[^\W\d_]+(?:-[^\W\d_]+)*"  # letters and blanks in lower case, whole words only
 
 PATTERNS = (
-    NamePattern(
-        "wan",
-        "Wan-Video/Wan2.1 generate.py",
-        re.compile(
-            rf"(?:t2v-14B|t2v-1\.3B|i2v-14B|flf2v-14B|vace-14B|vace-1\.3B)_\d+[*x]\d+_\d+_\d+_(?P<prompt>.+)_{_STAMP}"
-        ),
-        _WAN_CUT,
-        "_",
-    ),
-    NamePattern(
-        "wan",
-        "Wan-Video/Wan2.2 generate.py",
-        re.compile(rf"(?:t2v-A14B|i2v-A14B|ti2v-5B|s2v-14B|animate-14B)_\d+[*x]\d+_\d+_(?P<prompt>.+)_{_STAMP}"),
-        _WAN_CUT,
-        "_",
-    ),
-    NamePattern(
-        "hunyuan",
-        "Tencent/HunyuanVideo sample_video.py",
-        re.compile(r"\d{4}-\d\d-\d\d-\d\d[-:h]\d\d[-:m]\d\ds?_seed\d+_(?P<prompt>.+)"),
-        100,
-    ),
-    NamePattern(  # letters and blanks in lower case, whole words only
-        "ltx",
-        "Lightricks/LTX-Video inference.py",
-        re.compile(r"video_output_\d+_(?P<prompt>[^\W\d_]+(?:-[^\W\d_]+)*)_\d+_\d+x\d+x\d+_\d+(?:_condition)?"),
-        30,
-        "-",
-    ),
-    NamePattern(
-        "finetrainers",
-        "a-r-r-o-w/finetrainers, validation",
-        re.compile(r"(?:validation|final)-\d+-\d+-\d+-(?P<prompt>.+)-\d{10,13}"),
-        25,
-        "-",
-        words=3,
-    ),
-    NamePattern(
-        "cogvideox",
-        "THUDM/CogVideo finetune/trainer.py, validation",
-        re.compile(r"validation-\d+-\d+-(?P<prompt>.+?)(?:-(?=[a-f]*\d)[0-9a-f]{5})?"),
-        25,
-        "-",
-        words=3,
-    ),
-    NamePattern(
-        "diffusers",
-        "huggingface/diffusers examples/cogvideo, validation",
-        re.compile(r"(?:validation|test(?=_video_\d+_.{25}$))_video_\d+_(?P<prompt>.+)"),  # people say test_video, too
-        25,
-        "_",
-        words=3,
-    ),
-    NamePattern(  # Open-Sora writes the same with prompt_as_path; "a dog runs-3"
-        "vbench",
-        "Vchitect/VBench, <prompt>-<sample>",
-        re.compile(r"(?P<prompt>.*\S)-(?:0|[1-9]\d?)"),
-        words=2,
-    ),
+    # Wan-Video/Wan2.1 and Wan2.2, generate.py
+    NamePattern("wan", rf"(?:{_WAN_1}|{_WAN_2})_\d+_(?P<prompt>.+)_\d{{8}}_\d{{6}}", 50, "_"),
+    # Tencent/HunyuanVideo sample_video.py
+    NamePattern("hunyuan", r"\d{4}-\d\d-\d\d-\d\d[-:h]\d\d[-:m]\d\ds?_seed\d+_(?P<prompt>.+)", 100),
+    # Lightricks/LTX-Video inference.py
+    NamePattern("ltx", rf"video_output_\d+_(?P<prompt>{_LTX_WORDS})_\d+_\d+x\d+x\d+_\d+(?:_condition)?", 30, "-"),
+    # a-r-r-o-w/finetrainers, validation
+    NamePattern("finetrainers", r"(?:validation|final)-\d+-\d+-\d+-(?P<prompt>.+)-\d{10,13}", 25, "-", 3),
+    # THUDM/CogVideo finetune/trainer.py, validation
+    NamePattern("cogvideox", r"validation-\d+-\d+-(?P<prompt>.+?)(?:-(?=[a-f]*\d)[0-9a-f]{5})?", 25, "-", 3),
+    # huggingface/diffusers examples/cogvideo, validation; people say test_video, too
+    NamePattern("diffusers", r"(?:validation|test(?=_video_\d+_.{25}$))_video_\d+_(?P<prompt>.+)", 25, "_", 3),
+    # Vchitect/VBench, <prompt>-<sample>; Open-Sora writes the same with prompt_as_path; "a dog runs-3"
+    NamePattern("vbench", r"(?P<prompt>.*\S)-(?:0|[1-9]\d?)", words=2),
 )
 """Every form of name that holds a prompt, the narrowest first."""
 
@@ -151,7 +104,7 @@ def prompt_in_name(path: PurePath, *, folder: bool = False) -> NamedPrompt | Non
     """
     stem = path.name if folder else path.stem
     for pattern in PATTERNS:
-        match = pattern.stem.fullmatch(stem)
+        match = re.fullmatch(pattern.stem, stem)
         if match and (prompt := _prompt(pattern, match["prompt"])):
             return prompt
     return _in_folder(path)

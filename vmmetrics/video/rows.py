@@ -8,19 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.video import shards
 from vmmetrics.video.content import InlineClip
 from vmmetrics.video.folders import CLIP_SUFFIXES
 from vmmetrics.video.manifest import ListedClip
 from vmmetrics.video.prompts import PromptOf
-from vmmetrics.video.shards import (
-    MODEL_COLUMNS,
-    PATH_COLUMNS,
-    PROMPT_COLUMNS,
-    VIDEO_COLUMNS,
-    clip_names,
-    plain_name,
-    plain_text,
-)
+from vmmetrics.video.shards import clip_names, plain_name, plain_text
 
 _BATCH = 16  # rows looked at together; where rows are chosen from a data set, their clips are copied
 
@@ -48,8 +41,8 @@ def dataset_clips(dataset: Any) -> list[ListedClip]:
         raise SetupError("A streamed data set cannot be resumed; load it without streaming=True")
     columns = list(dataset.column_names)
     column = _clip_column(dataset.features, columns)
-    prompt = next((name for name in PROMPT_COLUMNS if name in columns), None)
-    model = next((name for name in MODEL_COLUMNS if name in columns), None)
+    prompt = next((name for name in shards.PROMPT_COLUMNS if name in columns), None)
+    model = next((name for name in shards.MODEL_COLUMNS if name in columns), None)
     rows = list(_rows(dataset, column, prompt, model))
     split = plain_name(str(getattr(dataset, "split", None) or "row")) or "row"
     numbered = [f"{split}/{number:06d}" for number in range(len(rows))]
@@ -68,7 +61,7 @@ def dataset_clips(dataset: Any) -> list[ListedClip]:
 def _clip_column(features: Any, columns: list[str]) -> str:
     kinds = {name: type(features[name]).__name__ for name in columns}
     declared = [name for name in columns if kinds[name] == "Video"]
-    for name in (*declared, *(name for name in (*VIDEO_COLUMNS, *PATH_COLUMNS) if name in columns)):
+    for name in (*declared, *(name for name in (*shards.VIDEO_COLUMNS, *shards.PATH_COLUMNS) if name in columns)):
         if kinds[name] in ("Video", "Value", "dict"):
             return name
     raise SetupError(f"The data set has no column of clips (video, path, ...) but {', '.join(columns)}")

@@ -14,6 +14,7 @@ _SPACY_MODEL = "en_core_web_sm"
 _TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[,.;:!?]")
 _AFTER_GERUND = words.DETERMINERS | words.PREPOSITIONS | words.ADVERBS
 _SENTENCE_ENDS = frozenset(".;:!?")
+_LONGEST = 500  # words of a text among which a subject is looked for: what comes before one is far shorter
 _MAX_PHRASE = 8  # words; a longer run without a verb or preposition is a list of tags, not a noun phrase
 
 
@@ -41,7 +42,7 @@ def subject_of_phrase(text: str, source: str) -> Subject | None:
     Before it, what only sets the scene is skipped: "a video of", "in the park,", "there is", "the camera follows".
     Groups count as what they are groups of: "a flock of birds" is about birds.
     """
-    lowered = [token.lower() for token in _TOKEN.findall(text)]
+    lowered = [token.lower() for token in _TOKEN.findall(text)[:_LONGEST]]
     for start in range(_after_openings(lowered), len(lowered)):
         phrase = _noun_phrase(lowered, start)
         if phrase:
@@ -50,35 +51,15 @@ def subject_of_phrase(text: str, source: str) -> Subject | None:
     return None
 
 
-def _landmarks(lowered: list[str]) -> tuple[list[int], list[int], list[int]]:
-    """Return where from each position on the next comma, end of a sentence, and determiner after no preposition are."""
-    before = ["", *lowered]
-    starts = [a in words.DETERMINERS and b not in words.PREPOSITIONS for a, b in zip(lowered, before, strict=False)]
-    commas, ends = [word == "," for word in lowered], [word in _SENTENCE_ENDS for word in lowered]
-    return _next_true(commas), _next_true(ends), _next_true(starts)
-
-
-def _next_true(flags: list[bool]) -> list[int]:
-    """Return, for each position and the end, the next position from there on with a true flag, or the length.
-
-    >>> _next_true([False, True, False])
-    [1, 1, 3, 3]
-    """
-    positions = [len(flags)]
-    for i in range(len(flags) - 1, -1, -1):
-        positions.append(i if flags[i] else positions[-1])
-    return positions[::-1]
-
-
 def _after_openings(lowered: list[str]) -> int:
     """Return the position after what comes before the subject, as often as something is recognised."""
-    landmarks, start, after = _landmarks(lowered), -1, 0
+    start, after = -1, 0
     while start < after < len(lowered):
-        start, after = after, _after_opening(lowered, after, landmarks)
+        start, after = after, _after_opening(lowered, after)
     return after
 
 
-def _after_opening(lowered: list[str], start: int, landmarks: tuple[list[int], ...]) -> int:
+def _after_opening(lowered: list[str], start: int) -> int:
     """Return the position after the one opener at ``start`` ("there is", "in the park,", ...); else ``start``."""
     first, second = lowered[start], lowered[start + 1] if start + 1 < len(lowered) else ""
     if first in ",.;:!?" or first in words.ADVERBS or (first.endswith("ly") and first not in words.LY_NOUNS):
@@ -86,11 +67,11 @@ def _after_opening(lowered: list[str], start: int, landmarks: tuple[list[int], .
     if first == "there" and second in words.AUXILIARIES:
         return start + 2
     if first in words.PREPOSITIONS or first in words.SUBORDINATORS:  # "in the park,", or the same and a noun phrase
-        commas, ends, determiners = landmarks
-        if commas[start] < ends[start]:
-            return commas[start] + 1
-        determiner = determiners[min(start + 3, len(lowered))]
-        return determiner if determiner < ends[start] else start + 1
+        end = next((i for i in range(start, len(lowered)) if lowered[i] in _SENTENCE_ENDS), len(lowered))
+        if "," in lowered[start:end]:
+            return lowered.index(",", start) + 1
+        starts = (i for i in range(start + 3, end) if lowered[i] in words.DETERMINERS)
+        return next((i for i in starts if lowered[i - 1] not in words.PREPOSITIONS), start + 1)
     if first.endswith("ing") and first not in words.ING_NOUNS and second in _AFTER_GERUND:
         return start + 1  # "riding a bicycle"
     return _after_shot(lowered, start)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import SetupError, refusing
 from vmmetrics.utils.storage.atomic import making
 from vmmetrics.utils.storage.opening import open_regular
 from vmmetrics.viewer.page import MARK, call, page, script, single_page, style, values_of
@@ -26,7 +26,7 @@ def earlier_report(target: Path) -> Path | None:
     Raises:
         SetupError: It holds something else, which would be lost.
     """
-    try:
+    with refusing("read", target):
         if not target.exists():
             return None
         if not target.is_dir():
@@ -39,8 +39,6 @@ def earlier_report(target: Path) -> Path | None:
         if index.is_file():
             with open_regular(index) as file:
                 start = file.read(_MARK_BYTES)
-    except OSError as error:
-        raise cannot("read", target, error) from error
     if MARK.encode() not in start:
         raise SetupError(f"{target} is not empty and holds no report; choose another folder")
     if foreign := [name for name in names if name not in (*_PARTS, INDEX_PAGE)]:
@@ -87,7 +85,7 @@ def write_page(folder: Path, index: Mapping[str, Any]) -> None:
 
 MOST_BYTES = 50_000_000
 """Of a page that browsers open and mail programs send."""
-_TYPES = {".mp4": "video/mp4", ".m4v": "video/mp4", ".webm": "video/webm"}
+_TYPES = {".mp4": "video/mp4", ".m4v": "video/mp4", ".webm": "video/webm", ".webp": "image/webp"}
 _INLINED = {"media": "videos", "posters": "posters", "overlays": "overlays", "data": "events and series"}
 
 
@@ -101,12 +99,14 @@ def write_single(folder: Path) -> None:
         SetupError: It would be over :data:`MOST_BYTES`.
     """
     sizes = {part: sum(path.stat().st_size for path in _files(folder / part)) for part in _INLINED}
-    total = sum(_inline_bytes(part, size) for part, size in sizes.items())
+    sizes |= {part: sizes[part] * 4 // 3 for part in ("media", "posters")}  # base64
+    total = sum(sizes.values())
     if total > MOST_BYTES:
-        largest = max(sizes, key=lambda part: _inline_bytes(part, sizes[part]))
+        largest = max(sizes, key=sizes.__getitem__)
+        listed = ", ".join(f"{name} {sizes[part] / 1e6:,.1f} MB" for part, name in _INLINED.items())
         advice = {"media": "list fewer clips or leave out --single-file", "overlays": "list fewer clips"}
         raise SetupError(
-            f"One file would have {total / 1e6:,.0f} MB, more than {MOST_BYTES / 1e6:.0f}: {_listing(sizes)}; "
+            f"One file would have {total / 1e6:,.0f} MB, more than {MOST_BYTES / 1e6:.0f}: {listed}; "
             f"{advice.get(largest, 'list fewer clips')}, such as --clips worst:50"
         )
     index = _values(folder / "data" / "index.js")[0]
@@ -114,7 +114,7 @@ def write_single(folder: Path) -> None:
     media = index["clips"]["media"]
     index["clips"]["media"] = [videos.get(unquote(url), url) if isinstance(url, str) else url for url in media]
     inline = {
-        "posters": {str(int(path.stem)): _webp_url(path) for path in _files(folder / "posters")},
+        "posters": {str(int(path.stem)): _data_url(path) for path in _files(folder / "posters")},
         "overlays": {str(int(path.stem)): _values(path)[1] for path in _files(folder / "overlays")},
         "details": [_values(path)[1] for path in _files(folder / "data") if path.name != "index.js"],
     }
@@ -133,21 +133,6 @@ def _files(folder: Path) -> list[Path]:
     return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
-def _inline_bytes(part: str, size: int) -> int:
-    return size * 4 // 3 if part in ("media", "posters") else size
-
-
-def _listing(sizes: dict[str, int]) -> str:
-    parts: Iterable[str] = (
-        f"{name} {_inline_bytes(part, sizes[part]) / 1e6:,.1f} MB" for part, name in _INLINED.items()
-    )
-    return ", ".join(parts)
-
-
 def _data_url(path: Path) -> str:
     kind = _TYPES.get(path.suffix.lower(), "application/octet-stream")
     return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
-
-
-def _webp_url(path: Path) -> str:
-    return f"data:image/webp;base64,{base64.b64encode(path.read_bytes()).decode()}"

@@ -22,6 +22,7 @@ from vmmetrics.video.content import file_state, fingerprint, is_there, state
 from vmmetrics.video.encoding import TICKS, is_transcode, transcode
 from vmmetrics.video.pixels import TRANSPARENT
 from vmmetrics.video.timing import is_retimed
+from vmmetrics.viewer.texts import legible
 
 Mode = Literal["link", "copy", "transcode"]
 FOLDER = "media"
@@ -109,12 +110,14 @@ class MediaFolder:
             check_unchanged(record, file)
         if self._mode == "transcode" or not is_playable(record, file):
             return self._transcoded(record, file)
-        return self._linked(record, path) if self._mode == "link" else self._copied(record, file)
+        if self._mode == "link":
+            return self._linked(record, path)
+        return self._stored(record, file.suffix.lower(), "copy", lambda target: _copy(file, target))
 
     def _linked(self, record: Record, path: str) -> Placed:
         path = PurePath(path).as_posix()
-        parts = record.clip.split("/")
-        if path.endswith(f"/{record.clip}") and not {"", ".", ".."} & set(parts) and _is_text(record.clip):
+        plain = not {"", ".", ".."} & set(record.clip.split("/")) and legible(record.clip) == record.clip
+        if plain and path.endswith(f"/{record.clip}"):
             root = path.removesuffix(record.clip)
             if root not in self._numbers:
                 self.bases.append(self._relative(root) + "/")
@@ -128,9 +131,6 @@ class MediaFolder:
         except ValueError as error:  # Windows
             raise ClipError("the video is on another drive than the report: --media copy takes it along") from error
         return quote(os.fsencode(PurePath(relative).as_posix()))
-
-    def _copied(self, record: Record, file: Path) -> Placed:
-        return self._stored(record, file.suffix.lower(), "copy", lambda path: _copy(file, path))
 
     def _transcoded(self, record: Record, file: Path) -> Placed:
         ticks = ticks_of(record)
@@ -243,8 +243,3 @@ def _copy(source: Path, target: Path) -> None:
     except BaseException:
         target.unlink(missing_ok=True)
         raise
-
-
-def _is_text(name: str) -> bool:
-    """Return True if a name is UTF-8, as the page encodes it."""
-    return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)

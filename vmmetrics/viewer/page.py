@@ -11,6 +11,7 @@ from importlib.resources import files
 from typing import Any
 
 from vmmetrics.metrics.registry import METRICS, colour_of
+from vmmetrics.utils.schema import with_texts
 from vmmetrics.viewer.texts import legible
 
 VENDORED = "_vendor/uPlot.iife.min.js"
@@ -42,19 +43,10 @@ def to_script(value: Any) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        text = json.dumps(_legible(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = json.dumps(with_texts(value, legible), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in _ESCAPED:
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
-
-
-def _legible(value: Any) -> Any:
-    """Return a JSON value whose texts are text in UTF-8."""
-    if isinstance(value, Mapping):
-        return {legible(key): _legible(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_legible(part) for part in value]
-    return legible(value) if isinstance(value, str) else value
 
 
 def call(function: str, *values: Any) -> str:
@@ -125,10 +117,11 @@ def _colours(white: float) -> dict[str, tuple[int, ...]]:
 def page() -> str:
     """Return ``index.html`` of a folder: data and program in files beside it, and nothing from elsewhere."""
     files_ = "".join(f'<script src="{name}"></script>\n' for name in ("app/report.js", "data/index.js"))
-    return _filled(
-        policy(f"'self' {digest(_START)}", "'self'"),
-        '<link rel="stylesheet" href="app/report.css">',
-        f"{files_}<script>{_START}</script>",
+    return filled(
+        "index.html",
+        policy=policy(f"'self' {digest(_START)}", "'self'"),
+        styles='<link rel="stylesheet" href="app/report.css">',
+        scripts=f"{files_}<script>{_START}</script>",
     )
 
 
@@ -144,10 +137,11 @@ def single_page(index: Mapping[str, Any], inline: Mapping[str, Any]) -> str:
         f'<script type="application/json" id="{name}">{to_script(value)}</script>\n'
         for name, value in (("data-inline", inline), ("data-index", index))
     )
-    return _filled(
-        policy(f"{digest(program)} {digest(_START_INLINE)}", digest(styles)),
-        f"<style>{styles}</style>",
-        f"{blocks}<script>{program}</script>\n<script>{_START_INLINE}</script>",
+    return filled(
+        "index.html",
+        policy=policy(f"{digest(program)} {digest(_START_INLINE)}", digest(styles)),
+        styles=f"<style>{styles}</style>",
+        scripts=f"{blocks}<script>{program}</script>\n<script>{_START_INLINE}</script>",
     )
 
 
@@ -164,10 +158,9 @@ def policy(scripts: str, styles: str) -> str:
     )
 
 
-def _filled(policy: str, styles: str, scripts: str) -> str:
-    head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n{MARK}'
-    parts = {"<!--policy-->": head, "<!--styles-->": styles, "<!--scripts-->": scripts}
-    return re.sub("|".join(parts), lambda match: parts[match[0]], _asset("index.html"))
+def filled(name: str, **parts: str) -> str:
+    """Return a page of this package with a part in the place of each comment that names one."""
+    return re.sub(r"<!--(\w+)-->", lambda match: parts[match[1]], _asset(name))
 
 
 def digest(text: str) -> str:

@@ -16,6 +16,7 @@ from vmmetrics.scoring.prompt_scores import Run
 from vmmetrics.scoring.records import opened_events
 from vmmetrics.scoring.summary import INDEX
 from vmmetrics.scoring.table import with_index
+from vmmetrics.utils.schema import with_texts
 from vmmetrics.utils.version import __version__
 from vmmetrics.viewer.columns import Columns, metric_info
 from vmmetrics.viewer.comparisons import comparisons_of
@@ -27,7 +28,7 @@ from vmmetrics.viewer.overlays import drawable, estimate, redraw_overlays, secon
 from vmmetrics.viewer.posters import write_posters
 from vmmetrics.viewer.selection import Row, Selection, rows_of, select
 from vmmetrics.viewer.sources import RunPath, Source, describe_run, groups_of, read_sources
-from vmmetrics.viewer.texts import Texts, clean_json, legible
+from vmmetrics.viewer.texts import Texts, legible
 
 FORMAT = 1
 """Version of the data, in the index."""
@@ -170,10 +171,10 @@ class _Contents:
         return {
             "provenance": self._provenance(runs, len(selection), rated),
             "runs": [describe_run(source, group, self.texts) for source, group in zip(sources, groups, strict=True)],
-            "metrics": [*metrics, *(clean_json(rated.ratings.metrics(), self.texts) if rated else ())],
+            "metrics": [*metrics, *(with_texts(rated.ratings.metrics(), self.texts) if rated else ())],
             **columns.to_json(),
             "bases": self.media.bases,
-            **clean_json(comparisons_of(runs, positions), self.texts),
+            **with_texts(comparisons_of(runs, positions), self.texts),
             "shard": CLIPS_PER_SHARD,
             **({"agreement": rated.agreement(metrics)} if rated else {}),
         }

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import SetupError, refusing
 from vmmetrics.metrics.registry import find
 from vmmetrics.scoring.record import INDEX_NEEDS, Record
 from vmmetrics.utils.display.markup import listed
@@ -111,10 +111,8 @@ def _worst(sources: Sequence[Source], most: int) -> Selection:
 
 
 def _named(sources: Sequence[Source], file: Path) -> Selection:
-    try:
+    with refusing("read", file):
         lines = read_regular(file).decode("utf-8", "surrogateescape").splitlines()
-    except OSError as error:
-        raise cannot("read", file, error) from error
     asked = dict.fromkeys(line.strip() for line in lines if line.strip())
     if not asked:
         raise SetupError(f"{file} names no clip")

@@ -21,7 +21,7 @@ from vmmetrics.utils.display.canvas import INK, MUTED, NULL, RULE, to_svg
 from vmmetrics.utils.display.markup import clean
 from vmmetrics.utils.display.tables import DisplayColumn, DisplayTable, Part, heads, html_list
 from vmmetrics.utils.display.tables import html_text as text
-from vmmetrics.viewer.page import digest, policy, script, style
+from vmmetrics.viewer.page import digest, filled, policy, script, style
 
 _THEMED = {INK: "ink", MUTED: "muted", RULE: "rule", NULL: "null"}
 """Colours of charts that change between a light and a dark page."""
@@ -52,32 +52,6 @@ def _tag(tag: str, key: str) -> str:
     return tag
 
 
-TITLE = "How far can these scores be trusted?"
-_TERMS = {
-    "ρ": "Spearman's rank correlation: 1 where score and people put the clips in the same order, 0 where the order is "
-    "chance, −1 where it is reversed.",
-    "over all clips": "The easiest to raise: telling good models from bad ones is enough.",
-    "within model": "ρ among the clips of one model, then the mean over models. Telling models apart does not help.",
-    "amplitude constant": "Mean over models of the partial ρ given the amplitude of motion: both sides' ranks less "
-    "what the amplitude's explain. A score that only prefers calm clips has nothing here.",
-    "both out": "Correlation of ranks after prompt and model are both taken out by least squares: good models and easy "
-    "prompts do not help.",
-    "lowest ρ without a model": "Lowest ρ when the clips of one model are left out.",
-    "model level": "ρ of the models' mean scores with their mean ratings.",
-    "r fitted, RMSE": "Pearson's r after a logistic fit, and the error of the fit; optimistic for weak scores.",
-    "soft pairwise": "Agreement of metric and people on how surely one of two models is better, mean over pairs of "
-    "models; chance: 0.5.",
-    "single rater": "ρ of one rater with the mean of the others. Over all clips the model's name alone comes near "
-    "it, so read metrics against it within models.",
-    "model's name": "Predicts each clip's rating without reading the clip: its model's mean rating over the other "
-    "half of the prompts, over many halves.",
-    "less motion": "Minus the amplitude: prefers the clip that moves less.",
-    "shuffled": "ρ over all clips when ratings are shuffled among the clips of each model, with 95 % of the "
-    "shuffles: the ρ that differences between models give by themselves.",
-    "interval": "95 % bootstrap interval over prompts (not clips): it generalises to other prompts like these, for "
-    "these models and raters. Correlations: Student's t with the bootstrap standard error; shares, win ratios and "
-    "strengths: percentiles.",
-}
 _CLAIMS_SHOWN = 12  # what stands above the fold of a screen
 
 
@@ -89,22 +63,18 @@ def to_html(study: Study, report: StudyReport) -> str:
         report: What it returned.
     """
     charts, program = draw_charts(study, report), script("study.js")
-    allowed = policy(digest(program), "'unsafe-inline'")  # charts have styles in attributes
     dimensions = _dimensions(parts.study_of(study, report), report, charts)
-    return "\n".join(
-        [
-            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{allowed}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f'<title>{TITLE}</title>\n<style>{style("study.js")}</style>\n</head>\n<body class="study">',
-            *chain(_opening(report), dimensions, _overview(report, charts), _closing(study, report)),
-            f"</main>\n<script>{program}</script>\n</body>\n</html>\n",
-        ]
+    return filled(
+        "study.html",
+        policy=policy(digest(program), "'unsafe-inline'"),  # charts have styles in attributes
+        styles=style("study.js"),
+        opening="\n".join(_opening(report)),
+        sections="\n".join(chain(dimensions, _overview(report, charts), _closing(study, report))),
+        script=program,
     )
 
 
 def _opening(report: StudyReport) -> Iterator[str]:
-    yield f"<header><h1>{TITLE}</h1></header>\n<main>"
     yield f'<p class="muted">{text(parts.matching_lines(report).lines[0])}</p>'
     if report.claims:
         first, more = report.claims[:_CLAIMS_SHOWN], report.claims[_CLAIMS_SHOWN:]
@@ -112,8 +82,6 @@ def _opening(report: StudyReport) -> Iterator[str]:
         yield f'<section class="claims"><h3>What the data support</h3>{html_list(first)}{rest}</section>'
     if report.problems:
         yield f"<section><h3>What could not be computed</h3>{html_list(report.problems)}</section>"
-    terms = "".join(f"<dt>{text(term)}</dt><dd>{text(meaning)}</dd>" for term, meaning in _TERMS.items())
-    yield f"<details><summary>How to read this page</summary><dl>{terms}</dl></details>"
 
 
 def _dimensions(study: Study, report: StudyReport, charts: dict[str, Figure]) -> Iterator[str]:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from vmmetrics.scoring.prompt_scores import Run
 from vmmetrics.scoring.record import Record
@@ -78,14 +77,3 @@ class Texts:
 
 def _last(match: re.Match[str]) -> str:
     return match["name"] or "(path)"
-
-
-def clean_json(value: Any, texts: Texts) -> Any:
-    """Return a JSON value with all of its texts cleaned."""
-    if isinstance(value, str):
-        return texts(value)
-    if isinstance(value, Mapping):
-        return {texts(str(key)): clean_json(part, texts) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [clean_json(part, texts) for part in value]
-    return value

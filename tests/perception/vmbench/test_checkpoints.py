@@ -18,8 +18,8 @@ from vmmetrics.errors import SetupError  # noqa: E402
 from vmmetrics.perception.vmbench.checkpoints import (  # noqa: E402
     Checkpoint,
     architecture_of,
+    build_videomae,
     load_encoder,
-    load_videomae,
     read_checkpoint,
 )
 from vmmetrics.perception.vmbench.ported.videomae import SIZES, Architecture, VideoMAE  # noqa: E402
@@ -52,14 +52,14 @@ LAYOUTS: dict[str, Callable[[Weights], object]] = {
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_layouts_of_upstream(layout: str, weights: Weights, tmp_path: Path):
     torch.save(LAYOUTS[layout](weights), tmp_path / "c.pt")
-    model = load_videomae(tmp_path / "c.pt", 5, TINY)
+    model = build_videomae(read_checkpoint(tmp_path / "c.pt"), 5, TINY)
     assert not model.training
     assert all(torch.equal(value, weights[name]) for name, value in model.state_dict().items())
 
 
 def test_half_weights_are_widened(weights: Weights, tmp_path: Path):
     torch.save({"module": {name: value.half() for name, value in weights.items()}}, tmp_path / "c.pt")
-    model = load_videomae(tmp_path / "c.pt", 5, TINY)
+    model = build_videomae(read_checkpoint(tmp_path / "c.pt"), 5, TINY)
     assert {value.dtype for value in model.state_dict().values()} == {torch.float32}
     assert model(torch.zeros(1, 3, 4, 16, 16)).shape == (1, 5)
 
@@ -67,7 +67,7 @@ def test_half_weights_are_widened(weights: Weights, tmp_path: Path):
 def test_safetensors(weights: Weights, tmp_path: Path):
     safetensors = pytest.importorskip("safetensors.torch")
     safetensors.save_file(weights, tmp_path / "c.safetensors")
-    model = load_videomae(tmp_path / "c.safetensors", 5, TINY)
+    model = build_videomae(read_checkpoint(tmp_path / "c.safetensors"), 5, TINY)
     assert torch.equal(model.head.weight, weights["head.weight"])
     (tmp_path / "d.safetensors").write_bytes(b"not that")
     with pytest.raises(SetupError, match="not readable as safetensors"):
@@ -95,7 +95,7 @@ def test_what_does_not_fit_is_named(
 ):
     torch.save({"model": change(weights)}, tmp_path / "c.pt")
     with pytest.raises(SetupError, match=message):
-        load_videomae(tmp_path / "c.pt", 5, TINY)
+        build_videomae(read_checkpoint(tmp_path / "c.pt"), 5, TINY)
 
 
 def test_what_trainers_leave_beside_the_weights(weights: Weights, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -107,7 +107,7 @@ def test_what_trainers_leave_beside_the_weights(weights: Weights, tmp_path: Path
     read = read_checkpoint(tmp_path / "c.pt")
     assert all(torch.equal(read.weights[name], weight) for name, weight in weights.items())
     assert (read.meta["rate"], read.meta["architecture"]) == (2, asdict(TINY))
-    assert load_videomae(tmp_path / "c.pt", 5).net == TINY
+    assert build_videomae(read_checkpoint(tmp_path / "c.pt"), 5).net == TINY
     assert "must not run" not in capsys.readouterr().out
 
 

@@ -19,6 +19,7 @@ from vmmetrics.perception.scene import Models, Scene  # noqa: E402
 from vmmetrics.perception.views import Viewer, ViewPlan  # noqa: E402
 from vmmetrics.perception.vmbench.adapters import plausibility as module  # noqa: E402
 from vmmetrics.perception.vmbench.adapters.plausibility import VideoMAEPlausibility  # noqa: E402
+from vmmetrics.perception.vmbench.checkpoints import read_checkpoint  # noqa: E402
 from vmmetrics.perception.vmbench.ported.videomae import Architecture, VideoMAE  # noqa: E402
 from vmmetrics.perception.vmbench.runtime import DTYPES  # noqa: E402
 from vmmetrics.scoring.show.findings import explain  # noqa: E402
@@ -76,7 +77,7 @@ def test_batches_change_nothing(model: VideoMAE, monkeypatch: pytest.MonkeyPatch
 
 def test_cas_from_a_checkpoint(model: VideoMAE, tmp_path: Path):
     torch.save({"model": model.state_dict(), "architecture": asdict(TINY), "rate": 2}, tmp_path / "c.pt")
-    plausibility = VideoMAEPlausibility.load(tmp_path / "c.pt")
+    plausibility = VideoMAEPlausibility.of(read_checkpoint(tmp_path / "c.pt"))
     assert plausibility.plan == PLAN
     result = cas.measure(scene(FRAMES, plausibility))
     expected = plausibility.probabilities(FRAMES).mean(axis=0) @ [0, 0.25, 0.5, 0.75, 1]
@@ -147,7 +148,7 @@ def test_a_checkpoint_takes_the_place_of_the_embedded_classifier(model: VideoMAE
     assert "cas-ladder" not in described["weights"]
     assert described["weights"]["mine.pt"] == hashlib.sha256(file.read_bytes()).hexdigest()
     result = own.score_clip(FRAMES, fps=8).results["cas"]
-    expected = VideoMAEPlausibility.load(file).probabilities(FRAMES).mean(0) @ np.linspace(0, 1, 5)
+    expected = VideoMAEPlausibility.of(read_checkpoint(file)).probabilities(FRAMES).mean(0) @ np.linspace(0, 1, 5)
     assert result.score == pytest.approx(expected, abs=1e-9)
     assert 0.5 < result.score < 0.95  # from which on it is explained when it is shown
     assert result.looks == ()
@@ -175,7 +176,7 @@ def test_a_clip_below_fair_is_explained_when_it_is_scored(model: VideoMAE, monke
 @pytest.mark.parametrize("precision", ["fp16", "bf16"])
 def test_weights_kept_in_half_give_the_same(model: VideoMAE, precision: Any, tmp_path: Path):
     torch.save({"model": model.state_dict(), "architecture": asdict(TINY), "rate": 2}, tmp_path / "c.pt")
-    kept = VideoMAEPlausibility.load(tmp_path / "c.pt", "cpu", precision)
+    kept = VideoMAEPlausibility.of(read_checkpoint(tmp_path / "c.pt"), "cpu", precision)
     assert kept._model.get().blocks[0].mlp.fc1.weight.dtype == DTYPES[precision]
     assert kept._model.get().fc_norm.weight.dtype == torch.float32
     cast = VideoMAEPlausibility(model, PLAN, "cpu", precision)

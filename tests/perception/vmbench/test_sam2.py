@@ -308,7 +308,7 @@ def test_fewer_objects_at_once_where_memory_does_not_do(build: Callable[[str], S
 
 def test_weights_kept_in_half_give_the_same(build: Callable[[str], Sam2], monkeypatch: pytest.MonkeyPatch):
     kept = dict(follow(build("half"), "reset"))
-    monkeypatch.setattr(sam2, "lower", lambda *_: None)
+    monkeypatch.setattr(sam2.runtime, "lower", lambda *_: None)
     cast = build("half")
     assert {weight.dtype for weight in cast.model.get().parameters()} == {torch.float32}
     for key, logits in follow(cast, "reset"):

@@ -49,7 +49,7 @@ def prompt_in(body: dict[str, Any]) -> str:
 
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tuple[Client, Any]]]:
-    monkeypatch.setattr(wire.time, "sleep", lambda _: None)
+    monkeypatch.setattr(wire, "LONGEST_PAUSE", 0.0)
     stops = []
 
     def start(*steps: Any, answer: Any = None, max_cost: float | None = None, **given: Any) -> tuple[Client, Any]:
@@ -179,7 +179,7 @@ def test_wrong_key_stops_everything(served) -> None:
 
 
 def test_command_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire.time, "sleep", lambda _: None)
+    monkeypatch.setattr(wire, "LONGEST_PAUSE", 0.0)
     broken = {"now": True}
 
     def answer(body: dict[str, Any]) -> Any:

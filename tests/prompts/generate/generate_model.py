@@ -72,7 +72,7 @@ def run(tmp_path, monkeypatch, capsys):
     """Generate with the answers given; the exit code, the script of the server, and what was printed."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("VMMETRICS_ENDPOINT_KEY", KEY)
-    monkeypatch.setattr(wire.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(wire, "LONGEST_PAUSE", 0.0)
     write_metadata(tmp_path / "metadata", sample.metadata())
     stops = []
 

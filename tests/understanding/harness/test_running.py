@@ -33,7 +33,7 @@ def understand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     """The command in an empty folder that has the tiny benchmark's data in ``data``; its exit code."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("VMMETRICS_ENDPOINT_KEY", KEY)
-    monkeypatch.setattr(wire.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(wire, "LONGEST_PAUSE", 0.0)
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     monkeypatch.setitem(registry._REGISTERED, "tiny", tiny_benchmark.BENCHMARK)
     tiny_benchmark.write(tmp_path / "data")

@@ -6,6 +6,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -31,7 +32,13 @@ def server() -> Any:
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """What was slept between tries."""
     slept: list[float] = []
-    monkeypatch.setattr(wire, "rest", lambda seconds, _: slept.append(seconds))
+
+    class Noting(Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            slept.append(timeout or 0.0)
+            return self.is_set()
+
+    monkeypatch.setattr(wire, "Event", Noting)
     return slept
 
 

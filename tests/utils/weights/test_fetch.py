@@ -28,7 +28,7 @@ def test_a_file_is_fetched_checked_and_recorded(server: Server, home: Path, publ
     server.put("/x/a.bin", BODY, cuts=[50_000])
     publish("one", file("a.bin", BODY, url=f"{server.url}/x/a.bin"))
     assert [found.path for found in fetch(["one"], heard.listener)] == [home / "one" / "a.bin"]
-    assert resolve("one").read_bytes() == BODY
+    assert resolve(["one"])["one"].read_bytes() == BODY
     lock = json.loads((home / "one" / LOCK).read_text())
     assert lock["files"]["a.bin"]["sha256"] == sha256(BODY).hexdigest()
     assert heard.progress[-1] == ("one/a.bin", len(BODY), len(BODY))
@@ -72,9 +72,9 @@ def test_a_damaged_file_is_replaced(server: Server, home: Path, publish: Publish
     fetch(["one"], heard.listener)
     (home / "one" / "a.bin").write_bytes(BODY[:100])
     with pytest.raises(SetupError, match="vmmetrics weights fetch one"):
-        resolve("one")
+        resolve(["one"])["one"]
     fetch(["one"], heard.listener)
-    assert resolve("one").read_bytes() == BODY
+    assert resolve(["one"])["one"].read_bytes() == BODY
     assert inspect(entry, effort="all").whole
 
 
@@ -97,7 +97,7 @@ def test_a_fetch_broken_off_is_not_whole(server: Server, home: Path, publish: Pu
     with pytest.raises(SetupError, match="404"):
         fetch(["many"], heard.listener, mirror=server.url)
     with pytest.raises(SetupError, match=r"b\.bin not found"):
-        resolve("many")
+        resolve(["many"])["many"]
 
 
 def test_the_disk_is_looked_at_before_anything_comes(
@@ -161,8 +161,8 @@ def test_a_folder_copied_by_hand(home: Path, publish: Publish, heard: Heard, tmp
         (copies / "m.bin").write_bytes(BODY)
         (copies / "config.json").write_bytes(b'{"of": "somebody else"}')
         fetch(["small"], heard.listener, copies=copies)
-        assert (resolve("many") / "config.json").read_bytes() == b"{}"
-        assert resolve("one").read_bytes() == BODY
+        assert (resolve(["many"])["many"] / "config.json").read_bytes() == b"{}"
+        assert resolve(["one"])["one"].read_bytes() == BODY
         assert inspect(many, effort="all").whole
         shutil.rmtree(home)
 
@@ -174,7 +174,7 @@ def test_the_folder_of_one_checkpoint(home: Path, publish: Publish, heard: Heard
         fetch(["many"], heard.listener, copies=tmp_path)
     (tmp_path / "config.json").write_bytes(b"{}")
     fetch(["many"], heard.listener, copies=tmp_path)
-    assert resolve("many") == home / "many"
+    assert resolve(["many"])["many"] == home / "many"
 
 
 def test_copies_are_checked_too(home: Path, publish: Publish, heard: Heard, tmp_path: Path) -> None:
@@ -199,14 +199,14 @@ def test_a_web_server_with_a_weights_folder(
     (source / "many" / "a.safetensors").write_bytes(safetensors())
     (source / "many" / "config.json").write_bytes(b"{}")
     (source / "one" / "m.bin").write_bytes(BODY)
-    resolve("many", source)
-    resolve("one", source)
+    resolve(["many"], source)
+    resolve(["one"], source)
     for path in source.rglob("*"):
         if path.is_file():
             server.put(f"/w/{path.relative_to(source).as_posix()}", path.read_bytes())
     fetch(["small"], heard.listener, mirror=f"{server.url}/w/")
-    assert (resolve("many") / "a.safetensors").read_bytes() == safetensors()
-    assert resolve("one").read_bytes() == BODY
+    assert (resolve(["many"])["many"] / "a.safetensors").read_bytes() == safetensors()
+    assert resolve(["one"])["one"].read_bytes() == BODY
 
 
 def test_a_mirror_whose_files_are_not_those_it_lists(
@@ -287,7 +287,7 @@ def test_two_processes_fetch_one_after_the_other(
     monkeypatch.setattr(ByteLocks, "try_acquire", lambda self, byte: answers.pop(0) and acquire(self, byte))
     fetch(["one"], heard.listener)
     assert any("another process" in said for said in heard.said)
-    assert resolve("one").read_bytes() == BODY
+    assert resolve(["one"])["one"].read_bytes() == BODY
 
 
 def test_threads_of_a_server_do_not_disturb(server: Server, home: Path, publish: Publish) -> None:
@@ -300,4 +300,4 @@ def test_threads_of_a_server_do_not_disturb(server: Server, home: Path, publish:
         thread.start()
     for thread in threads:
         thread.join()
-    assert all(resolve(name).read_bytes() == BODY for name in "abc")
+    assert all(path.read_bytes() == BODY for path in resolve("abc").values())

@@ -12,7 +12,7 @@ from small_checkpoints import BODY, Publish, file, safetensors
 
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.weights import folder as module
-from vmmetrics.utils.weights.folder import LOCK, Effort, inspect, resolve, resolve_all, weights_home
+from vmmetrics.utils.weights.folder import LOCK, Effort, inspect, resolve, weights_home
 
 
 def put(home: Path, name: str, body: bytes) -> Path:
@@ -47,15 +47,15 @@ def test_a_single_file_and_a_folder(home: Path, publish: Publish) -> None:
     put(home, "one/a.bin", BODY)
     put(home, "many/a.bin", BODY)
     put(home, "many/config.json", b"{}")
-    assert resolve("one") == home / "one" / "a.bin"
-    assert resolve("many") == home / "many"
+    assert resolve(["one"])["one"] == home / "one" / "a.bin"
+    assert resolve(["many"])["many"] == home / "many"
 
 
 def test_what_is_missing_is_named_with_place_and_command(home: Path, publish: Publish) -> None:
     publish("many", file("a.bin", BODY), file("config.json"), file("*.txt"), file("extra.json", optional=True))
     put(home, "many/a.bin", BODY)
     with pytest.raises(SetupError) as found:
-        resolve("many")
+        resolve(["many"])["many"]
     said = str(found.value)
     assert "*.txt, config.json not found" in said
     assert str(home / "many") in said
@@ -69,8 +69,8 @@ def test_several_are_complained_of_at_once(home: Path, publish: Publish) -> None
     put(home, "three/c.bin", BODY)
     put(home, "two/b.bin", b"short")
     with pytest.raises(SetupError, match=r"(?s)a\.bin not found.*b\.bin has 5 bytes.*weights fetch one two$"):
-        resolve_all(["one", "two", "three"])
-    assert resolve_all(["three"]) == {"three": home / "three" / "c.bin"}
+        resolve(["one", "two", "three"])
+    assert resolve(["three"]) == {"three": home / "three" / "c.bin"}
 
 
 @pytest.mark.parametrize("published", [True, False])
@@ -79,61 +79,61 @@ def test_a_file_cut_off_is_named(home: Path, publish: Publish, published: bool) 
     publish("one", file("a.safetensors", body) if published else file("a.safetensors"))
     put(home, "one/a.safetensors", body[:-1])
     with pytest.raises(SetupError, match=r"a\.safetensors has \d+ bytes.*cut off.*vmmetrics weights fetch one"):
-        resolve("one")
+        resolve(["one"])["one"]
 
 
 def test_an_altered_file_is_named_even_with_its_size(home: Path, publish: Publish) -> None:
     publish("one", file("a.bin", BODY))
     altered(put(home, "one/a.bin", BODY))
     with pytest.raises(SetupError, match=r"a\.bin has SHA-256 .* is published"):
-        resolve("one")
+        resolve(["one"])["one"]
 
 
 def test_the_first_digits_of_a_hash_are_a_check(home: Path, publish: Publish) -> None:
     publish("one", file("a.bin", sha256=sha256(BODY).hexdigest()[:8]))
     path = put(home, "one/a.bin", BODY)
-    assert resolve("one") == path
+    assert resolve(["one"])["one"] == path
     altered(path)
     with pytest.raises(SetupError, match="is published"):
-        resolve("one")
+        resolve(["one"])["one"]
 
 
 def test_trust_on_first_use(home: Path, publish: Publish) -> None:
     """Nothing is published of this file: what it was at first is what it has to stay."""
     publish("one", file("a.bin"))
     path = put(home, "one/a.bin", BODY)
-    resolve("one")
+    resolve(["one"])["one"]
     recorded = json.loads((home / "one" / LOCK).read_text())["files"]["a.bin"]
     assert recorded == {
         "bytes": len(BODY), "mtime_ns": path.stat().st_mtime_ns, "sha256": sha256(BODY).hexdigest(),
     }  # fmt: skip
     altered(path)
     with pytest.raises(SetupError, match="when it was first fetched"):
-        resolve("one")
+        resolve(["one"])["one"]
 
 
 def test_an_unchanged_file_is_hashed_once(home: Path, publish: Publish, hashed: list[str]) -> None:
     publish("one", file("a.bin", BODY))
     put(home, "one/a.bin", BODY)
     for _ in range(3):
-        resolve("one")
+        resolve(["one"])["one"]
     assert hashed == ["a.bin"]
 
 
 def test_a_touched_file_is_hashed_again_and_then_known(home: Path, publish: Publish, hashed: list[str]) -> None:
     publish("one", file("a.bin"))
     path = put(home, "one/a.bin", BODY)
-    resolve("one")
+    resolve(["one"])["one"]
     os.utime(path, ns=(0, 10**18))
-    resolve("one")
-    resolve("one")
+    resolve(["one"])["one"]
+    resolve(["one"])["one"]
     assert hashed == ["a.bin"] * 2
 
 
 def test_verifying_finds_what_hid_behind_size_and_time(home: Path, publish: Publish) -> None:
     entry = publish("one", file("a.bin"))
     path = put(home, "one/a.bin", BODY)
-    resolve("one")
+    resolve(["one"])["one"]
     altered(path, keep_time=True)
     assert inspect(entry).whole  # nothing to see from outside
     assert "a.bin" in inspect(entry, effort="all").faults
@@ -176,10 +176,10 @@ def test_a_recorded_file_that_is_gone_is_missed(home: Path, publish: Publish) ->
     publish("one", file("*.bin"))
     put(home, "one/a.bin", BODY)
     gone = put(home, "one/b.bin", BODY)
-    resolve("one")
+    resolve(["one"])["one"]
     gone.unlink()
     with pytest.raises(SetupError, match=r"b\.bin not found"):
-        resolve("one")
+        resolve(["one"])["one"]
 
 
 def test_what_is_still_on_its_way_is_not_there(home: Path, publish: Publish) -> None:
@@ -216,7 +216,7 @@ def test_files_whose_form_is_wrong(home: Path, publish: Publish, name: str, body
     publish("one", file(name))
     put(home, f"one/{name}", body)
     with pytest.raises(SetupError, match=said):
-        resolve("one")
+        resolve(["one"])["one"]
 
 
 def test_real_formats_are_whole(home: Path, publish: Publish) -> None:
@@ -239,9 +239,9 @@ def test_a_record_that_was_tampered_with_leads_nowhere(home: Path, publish: Publ
     publish("one", file("a.bin", BODY))
     put(home, "one/a.bin", BODY)
     put(home, f"one/{LOCK}", json.dumps({"files": {"../x": {"bytes": 1, "mtime_ns": 1, "sha256": "0"}}}).encode())
-    assert resolve("one").name == "a.bin"
+    assert resolve(["one"])["one"].name == "a.bin"
     put(home, f"one/{LOCK}", b"\xff not json")
-    assert resolve("one").name == "a.bin"
+    assert resolve(["one"])["one"].name == "a.bin"
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_a_record_that_is_none_is_made_anew(home: Path, publish: Publish, lock: 
     publish("one", file("a.bin", BODY))
     put(home, "one/a.bin", BODY)
     put(home, f"one/{LOCK}", lock)
-    assert resolve("one").read_bytes() == BODY
+    assert resolve(["one"])["one"].read_bytes() == BODY
 
 
 @pytest.mark.parametrize("names", [b'{"x": 3}', b'{"x": ["a.bin"]}', b'{"x": "../a.bin"}', b"[" * 100_000])
@@ -271,8 +271,8 @@ def test_a_folder_that_cannot_be_written_still_serves(home: Path, publish: Publi
     publish("one", file("a.bin"))
     put(home, "one/a.bin", BODY)
     (home / "one" / LOCK).mkdir()  # no file can be put in its place
-    resolve("one")
-    resolve("one")
+    resolve(["one"])["one"]
+    resolve(["one"])["one"]
     assert hashed == ["a.bin"] * 2
 
 

@@ -214,7 +214,7 @@ def load_judge(name: str, device: str | None = None, precision: str | None = Non
 
     Args:
         name: Path of a checkpoint that ``vmmetrics cas train`` wrote or that
-            :meth:`~vmmetrics.perception.vmbench.adapters.plausibility.VideoMAEPlausibility.load` takes, or
+            :meth:`~vmmetrics.perception.vmbench.adapters.plausibility.VideoMAEPlausibility.of` takes, or
             ``"embedded"``.
         device: Where a checkpoint's network computes; None takes a GPU where there is one.
         precision: Of its matrix products, ``"fp32"``, ``"fp16"`` or ``"bf16"``; None as the device suggests.

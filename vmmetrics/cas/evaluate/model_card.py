@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from vmmetrics.cas.evaluate.evaluation import Bin, EvaluationReport, Interval
 from vmmetrics.cas.labelled_clips import LabelledClip, LabelledClips, Split
 from vmmetrics.cas.train.settings import Epoch
-from vmmetrics.errors import cannot
+from vmmetrics.errors import refusing
 from vmmetrics.functional.cas import LEVELS
 from vmmetrics.utils.display import tables
 from vmmetrics.utils.display.canvas import MODEL_COLOURS, MUTED, RULE, chart_style, grid_of, hexadecimal, save_charts
@@ -121,13 +121,11 @@ def write_card(
         "best_epoch": trained.best.number,
         "agreement": asdict(trained.report),
     }
-    try:
+    with refusing("write", f"the model card to {out}"):
         (out / "card.json").write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
         (out / "card.md").write_text(_markdown(content, trained.report), encoding="utf-8")
         curves = training_chart(trained.history, trained.best.number)
         save_charts({"curves": curves, "calibration": calibration_chart(trained.report.overall.bins)}, out)
-    except OSError as error:
-        raise cannot("write", f"the model card to {out}", error) from error
 
 
 def _counts(clips: Sequence[LabelledClip]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import torch
 from torch import distributed
 
 from vmmetrics.cas.train.settings import Epoch
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import SetupError, refusing
 from vmmetrics.utils.storage.provenance import differences
 from vmmetrics.utils.tensors import default_device, load_tensors, reading
 
@@ -115,14 +115,12 @@ def save(content: Mapping[str, Any], path: Path) -> None:
         SetupError: It cannot be written.
     """
     draft = path.with_name(path.name + ".part")
-    try:
+    with refusing("write", path):
         with draft.open("wb") as file:
             torch.save(dict(content), file)
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
-    except OSError as error:
-        raise cannot("write", path, error) from error
 
 
 def read_last(path: Path, run: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,9 @@ from torch import Tensor
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.vmbench.ported.videomae import SIZES, Architecture, VideoMAE
 from vmmetrics.perception.vmbench.runtime import needed
+from vmmetrics.utils.display import markup
 from vmmetrics.utils.tables import sha256_of
-from vmmetrics.utils.tensors import load_tensors, quiet_transformers, require_safe_torch
+from vmmetrics.utils.tensors import load_tensors, quiet_transformers, reading, require_safe_torch
 
 # Weights out of files that ``torch.save`` wrote, whatever else their trainers put beside them.
 
@@ -39,12 +40,8 @@ class _LeftOut:
         return self
 
 
-def _as_dict(*_: object) -> OrderedDict[Any, Any]:
-    return OrderedDict()
-
-
 CONTAINERS: Mapping[str, Any] = {
-    "collections.defaultdict": _as_dict,  # torch fills no other dict than this
+    "collections.defaultdict": lambda *_: OrderedDict(),  # torch fills no other dict than this
     "argparse.Namespace": argparse.Namespace,
 }
 """Stand-ins for allow-listed classes that torch does not know by itself."""
@@ -60,37 +57,6 @@ def _loaded(path: Path) -> Any:
     names = torch.serialization.get_unsafe_globals_in_checkpoint(str(path))
     with torch.serialization.safe_globals([(CONTAINERS.get(name, _LeftOut), name) for name in names]):
         return load_tensors(path)
-
-
-def read_weights(path: Path, entry: str, name: str) -> dict[str, Tensor]:
-    """Read the weights of a checkpoint; nothing in it is executed.
-
-    Args:
-        path: Written by ``torch.save``.
-        entry: Where its weights are; a file without that entry holds nothing but weights.
-        name: What ``vmmetrics weights`` calls it, for messages.
-
-    Returns:
-        Weights by name, on the CPU.
-
-    Raises:
-        SetupError: No such file, no checkpoint, damaged, or without weights.
-    """
-    if not path.is_file():
-        raise SetupError(f"{path}: no such checkpoint; fetch it with: vmmetrics weights fetch {name}")
-    try:
-        loaded = _loaded(path)
-    except SetupError:
-        raise
-    except Exception as error:  # torch's reader fails in many ways on what is no checkpoint
-        raise SetupError(
-            f"{path}: not readable as a checkpoint; remove it and fetch it again with: vmmetrics weights fetch "
-            f"{name}. torch says: {error}"
-        ) from error
-    weights = loaded.get(entry, loaded) if isinstance(loaded, Mapping) else None
-    if not isinstance(weights, Mapping) or not weights:
-        raise SetupError(f"{path}: expected weights in its entry {entry!r} but got {type(loaded).__name__}")
-    return _tensors(path, weights)
 
 
 def _tensors(path: Path, weights: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -135,24 +101,34 @@ class Checkpoint:
         return sha256_of(self.path)
 
 
-def read_checkpoint(path: Path) -> Checkpoint:
+def read_checkpoint(
+    path: Path, entries: Sequence[str] = NESTED, prefixes: Sequence[str] = PREFIXES, mend: str = ""
+) -> Checkpoint:
     """Read a ``.safetensors`` file, or one written by ``torch.save``; nothing in it is executed.
+
+    Args:
+        path: The file.
+        entries: Where its weights may be, the first that is there counts; without any it holds nothing but weights.
+        prefixes: Taken off the names of weights.
+        mend: End of messages: what to do.
 
     Raises:
         SetupError: No such file, no checkpoint, or one with other things than tensors among its weights.
     """
     if not path.is_file():
-        raise SetupError(f"{path}: no such checkpoint")
-    loaded = _read_safetensors(path) if path.suffix == ".safetensors" else _read_torch(path)
+        raise SetupError(f"{path}: no such checkpoint{mend}")
+    kind, read = ("safetensors", _read_safetensors) if path.suffix == ".safetensors" else ("a checkpoint", _loaded)
+    with reading(f"{path}: not readable as {kind}{mend}"):
+        loaded = read(path)
     if not isinstance(loaded, Mapping):
-        raise SetupError(f"{path}: expected a dict of weights but got {type(loaded).__name__}")
-    outer = next((key for key in NESTED if isinstance(loaded.get(key), Mapping)), None)
+        raise SetupError(f"{path}: expected a dict of weights but got {type(loaded).__name__}{mend}")
+    outer = next((key for key in entries if isinstance(loaded.get(key), Mapping)), None)
     raw: Mapping[str, Any] = loaded if outer is None else loaded[outer]
     meta = {} if outer is None else {key: value for key, value in loaded.items() if key != outer}
     weights: dict[str, Tensor] = {}
     for key, value in _tensors(path, raw).items():
         name = key
-        for prefix in PREFIXES:
+        for prefix in prefixes:
             name = name.removeprefix(prefix)
         if name in weights:
             raise SetupError(f"{path}: {name} is there twice, once as {key}")
@@ -162,21 +138,19 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 def _read_safetensors(path: Path) -> Any:
     with needed():
-        from safetensors import SafetensorError
         from safetensors.torch import load_file
-    try:
-        return load_file(path)
-    except (SafetensorError, OSError) as error:
-        raise SetupError(f"{path}: not readable as safetensors: {error}") from error
+    return load_file(path)
 
 
-def _read_torch(path: Path) -> Any:
-    try:
-        return _loaded(path)
-    except SetupError:
-        raise
-    except Exception as error:  # torch's reader fails in many ways on what is no checkpoint
-        raise SetupError(f"{path}: not readable as a checkpoint: {error}") from error
+def read_weights(path: Path, entry: str, name: str) -> Mapping[str, Tensor]:
+    """Read the weights of a checkpoint by :func:`read_checkpoint`.
+
+    Args:
+        path: Written by ``torch.save``.
+        entry: Where its weights are; a file without that entry holds nothing but weights.
+        name: What ``vmmetrics weights`` calls it, for messages.
+    """
+    return read_checkpoint(path, (entry,), (), f"; fetch it with: vmmetrics weights fetch {name}").weights
 
 
 def load_hub(kind: str, folder: Path, name: str, **options: Any) -> Any:
@@ -195,41 +169,33 @@ def load_hub(kind: str, folder: Path, name: str, **options: Any) -> Any:
     with needed():
         import transformers
     mend = f"; fetch it with: vmmetrics weights fetch {name}"
-    try:
-        with quiet_transformers():
-            net, report = getattr(transformers, kind).from_pretrained(
-                str(folder),
-                local_files_only=True,
-                output_loading_info=True,
-                ignore_mismatched_sizes=True,  # they are told below, by name
-                dtype=torch.float32,
-                **options,
-            )
-    except Exception as error:  # transformers and safetensors fail in many ways on what is no such network
-        raise SetupError(f"{folder}: no folder that transformers can load{mend}. The cause: {error}") from error
+    with reading(f"{folder}: no folder that transformers can load{mend}. The cause"), quiet_transformers():
+        net, report = getattr(transformers, kind).from_pretrained(
+            str(folder),
+            local_files_only=True,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,  # they are told below, by name
+            dtype=torch.float32,
+            **options,
+        )
     problems = misfit(report["missing_keys"], report["unexpected_keys"], report["mismatched_keys"])
     if problems:
         raise SetupError(f"{folder}: the weights do not fit: {problems}{mend}")
     return net.float().eval().requires_grad_(False)
 
 
-def load_videomae(path: Path, classes: int, net: Architecture | None = None) -> VideoMAE:
+def build_videomae(checkpoint: Checkpoint, classes: int, net: Architecture | None = None) -> VideoMAE:
     """Build the classifier that a checkpoint holds, in float32 and evaluation mode.
 
     Args:
-        path: ``vit_g_vmbench.pt``, any other fine-tuned VideoMAE V2 checkpoint, or one of our own training.
+        checkpoint: ``vit_g_vmbench.pt``, any other fine-tuned VideoMAE V2 checkpoint, or one of our own training.
         classes: Number of classes that it must have.
         net: Its architecture; None takes what the file states, else the published size with its shapes.
 
     Raises:
-        SetupError: The file cannot be read, is of no known size, misses weights, has others, or has them in other
-            shapes; the text names them.
+        SetupError: The file is of no known size, misses weights, has others, or has them in other shapes; the text
+            names them.
     """
-    return build_videomae(read_checkpoint(path), classes, net)
-
-
-def build_videomae(checkpoint: Checkpoint, classes: int, net: Architecture | None = None) -> VideoMAE:
-    """Do :func:`load_videomae` with a checkpoint that has been read."""
     net = net or architecture_of(checkpoint)
     with torch.device("meta"):  # nothing is drawn only to be overwritten
         model = VideoMAE(net, classes)
@@ -251,7 +217,7 @@ def load_encoder(checkpoint: Checkpoint, model: VideoMAE) -> list[str]:
         Names of the weights that are not from the checkpoint.
 
     Raises:
-        SetupError: As for :func:`load_videomae`, the head and ``fc_norm`` excepted.
+        SetupError: As for :func:`build_videomae`, the head and ``fc_norm`` excepted.
     """
     own = model.state_dict()
     weights = {k: v for k, v in checkpoint.weights.items() if not k.startswith(PRETRAINING_ONLY)}
@@ -326,6 +292,4 @@ def listed(names: Iterable[Any]) -> str:
     >>> listed(["b", "a"])
     'a, b'
     """
-    shown = sorted(map(str, names))
-    more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
-    return ", ".join(shown[:_SHOWN]) + more
+    return markup.listed(sorted(map(str, names)), _SHOWN)

@@ -20,7 +20,7 @@ from vmmetrics.perception.vmbench.released import Released
 from vmmetrics.perception.vmbench.runtime import cache_on
 from vmmetrics.types import Protocol
 from vmmetrics.utils.tables import sha256_of
-from vmmetrics.utils.weights.folder import inspect, read_lock, resolve_all
+from vmmetrics.utils.weights.folder import inspect, read_lock, resolve
 from vmmetrics.utils.weights.manifest import published
 
 DINO, SAM, SAM2, COTRACKER = "grounding-dino-base", "sam-vit-huge", "sam2.1-hiera-large", "cotracker3-offline"
@@ -62,7 +62,7 @@ def locate(abilities: Collection[str] | None, protocol: Protocol) -> dict[str, P
     names = needed(abilities, protocol)
     if COTRACKER in names:
         find_cotracker()
-    return resolve_all(names)
+    return resolve(names)
 
 
 def hashes(names: Sequence[str]) -> dict[str, str]:

@@ -6,7 +6,6 @@ All of them fit an 80 GB card at once and a 24 GB card one at a time; which it i
 from __future__ import annotations
 
 import gc
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -115,10 +114,11 @@ def _module(net: Any) -> nn.Module | None:
     return net if isinstance(net, nn.Module) else None
 
 
+@dataclass(eq=False)
 class CachedModel(Generic[Net]):
     """A network that loads on first use and can be evicted.
 
-    Args:
+    Attributes:
         name: Name in messages and in :data:`ACTIVATIONS`.
         load: Loads it onto the cache's device, in eval mode, without gradients.
         size: Bytes of its weights on the device, about.
@@ -127,23 +127,15 @@ class CachedModel(Generic[Net]):
             in host memory; None where there is no such thing, and it is loaded again.
     """
 
-    def __init__(
-        self,
-        name: str,
-        load: Callable[[], Net],
-        size: int,
-        cache: DeviceCache,
-        module: Callable[[Net], nn.Module | None] = _module,
-    ) -> None:
-        self.name = name
-        self._load = load
-        self._size = size
-        self.cache = cache
-        self._module = module
-        self._net: Net | None = None
-        self._host: HostWeights | None = None
-        self._evicted = False
-        self._lock = RLock()
+    name: str
+    load: Callable[[], Net]
+    size: int
+    cache: DeviceCache
+    module: Callable[[Net], nn.Module | None] = _module
+    _net: Net | None = field(default=None, init=False)
+    _host: HostWeights | None = field(default=None, init=False)
+    _evicted: bool = field(default=False, init=False)
+    _lock: Any = field(default_factory=RLock, init=False)
 
     def get(self, activations: int | None = None) -> Net:
         """Return the network on its device.
@@ -155,7 +147,7 @@ class CachedModel(Generic[Net]):
         with self._lock:
             beside = ACTIVATIONS.get(self.name, 0) if activations is None else activations
             if self._net is None or self._evicted:
-                self.cache.make_room(self._size + beside, keep=self)
+                self.cache.make_room(self.size + beside, keep=self)
                 self.guarded(self._bring)
             elif activations is not None or self.cache.latest() is not self:
                 self.cache.make_room(beside, keep=self)
@@ -168,7 +160,7 @@ class CachedModel(Generic[Net]):
                 self._host.restore(self.cache.device)
                 self._evicted = False
             else:
-                self._net = self._load()
+                self._net = self.load()
 
     def evict(self) -> None:
         """Free its memory on the device; the next :meth:`get` brings it back."""
@@ -176,7 +168,7 @@ class CachedModel(Generic[Net]):
             self.cache.remove(self)
             if self._net is None or self._evicted:
                 return
-            module = self._module(self._net)
+            module = self.module(self._net)
             if self._host is None and module is not None and fits_host(module):
                 with suppress(RuntimeError):  # as much pinned memory may not be given
                     self._host = HostWeights(module)
@@ -260,6 +252,12 @@ def on_device(values: NDArray[Any], device: torch.device) -> Tensor:
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
+def normalised(pixels: Tensor, mean: Sequence[float], deviation: Sequence[float]) -> Tensor:
+    """Return (B, 3, H, W) pixels less a mean and over a deviation of each channel, both made on their device."""
+    less, over = (on_device(np.array(values, np.float32), pixels.device).view(3, 1, 1) for values in (mean, deviation))
+    return (pixels - less) / over
+
+
 @contextmanager
 def computing(device: torch.device, precision: Precision) -> Iterator[None]:
     """No gradients; matrix products and convolutions in ``precision``, the rest in float32, as upstream's autocast."""
@@ -295,12 +293,6 @@ def needed(packages: str = "'vmmetrics[vmbench]'") -> Iterator[None]:
 # and building Q-Align alone (16.4 GB) takes an estimated 5 to 10 s. The alternative, one model over many clips,
 # would save that second and cost the design that a clip is scored, written and done with by itself.
 
-CHUNK = 2**30
-"""Bytes of a buffer. torch rounds pinned buffers up to a power of two: tensor by tensor Q-Align would take 21.5 GB."""
-
-ALIGNMENT = 512
-"""Bytes that weights begin at multiples of, as in torch's own memory on a GPU."""
-
 HOST_RESERVE = 2 * 2**30
 """Bytes of host memory that are left to frames, decoding and other programs."""
 
@@ -314,39 +306,25 @@ class HostWeights:
 
     def __init__(self, net: nn.Module) -> None:
         self._tensors = [tensor for tensor in (*net.parameters(), *net.buffers()) if tensor.nbytes]
-        self._offsets: list[tuple[int, int]] = []  # buffer and offset of each tensor
-        pinned = any(tensor.is_cuda for tensor in self._tensors)
-        sizes: list[int] = []
-        for tensor in self._tensors:
-            if not sizes or sizes[-1] + tensor.nbytes > CHUNK:
-                sizes.append(0)
-            self._offsets.append((len(sizes) - 1, sizes[-1]))
-            sizes[-1] += -(-tensor.nbytes // ALIGNMENT) * ALIGNMENT
-        self._buffers = [torch.empty(size, dtype=torch.uint8, pin_memory=pinned) for size in sizes]
-        for tensor, copy in zip(self._tensors, self._views(self._buffers), strict=True):
-            copy.copy_(tensor.detach())
+        self._copies = [
+            tensor.detach().cpu().pin_memory() if tensor.is_cuda else tensor.detach().clone()
+            for tensor in self._tensors
+        ]
 
     def evict(self) -> None:
         """Let the network's tensors be the host's, so that the device's are free."""
-        for tensor, copy in zip(self._tensors, self._views(self._buffers), strict=True):
+        for tensor, copy in zip(self._tensors, self._copies, strict=True):
             tensor.data = copy
 
     def restore(self, device: torch.device) -> None:
         """Bring the network back to ``device``."""
-        buffers = [buffer.to(device, non_blocking=True) for buffer in self._buffers]
-        for tensor, copy in zip(self._tensors, self._views(buffers), strict=True):
-            tensor.data = copy
-
-    def _views(self, buffers: list[Tensor]) -> list[Tensor]:
-        return [
-            buffers[number][start : start + tensor.nbytes].view(tensor.dtype).view(tensor.shape)
-            for tensor, (number, start) in zip(self._tensors, self._offsets, strict=True)
-        ]
+        for tensor, copy in zip(self._tensors, self._copies, strict=True):
+            tensor.data = copy.to(device, non_blocking=True)
 
 
 def fits_host(net: nn.Module) -> bool:
-    """Return True if a copy of a network's weights fits into the free host memory."""
-    needed: int = sum(tensor.nbytes for tensor in itertools.chain(net.parameters(), net.buffers()))
+    """Return True if a copy of a network's weights fits into the free host memory, in pinned buffers of powers of 2."""
+    needed: int = sum(1 << (tensor.nbytes - 1).bit_length() for tensor in (*net.parameters(), *net.buffers()))
     return free_host_memory() >= needed + HOST_RESERVE
 
 

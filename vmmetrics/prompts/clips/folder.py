@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import SetupError, refusing
 from vmmetrics.prompts.entry import CHOICES, PATTERNS, PromptEntry
 from vmmetrics.prompts.files import row_of, write_rows
 from vmmetrics.utils.schema import check, read_json
@@ -183,10 +183,8 @@ class ClipFolder(Locked):
         self._listed: tuple[Job, ...] = ()
         prepare(path, JOURNAL_FILE, (), "clips")
         self._journal = Journal(path / JOURNAL_FILE)
-        try:
+        with refusing("write", f"clips to {path}"):
             self._locks = ByteLocks(path / ".generation.lock")
-        except OSError as error:
-            raise cannot("write", f"clips to {path}", error) from error
         self.refresh()
 
     def check(self, configuration: Mapping[str, Any]) -> None:
@@ -251,13 +249,11 @@ class ClipFolder(Locked):
         """Create a temporary folder for a claimed clip; it and remains of killed processes are removed afterwards."""
         making = self.path / _MAKING
         stem = Path(job.clip).stem
-        try:
+        with refusing("write", making):
             making.mkdir(exist_ok=True)
             for left in making.glob(f"{stem}.*"):
                 shutil.rmtree(left, ignore_errors=True)
             directory = Path(tempfile.mkdtemp(prefix=f"{stem}.", dir=making))
-        except OSError as error:
-            raise cannot("write", making, error) from error
         try:
             yield directory
         finally:

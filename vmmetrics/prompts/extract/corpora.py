@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import SetupError, refusing
 from vmmetrics.prompts.entry import Place
 from vmmetrics.utils.schema import parse_json
 from vmmetrics.utils.storage.opening import open_regular
@@ -92,22 +92,19 @@ def read_captions(path: Path, column: str | None = None) -> Iterator[tuple[str, 
     if kind == ".parquet":
         yield from _of_parquet(path, column)
         return
-    try:
-        with open_regular(path) as raw:
-            size, newline = max(1, path.stat().st_size), "" if kind in (".csv", ".tsv") else None
-            text = io.TextIOWrapper(raw, "utf-8-sig", errors="replace", newline=newline)
-            if kind in (".csv", ".tsv"):
-                captions = _of_table(text, path, column, "\t" if kind == ".tsv" else None)
-            elif kind == ".json":
-                captions = _of_json(text, path, column, size)
-            elif kind in (".jsonl", ".ndjson"):
-                captions = _of_rows(json_lines(text, path), column, path)
-            else:
-                captions = (line.strip() for line in text)
-            for caption in captions:
-                yield caption, min(1.0, raw.tell() / size)
-    except OSError as error:
-        raise cannot("read", path, error) from error
+    with refusing("read", path), open_regular(path) as raw:
+        size, newline = max(1, path.stat().st_size), "" if kind in (".csv", ".tsv") else None
+        text = io.TextIOWrapper(raw, "utf-8-sig", errors="replace", newline=newline)
+        if kind in (".csv", ".tsv"):
+            captions = _of_table(text, path, column, "\t" if kind == ".tsv" else None)
+        elif kind == ".json":
+            captions = _of_json(text, path, column, size)
+        elif kind in (".jsonl", ".ndjson"):
+            captions = _of_rows(json_lines(text, path), column, path)
+        else:
+            captions = (line.strip() for line in text)
+        for caption in captions:
+            yield caption, min(1.0, raw.tell() / size)
 
 
 def find_sources(paths: Sequence[Path]) -> list[Path]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import SetupError, cannot, refusing
 from vmmetrics.prompts.entry import Action, Metadata, Place, SubjectEntry
 from vmmetrics.prompts.extract import parsing
 from vmmetrics.prompts.extract.captions import DROPPED, Cleaner
@@ -183,11 +183,9 @@ def _prepare(out: Path) -> None:
     """Create the folder and test writing to it, before the work; metadata written by hand is not overwritten."""
     if out.exists() and not out.is_dir():
         raise SetupError(f"{out} is not a folder")
-    try:
+    with refusing("write", out):
         out.mkdir(parents=True, exist_ok=True)
         TemporaryFile(dir=out).close()  # hours of parsing must not end at a folder that cannot be written
-    except OSError as error:
-        raise cannot("write", out, error) from error
     if (out / RECORD).is_file():
         return
     existing = [f"{name}.jsonl" for name in _TABLES if (out / f"{name}.jsonl").exists()]

@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import SetupError, refusing
 from vmmetrics.prompts.entry import PromptEntry, Tags
 from vmmetrics.utils.schema import convert
 from vmmetrics.utils.storage.journal import Journal, Line
@@ -214,12 +214,10 @@ class DecisionFile(Locked):
     def __init__(self, path: Path) -> None:
         self.decisions: list[ReviewDecision] = []
         self.warnings: list[str] = []
-        try:
+        with refusing("write", f"decisions to {path}"):
             path.parent.mkdir(parents=True, exist_ok=True)
             _refuse_other_files(path)
             self._locks = ByteLocks(path.with_name(f".{path.name}.lock"))
-        except OSError as error:
-            raise cannot("write", f"decisions to {path}", error) from error
         self._journal = Journal(path)
         self.refresh()
 
@@ -248,13 +246,11 @@ def read_decisions(paths: Iterable[Path]) -> list[ReviewDecision]:
     """
     decisions: list[ReviewDecision] = []
     for path in paths:
-        try:
+        with refusing("read", path):
             if not path.is_file():
                 raise SetupError(f"There is no file of review decisions at {path}")
             _refuse_other_files(path)
             decisions += _decisions(Journal(path).read_new(), path)
-        except OSError as error:
-            raise cannot("read", path, error) from error
     return decisions
 
 

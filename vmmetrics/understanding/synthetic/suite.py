@@ -195,7 +195,7 @@ def write_suite(folder: Path, count: int, seed: int = 0) -> Iterator[Item]:
         lines, groups = [], defaultdict[tuple[Any, ...], list[Path]](list)
         for item in make(count, seed):
             path, scene = folder / CLIPS / f"{item.id}.mp4", item.draft.scene
-            write_h264(path, scene.pictures(), scene.fps, _CODING, threads=1, layout="yuv420p")
+            write_h264(path, scene.pictures(), scene.fps, _CODING, threads=1)
             lines.append(json.dumps(_line(item, seed), ensure_ascii=False))
             groups[item.task, item.draft.min_fps, scene.look is None].append(path)
             yield item

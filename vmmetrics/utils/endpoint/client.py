@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from vmmetrics.errors import cannot
+from vmmetrics.errors import refusing
 from vmmetrics.utils import web
 from vmmetrics.utils.endpoint import messages
 from vmmetrics.utils.endpoint.asking import Answer, converse, read_answer
@@ -74,12 +74,9 @@ class ReplyCache:
         Raises:
             SetupError: The folder cannot be written.
         """
-        try:
-            with self._writing:  # the temporary name is one per process
-                self.folder.mkdir(parents=True, exist_ok=True)
-                write_json(self.folder / f"{key}.json", asdict(reply))
-        except OSError as error:
-            raise cannot("write", f"replies to {self.folder}", error) from error
+        with self._writing, refusing("write", f"replies to {self.folder}"):  # the temporary name is one per process
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_json(self.folder / f"{key}.json", asdict(reply))
 
 
 THREADS = 4
@@ -115,6 +112,12 @@ class AskedQuestion(Generic[T]):
     check: Check | None = None
     seed: int | None = None
     temperature: float | None = None
+
+    @property
+    def options(self) -> dict[str, float]:
+        """The options of its own."""
+        options = {"seed": self.seed, "temperature": self.temperature}
+        return {name: value for name, value in options.items() if value is not None}
 
 
 class Client:
@@ -164,16 +167,13 @@ class Client:
 
         try:
             reply = converse(lambda turns: self.say(turns, question), question.turns, fault)
-        except RejectedError as error:
+        except (RejectedError, NoAnswerError) as error:
             self._silent += 1
-            if self._silent >= GIVE_UP:  # it is not this one question
+            if self._silent < GIVE_UP:
+                return Answer(None, "unusable" if isinstance(error, RejectedError) else "unreachable", str(error))
+            if isinstance(error, RejectedError):  # it is not this one question
                 raise
-            return Answer(None, "unusable", str(error))
-        except NoAnswerError as error:
-            self._silent += 1
-            if self._silent >= GIVE_UP:
-                raise NoAnswerError(f"{self.settings.address} no longer answers: {error}") from error
-            return Answer(None, "unreachable", str(error))
+            raise NoAnswerError(f"{self.settings.address} no longer answers: {error}") from error
         self._silent = 0
         return read_answer(reply, question.shape, question.check)
 
@@ -196,12 +196,10 @@ class Client:
         if cached is not None:
             return cached
         promised = self.ledger.promise(turns, limit)
-        shape, seed, temperature = None, None, None
-        if question is not None:
-            shape, seed, temperature = question.shape, question.seed, question.temperature
+        shape, options = (None, {}) if question is None else (question.shape, question.options)
         reply = None
         try:
-            reply = self._endpoint.reply(turns, shape, seed, temperature, limit)
+            reply = self._endpoint.reply(turns, shape, options, limit)
         finally:
             self.ledger.settle(promised, turns, reply)
         self._cache.put(key, reply)
@@ -270,9 +268,7 @@ class Client:
         part = self.settings.part() | ({} if limit is None else {"tokens": limit})
         if question is None:
             return key_of(part, None, turns=turns)
-        options = {"seed": question.seed, "temperature": question.temperature}
-        part |= {name: value for name, value in options.items() if value is not None}
-        return key_of(part, dict(question.shape), turns=turns)
+        return key_of(part | question.options, dict(question.shape), turns=turns)
 
 
 def _drained(

@@ -17,27 +17,8 @@ from typing import Any
 
 from vmmetrics.errors import SetupError
 from vmmetrics.utils import web
-from vmmetrics.utils.endpoint.messages import (
-    EndpointSettings,
-    NoAnswerError,
-    RejectedError,
-    Reply,
-    TooLongError,
-    Turn,
-    tokens,
-)
-
-# Waiting: requests kept apart in time, and pauses that end where everything is stopped.
-
-_NAP = 0.1
-"""Seconds after which a pause checks for a stop."""
-
-
-def rest(seconds: float, stopped: threading.Event) -> None:
-    """Sleep, in naps, until the time is over or ``stopped`` is set."""
-    while seconds > 0 and not stopped.is_set():
-        time.sleep(min(seconds, _NAP))
-        seconds -= _NAP
+from vmmetrics.utils.endpoint import messages
+from vmmetrics.utils.endpoint.messages import NoAnswerError, RejectedError, Reply, TooLongError, Turn
 
 
 @dataclass
@@ -61,7 +42,7 @@ class Pace:
             due = max(now, self._next)
             self._next = due + 60 / self.per_minute
         if due > now:
-            rest(due - now, stopped)
+            stopped.wait(due - now)
 
 
 TRIES = 6
@@ -123,7 +104,7 @@ class Endpoint:
         stopped: Event that ends all waiting requests at once; nothing more is sent.
     """
 
-    def __init__(self, settings: EndpointSettings, first_pause: float = FIRST_PAUSE) -> None:
+    def __init__(self, settings: messages.EndpointSettings, first_pause: float = FIRST_PAUSE) -> None:
         self.settings = settings
         self.stopped = Event()
         self._pace = Pace(settings.per_minute)
@@ -135,8 +116,7 @@ class Endpoint:
         self,
         turns: Sequence[Turn],
         shape: Mapping[str, Any] | None = None,
-        seed: int | None = None,
-        temperature: float | None = None,
+        options: Mapping[str, float] | None = None,
         limit: int | None = None,
     ) -> Reply:
         """Return the reply to a conversation; passing failures are tried again.
@@ -144,8 +124,7 @@ class Endpoint:
         Args:
             turns: The conversation so far.
             shape: JSON schema of the answer, an object at its root; None for free text.
-            seed: Instead of the settings' seed.
-            temperature: Instead of the settings' temperature.
+            options: ``seed`` and ``temperature`` instead of the settings'.
             limit: Tokens of the answer instead of the settings'; where they are more, it is waited longer.
 
         Raises:
@@ -153,15 +132,13 @@ class Endpoint:
             RejectedError: The endpoint does not take this request; ``TooLongError`` where it is too long.
             SetupError: It takes none, or not from us.
         """
-        body = self._body(turns, shape)
-        options = {"seed": seed, "temperature": temperature, "max_tokens": limit}
-        body |= {name: value for name, value in options.items() if value is not None}
+        body = self._body(turns, shape) | dict(options or {}) | ({} if limit is None else {"max_tokens": limit})
         pause = self._first_pause
         reason = ""
         for attempt in range(TRIES):
             if attempt:
-                rest(pause, self.stopped)
-                pause = min(2 * pause, LONGEST_PAUSE)
+                self.stopped.wait(min(pause, LONGEST_PAUSE))
+                pause *= 2
             try:
                 return self._request(body)
             except _PassingError as error:
@@ -267,8 +244,8 @@ def _reply(data: bytes, key: str | None) -> Reply:
         text,
         refused=bool(refusal) or reason == "content_filter",
         cut=reason == "length",
-        input_tokens=tokens(usage.get("prompt_tokens")),
-        output_tokens=tokens(usage.get("completion_tokens")),
+        input_tokens=messages.tokens(usage.get("prompt_tokens")),
+        output_tokens=messages.tokens(usage.get("completion_tokens")),
     )
 
 

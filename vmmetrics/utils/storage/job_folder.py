@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import SetupError, refusing
 from vmmetrics.utils.schema import check, read_json
 from vmmetrics.utils.storage.atomic import write_json
 from vmmetrics.utils.storage.journal import Journal, Line
@@ -49,10 +49,8 @@ class ExclusiveFolder(Locked):
         self.path = path
         self.warnings: list[str] = []
         prepare(path, self.RECORD, (self.LOCK, "replies"), self.HOLDS)
-        try:
+        with refusing("write", f"{self.HOLDS} to {path}"):
             self._locks = ByteLocks(path / self.LOCK)
-        except OSError as error:
-            raise _unwritable(path, self.HOLDS, error) from error
         try:
             if not self._locks.try_acquire(0):
                 raise SetupError(f"Another process is using {path}")
@@ -141,11 +139,9 @@ def prepare(path: Path, record: str, early: Collection[str], holds: str) -> None
     Raises:
         SetupError: It holds other files, or cannot be written.
     """
-    try:
+    with refusing("write", f"{holds} to {path}"):
         path.mkdir(parents=True, exist_ok=True)
         _refuse_others(path, record, early, holds)
-    except OSError as error:
-        raise _unwritable(path, holds, error) from error
 
 
 def check_folder(path: Path, record: str = "", early: Collection[str] = (), holds: str = "files") -> None:
@@ -162,14 +158,12 @@ def check_folder(path: Path, record: str = "", early: Collection[str] = (), hold
     Raises:
         SetupError: It holds other files, or cannot be written.
     """
-    try:
+    with refusing("write", f"{holds} to {path}"):
         if record and path.exists():
             _refuse_others(path, record, early, holds)
         existing = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
         with tempfile.TemporaryFile(dir=existing, prefix=".vmmetrics-") as file:  # hidden, should it stay after a kill
             file.write(bytes(_TRIAL_BYTES))
-    except OSError as error:
-        raise _unwritable(path, holds, error) from error
 
 
 _TRIAL_BYTES = 4096  # a block: less may find room where nothing else does
@@ -179,7 +173,3 @@ def _refuse_others(path: Path, record: str, early: Collection[str], holds: str) 
     others = [file for file in path.iterdir() if file.name not in early and not file.name.startswith(".")]
     if others and not (path / record).exists():
         raise SetupError(f"{path} holds other files and no {holds}; choose an empty or new folder for --out")
-
-
-def _unwritable(path: Path, holds: str, error: OSError) -> SetupError:
-    return cannot("write", f"{holds} to {path}", error)

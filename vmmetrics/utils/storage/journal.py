@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple, TypeVar
 
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import SetupError, cannot, refusing
 from vmmetrics.utils.schema import convert, parse_json
 from vmmetrics.utils.storage.opening import open_regular
 
@@ -198,10 +198,8 @@ def iterate_with_text(
 
 
 def _opened(path: Path, mode: Literal["rb", "rb+"] = "rb") -> IO[bytes]:
-    try:
+    with refusing("read" if mode == "rb" else "write", path):
         return open_regular(path, mode)
-    except OSError as error:
-        raise cannot("read" if mode == "rb" else "write", path, error) from error
 
 
 def _raw_lines(file: IO[bytes], start: int) -> Iterator[RawLine]:

@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from vmmetrics.utils.schema import with_texts
 from vmmetrics.utils.storage.addresses import masked
 
 # Packages whose code turns a file into pixels or pixels into motion: another version may move a score.
@@ -91,15 +92,8 @@ def invocation() -> dict[str, Any]:
     Users, passwords and signatures in addresses are left out.
     """
     fields = {"command": sys.argv, "folder": str(Path.cwd()), **({"config": _config} if _config else {})}
-    return {name: _masked(value) for name, value in fields.items()}
-
-
-def _masked(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _masked(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return [_masked(part) for part in value]
-    return masked(value) if isinstance(value, str) else value
+    masked_fields: dict[str, Any] = with_texts(fields, masked)
+    return masked_fields
 
 
 def process() -> str:

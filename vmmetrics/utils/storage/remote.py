@@ -15,7 +15,7 @@ import urllib.error
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
@@ -132,10 +132,10 @@ def read_bytes(uri: str, most: int) -> bytes:
             content: bytes = store.cat_file(path, start=0, end=most + 1)
             return content
         data = b""
-        with _opened(uri) as (_, source):
-            while len(data) <= most and (piece := source.read(most + 1 - len(data))):
+        with _opened(uri) as (_, pieces):
+            while len(data) <= most and (piece := next(pieces, b"")):
                 data += piece
-        return data
+        return data[: most + 1]
 
     return _retried(uri, read)
 
@@ -166,7 +166,7 @@ def download(uri: str, target: Path, expected: FileState, room: Callable[[int], 
 
 def _download(uri: str, target: Path, expected: FileState, room: Callable[[int], None]) -> tuple[str, FileState]:
     digest, count = hashlib.sha256(), 0
-    with _opened(uri) as (state, source):
+    with _opened(uri) as (state, pieces):
         if state.differs(expected):
             raise ChangedError(
                 f"It changed since it was listed (then {expected}, now {state}); add --relist to list it again"
@@ -175,7 +175,7 @@ def _download(uri: str, target: Path, expected: FileState, room: Callable[[int],
             room(state.bytes or 0)
             file = target.open("r+b" if target.exists() else "wb")
         with file:
-            while piece := source.read(PIECE):
+            for piece in pieces:
                 digest.update(piece)
                 count += len(piece)
                 with _writing(target):
@@ -330,15 +330,15 @@ def _info(store: Any, path: str, seconds: float) -> Mapping[str, Any]:
 
 
 @contextmanager
-def _opened(uri: str) -> Iterator[tuple[FileState, Any]]:
-    """Open a file to be read from its beginning; its state comes along."""
+def _opened(uri: str) -> Iterator[tuple[FileState, Iterator[bytes]]]:
+    """Open a file: its state, and its content in pieces; a server that sends too little in a while is given up."""
     if is_web(uri):
         with _on_web(uri) as response:
-            yield state_of_headers(response.headers), _Body(response)
+            yield state_of_headers(response.headers), response.pieces(PIECE, FLOOR, TIMEOUT)
         return
     store, path = _store(uri)
     with store.open(path, "rb", block_size=PIECE, cache_type="none") as file:
-        yield state_of_info(getattr(file, "details", None) or store.info(path)), file
+        yield state_of_info(getattr(file, "details", None) or store.info(path)), iter(partial(file.read, PIECE), b"")
 
 
 def _on_web(uri: str, method: str = "GET") -> web.Response:
@@ -352,22 +352,6 @@ def _on_web(uri: str, method: str = "GET") -> web.Response:
         return open_url(address, headers, method, min(TIMEOUT, _look_up_seconds[-1]))
     except SetupError as error:  # it leads to another kind of address
         raise RemoteError(masked(str(error))) from None
-
-
-class _Body:
-    """Body of a reply; a server that sends less than :data:`FLOOR` in :data:`TIMEOUT` is given up."""
-
-    def __init__(self, response: web.Response) -> None:
-        self._response, self._came = response, 0
-
-    def read(self, most: int) -> bytes:
-        """Return what has come, up to so many bytes; nothing at the end."""
-        data = self._response.read1(most)
-        self._came += len(data)
-        if self._came >= FLOOR:
-            self._response.deadline.renew(TIMEOUT)
-            self._came = 0
-        return data
 
 
 def _state_on_web(uri: str) -> FileState:

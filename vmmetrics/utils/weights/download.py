@@ -12,12 +12,12 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import SetupError, refusing
 from vmmetrics.utils import web
 from vmmetrics.utils.storage.addresses import masked
 from vmmetrics.utils.weights.folder import PARTIAL
@@ -173,39 +173,29 @@ def _resume(url: str, part: Path, headers: Mapping[str, str], progress: Progress
             raise _TooLargeError(_TOO_LARGE.format(most))
         if start == 0:
             validator = response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
-            with _on_disk(part):
+            with refusing("write", part):  # at once: another try helps only with errors of the server
                 discard(part)
                 if validator and not validator.startswith("W/"):  # a weak one is not good enough for ranges
                     mark.write_text(validator, encoding="utf-8", errors="backslashreplace")
-        with _on_disk(part):
+        with refusing("write", part):
             file = part.open("r+b" if start else "wb")
         with file:
             file.seek(start)
-            done = renewed = start
-            while (total is None or done < total) and (block := response.read1(_BLOCK)):
+            done = start
+            for block in response.pieces(_BLOCK, FLOOR, TIMEOUT):
                 if most is not None and done + len(block) > most:
                     raise _TooLargeError(_TOO_LARGE.format(most))
-                with _on_disk(part):
+                with refusing("write", part):
                     file.write(block)
                     file.flush()
                 done += len(block)
                 if progress is not None:
                     progress(done, total)
-                if done >= renewed + FLOOR:
-                    response.deadline.renew(TIMEOUT)
-                    renewed = done
+                if total is not None and done >= total:
+                    break
             file.truncate()
     if total is not None and done < total:
         raise _CutOffError(f"the connection ended after {done} of {total} bytes")
-
-
-@contextmanager
-def _on_disk(part: Path) -> Iterator[None]:
-    """Raise errors of the local disk at once as SetupError: trying again helps only with errors of a server."""
-    try:
-        yield
-    except OSError as error:
-        raise cannot("write", part, error) from error
 
 
 def _extent(response: web.Response, have: int) -> tuple[int, int | None]:

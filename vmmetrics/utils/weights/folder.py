@@ -154,34 +154,24 @@ def weights_home() -> Path:
     return cache / "vmmetrics" / "weights"
 
 
-def resolve(name: str, home: Path | None = None) -> Path:
-    """Return where a checkpoint lies, its files checked; never touches the network.
+def resolve(names: Iterable[str], home: Path | None = None) -> dict[str, Path]:
+    """Return where checkpoints lie, their files checked; never touches the network.
 
     Args:
-        name: Name in the manifest.
+        names: Names in the manifest.
         home: Weights folder; None takes :func:`weights_home`.
 
     Returns:
-        The file where the checkpoint is a single file, else its folder.
+        By name the file of a single-file checkpoint, else its folder.
 
     Raises:
-        SetupError: No such name; or a file is missing, cut off or altered. The text names it, where it was looked
-            for, and the command that mends it.
-    """
-    inspection = inspect(published(name), home)
-    if not inspection.whole:
-        raise SetupError(inspection.complaint)
-    return inspection.path
-
-
-def resolve_all(names: Iterable[str], home: Path | None = None) -> dict[str, Path]:
-    """Do :func:`resolve` for several checkpoints, with one error for all problems.
-
-    Raises:
-        SetupError: As for :func:`resolve`; one command fixes them all.
+        SetupError: No such name; or files are missing, cut off or altered. The text names them, where they were looked
+            for, and the command that fetches them all.
     """
     inspections = [inspect(published(name), home) for name in names]
     broken = [inspection for inspection in inspections if not inspection.whole]
+    if len(broken) == 1:
+        raise SetupError(broken[0].complaint)
     if broken:
         raise SetupError(
             "Weights are missing or damaged:",

@@ -37,6 +37,7 @@ from vmmetrics.perception.points import (
 from vmmetrics.perception.scene import Camera, PointTracks, Scene
 from vmmetrics.perception.vmbench.runtime import ACTIVATIONS, CachedModel, DeviceCache, on_device
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
+from vmmetrics.utils.tensors import reading
 
 WINDOW = 60
 """Frames that the checkpoint's time encoding is for; other lengths are interpolated to."""
@@ -94,10 +95,8 @@ def released_predictor(checkpoint: Path) -> Any:
     mend = "remove it and fetch it again with: vmmetrics weights fetch cotracker3-offline"
     if not checkpoint.is_file():
         raise SetupError(f"{checkpoint}: no such checkpoint; fetch it with: vmmetrics weights fetch cotracker3-offline")
-    try:
+    with reading(f"{checkpoint}: not CoTracker3 offline's weights; {mend}. torch says"):
         return module.CoTrackerPredictor(checkpoint=str(checkpoint), v2=False, offline=True, window_len=WINDOW)
-    except Exception as error:  # torch's reader and load_state_dict fail in many ways on what is no such checkpoint
-        raise SetupError(f"{checkpoint}: not CoTracker3 offline's weights; {mend}. torch says: {error}") from error
 
 
 class CoTracker:

@@ -22,17 +22,11 @@ from PIL import Image
 from torch import Tensor
 
 from vmmetrics.errors import SetupError
+from vmmetrics.perception.vmbench import runtime
 from vmmetrics.perception.vmbench.checkpoints import load_hub
-from vmmetrics.perception.vmbench.runtime import (
-    CachedModel,
-    DeviceCache,
-    Precision,
-    computing,
-    in_batches,
-    needed,
-    on_device,
-)
+from vmmetrics.perception.vmbench.runtime import CachedModel, DeviceCache, Precision
 from vmmetrics.types import FloatArray, UInt8Array
+from vmmetrics.utils.tensors import reading
 
 BOX_THRESHOLD = 0.25
 """A query counts when its best token's probability is above this; VMBench's setting in PAS and TCS."""
@@ -98,7 +92,7 @@ class GroundingDINO:
 
         with ThreadPoolExecutor(THREADS) as pool:
             images = [pool.submit(shrunk, frame) for frame in frames]
-            return in_batches(confident_boxes, images, self._model.at_once(FRAMES_AT_ONCE), self._model)
+            return runtime.in_batches(confident_boxes, images, self._model.at_once(FRAMES_AT_ONCE), self._model)
 
     def queries(self, pixels: Tensor, text: str) -> tuple[Tensor, Tensor]:
         """Return every query's (B, 900, 256) logits over the text's tokens and (B, 900, 4) box, float32, on the CPU.
@@ -108,7 +102,7 @@ class GroundingDINO:
             text: From :func:`caption`.
         """
         model, tokenizer = self._model.get()
-        with computing(self.device, self.precision):
+        with runtime.computing(self.device, self.precision):
             tokens = tokenizer([text] * len(pixels), return_tensors="pt").to(self.device)
             answer = model(pixel_values=pixels.to(self.device), **tokens)
         return answer.logits.float().cpu(), answer.pred_boxes.float().cpu()
@@ -128,12 +122,10 @@ def prepared(images: UInt8Array, device: torch.device) -> Tensor:
     Returns:
         (B, 3, h, w) float32.
     """
-    pixels = on_device(images, device).permute(0, 3, 1, 2).float().contiguous()
+    pixels = runtime.on_device(images, device).permute(0, 3, 1, 2).float().contiguous()
     # Divisors are tensors: by a number CUDA multiplies with its reciprocal, which is not the same to the last bit.
-    white, mean, std = (
-        on_device(np.array(values, np.float32), device).view(-1, 1, 1) for values in ([255], PIXEL_MEAN, PIXEL_STD)
-    )
-    return (pixels / white - mean) / std
+    white = runtime.on_device(np.array([255], np.float32), device)
+    return runtime.normalised(pixels / white, PIXEL_MEAN, PIXEL_STD)
 
 
 def resized(height: int, width: int) -> tuple[int, int]:
@@ -180,15 +172,13 @@ def load_tokenizer(folder: Path) -> Any:
     Raises:
         SetupError: It is not there, or has another vocabulary.
     """
-    with needed():
+    with runtime.needed():
         from transformers import BertTokenizer
     mend = f"fetch it with: vmmetrics weights fetch {NAME}"
     if not folder.is_dir():
         raise SetupError(f"{folder}: no such folder for BERT's tokenizer; {mend}")
-    try:
+    with reading(f"{folder}: holds no tokenizer; {mend}. The cause"):
         tokenizer = BertTokenizer.from_pretrained(str(folder), local_files_only=True)
-    except Exception as error:  # as for the network
-        raise SetupError(f"{folder}: holds no tokenizer; {mend}. The cause: {error}") from error
     token_ids = {token: tokenizer.convert_tokens_to_ids(token) for token in SPECIAL_TOKENS}
     if token_ids != SPECIAL_TOKENS:
         raise SetupError(f"{folder}: expected the vocabulary of bert-base-uncased but its ids are {token_ids}")

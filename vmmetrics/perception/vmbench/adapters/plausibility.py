@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +15,10 @@ from vmmetrics.errors import ClipError
 from vmmetrics.functional.cas import LEVEL_VALUES, LEVELS
 from vmmetrics.perception.scene import Scene
 from vmmetrics.perception.views import VMBENCH_RATE, View, Viewer, ViewPlan
+from vmmetrics.perception.vmbench import runtime
 from vmmetrics.perception.vmbench.checkpoints import Checkpoint, build_videomae, read_checkpoint
 from vmmetrics.perception.vmbench.ported.videomae import SIZES, Architecture, VideoMAE
-from vmmetrics.perception.vmbench.runtime import (
-    DTYPES,
-    CachedModel,
-    DeviceCache,
-    Precision,
-    cache_on,
-    computing,
-    in_batches,
-    lower,
-    on_device,
-)
+from vmmetrics.perception.vmbench.runtime import CachedModel, DeviceCache, Precision
 from vmmetrics.types import FloatArray, SaliencyMap, UInt8Array
 
 PARTS = 5
@@ -76,7 +68,7 @@ class VideoMAEPlausibility:
         if isinstance(model, CachedModel):
             self._model = model
         else:
-            network, cache = model, cache_on(device)
+            network, cache = model, runtime.cache_on(device)
             self._model = CachedModel(_NAME, lambda: network.to(cache.device).eval(), 0, cache)
         self.device = self._model.cache.device
         self.plan = plan
@@ -84,24 +76,19 @@ class VideoMAEPlausibility:
         self.explained_below = EXPLAINED_BELOW
 
     @classmethod
-    def load(cls, path: Path, device: str | None = None, precision: Precision | None = None) -> VideoMAEPlausibility:
-        """Load a checkpoint: VMBench's ``vit_g_vmbench.pt``, or one that ``vmmetrics cas train`` wrote.
-
-        Raises:
-            SetupError: The file does not hold such a classifier; the text names what is wrong.
-        """
-        return cls.of(read_checkpoint(path), device, precision)
-
-    @classmethod
     def of(
         cls, checkpoint: Checkpoint, device: str | None = None, precision: Precision | None = None
     ) -> VideoMAEPlausibility:
-        """Do :meth:`load` with a checkpoint that has been read."""
+        """Take a checkpoint: VMBench's ``vit_g_vmbench.pt``, or one that ``vmmetrics cas train`` wrote.
+
+        Raises:
+            SetupError: It does not hold such a classifier; the text names what is wrong.
+        """
         model = build_videomae(checkpoint, len(LEVELS)).requires_grad_(False)
         rate = checkpoint.meta.get("rate", VMBENCH_RATE)
         plan = ViewPlan(frames=model.net.frames, rate=rate, size=model.net.image)
         classifier = cls(model, plan, device, precision)
-        lower(model, classifier.precision)
+        runtime.lower(model, classifier.precision)
         return classifier
 
     @classmethod
@@ -115,10 +102,10 @@ class VideoMAEPlausibility:
 
         def load() -> Any:
             model = build_videomae(read_checkpoint(path), len(LEVELS)).requires_grad_(False)
-            lower(model, precision)
+            runtime.lower(model, precision)
             return model.to(cache.device)
 
-        cached = CachedModel(_NAME, load, _PUBLISHED_PARAMETERS * DTYPES[precision].itemsize, cache)
+        cached = CachedModel(_NAME, load, _PUBLISHED_PARAMETERS * runtime.DTYPES[precision].itemsize, cache)
         return cls(cached, ViewPlan(frames=PUBLISHED.frames, size=PUBLISHED.image))
 
     def classify(self, scene: Scene) -> FloatArray:
@@ -144,9 +131,7 @@ class VideoMAEPlausibility:
         views = self._views(frames)
         distinct = list(dict.fromkeys(views))
         viewer = Viewer(frames, self.plan)
-        logits = np.stack(
-            in_batches(lambda batch: list(self._logits(viewer, batch)), distinct, self._batch_size(), self._model)
-        )
+        logits = np.stack(runtime.in_batches(partial(self._logits, viewer), distinct, self._batch_size(), self._model))
         if not np.all(np.isfinite(logits)):
             raise ClipError(f"the plausibility model's answer is not finite in {self.precision}")
         by_view = dict(zip(distinct, softmax(logits, axis=1), strict=True))
@@ -186,7 +171,7 @@ class VideoMAEPlausibility:
         return self._model.guarded(lambda: self._gradient(model, pixels))
 
     def _gradient(self, model: VideoMAE, pixels: FloatArray) -> FloatArray:
-        batch = on_device(pixels, self.device)[None].requires_grad_()
+        batch = runtime.on_device(pixels, self.device)[None].requires_grad_()
         scores = torch.as_tensor(LEVEL_VALUES, dtype=torch.float64, device=self.device)
         # Gradients underflow in fp16; bfloat16 will do for an explanation where float32 is ten times slower.
         autocast = torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.device.type == "cuda")
@@ -200,11 +185,10 @@ class VideoMAEPlausibility:
     def _views(self, frames: UInt8Array) -> list[View]:
         return self.plan.views(*frames.shape[:3])
 
-    def _logits(self, viewer: Viewer, views: Sequence[View]) -> FloatArray:
-        batch = on_device(np.stack([viewer.cut(view) for view in views]), self.device)
-        with computing(self.device, self.precision):
-            logits: FloatArray = self._model.get()(batch).double().cpu().numpy()
-        return logits
+    def _logits(self, viewer: Viewer, views: Sequence[View]) -> list[FloatArray]:
+        batch = runtime.on_device(np.stack([viewer.cut(view) for view in views]), self.device)
+        with runtime.computing(self.device, self.precision):
+            return list(self._model.get()(batch).double().cpu().numpy())
 
     def _batch_size(self) -> int:
         """Views whose activations in one block fit into the memory."""

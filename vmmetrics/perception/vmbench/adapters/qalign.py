@@ -22,18 +22,11 @@ from torch import Tensor
 
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.perception.scene import Scene
+from vmmetrics.perception.vmbench import runtime
 from vmmetrics.perception.vmbench.checkpoints import check_fit, listed, misfit
 from vmmetrics.perception.vmbench.ported import qalign_network, qalign_vision
 from vmmetrics.perception.vmbench.ported.qalign_network import LanguageSize, Network, Sizes
-from vmmetrics.perception.vmbench.runtime import (
-    DTYPES,
-    CachedModel,
-    DeviceCache,
-    Precision,
-    in_batches,
-    needed,
-    on_device,
-)
+from vmmetrics.perception.vmbench.runtime import CachedModel, DeviceCache, Precision
 from vmmetrics.types import FloatArray, IntArray, UInt8Array
 from vmmetrics.utils.schema import convert, parse_json
 from vmmetrics.utils.tensors import load_tensors
@@ -198,7 +191,7 @@ def _weights(path: Path) -> Iterator[tuple[str, Tensor]]:
 
 
 def _safetensors(path: Path) -> Iterator[tuple[str, Any]]:
-    with needed():
+    with runtime.needed():
         from safetensors import SafetensorError, safe_open
     try:
         with safe_open(path, framework="pt") as file:
@@ -259,7 +252,7 @@ class QAlignRater:
         self.folder = folder
         self.device = cache.device
         self.precision: Precision = precision or ("fp16" if cache.device.type == "cuda" else "fp32")
-        size = PARAMETERS * DTYPES[self.precision].itemsize
+        size = PARAMETERS * runtime.DTYPES[self.precision].itemsize
         self._model = CachedModel("Q-Align", self.load, size, cache, lambda loaded: loaded.network)
 
     def assess(self, scene: Scene) -> FloatArray:
@@ -291,30 +284,30 @@ class QAlignRater:
         shown, within = np.unique(windows, return_inverse=True)
 
         def answers(rows: Sequence[IntArray]) -> list[Tensor]:
-            batch = on_device(np.stack(rows), self.device)
+            batch = runtime.on_device(np.stack(rows), self.device)
             return list(qalign_network.answer(loaded.network, loaded.question, seen[batch]))
 
         with torch.inference_mode():
             seen = self._see(loaded, [frames[index] for index in shown])
             rows = list(within.reshape(windows.shape))
-            return torch.stack(in_batches(answers, rows, WINDOWS_AT_ONCE, self._model))
+            return torch.stack(runtime.in_batches(answers, rows, WINDOWS_AT_ONCE, self._model))
 
     def _see(self, loaded: LoadedQAlign, frames: Sequence[UInt8Array]) -> Tensor:
         """Return (T, tokens, width) of frames; later ones are scaled while the network sees earlier ones."""
         side = loaded.network.sizes.vision.image_size
 
         def tokens(batch: Sequence[Future[UInt8Array]]) -> list[Tensor]:
-            pixels = on_device(np.stack([frame.result() for frame in batch]), self.device)
+            pixels = runtime.on_device(np.stack([frame.result() for frame in batch]), self.device)
             return list(loaded.network.see(qalign_vision.normalised(pixels, loaded.table)))
 
         with ThreadPoolExecutor(THREADS) as pool:
             scaled = [pool.submit(qalign_vision.squared, frame, side) for frame in frames]
-            return torch.stack(in_batches(tokens, scaled, FRAMES_AT_ONCE, self._model))
+            return torch.stack(runtime.in_batches(tokens, scaled, FRAMES_AT_ONCE, self._model))
 
     def load(self) -> LoadedQAlign:
         """Read the model from :attr:`folder`; a subclass may get it from elsewhere."""
         prompt = qalign_network.read_prompt(self.folder / "tokenizer.model")
-        return LoadedQAlign.of(load_network(self.folder, self.device, DTYPES[self.precision]), prompt)
+        return LoadedQAlign.of(load_network(self.folder, self.device, runtime.DTYPES[self.precision]), prompt)
 
 
 def windows_of(count: int) -> IntArray:

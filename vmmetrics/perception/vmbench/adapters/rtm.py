@@ -19,7 +19,7 @@ from torch import Tensor
 
 from vmmetrics.perception.vmbench.ported import rtm_networks
 from vmmetrics.perception.vmbench.ported.rtm_networks import POSE_INPUT, STRIDES, RTMDet, RTMPose, load_rtm
-from vmmetrics.perception.vmbench.runtime import CachedModel, DeviceCache, in_batches, on_device
+from vmmetrics.perception.vmbench.runtime import CachedModel, DeviceCache, in_batches, normalised, on_device
 from vmmetrics.types import FloatArray, UInt8Array
 
 # What stands before and after RTMDet and RTMPose, number for number as mmdet 3.3 and mmpose 1.3 do it.
@@ -87,7 +87,8 @@ def detections(logits: Float32Array, sides: Float32Array, factors: tuple[float, 
         chosen.append(of_grid[np.argsort(-scores[of_grid], kind="stable")[:CANDIDATES]])
         start += count
     candidates = np.concatenate(chosen)
-    centres = np.concatenate([_grid_points(stride) for stride in STRIDES])[candidates]
+    steps = [np.arange(DETECTOR_SIDE // stride, dtype=np.float32) * np.float32(stride) for stride in STRIDES]
+    centres = np.concatenate([np.stack(np.meshgrid(x, x), axis=-1).reshape(-1, 2) for x in steps])[candidates]
     boxes = np.concatenate([centres - sides[candidates, :2], centres + sides[candidates, 2:]], axis=1)
     boxes = np.clip(boxes, np.float32(0), np.float32(DETECTOR_SIDE))
     boxes *= np.array([1 / factors[0], 1 / factors[1]] * 2, np.float32)
@@ -196,12 +197,6 @@ def peaks(
     return points.astype(np.float32).astype(np.float64), score.astype(np.float64)
 
 
-def _grid_points(stride: int) -> Float32Array:
-    """(P, 2) float32, x and y of each place of a grid in the square."""
-    steps = np.arange(DETECTOR_SIDE // stride, dtype=np.float32) * np.float32(stride)
-    return np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
-
-
 DETECTOR_BATCH, POSE_BATCH = 16, 64
 """Frames, and boxes (each with its mirror image), at a time: enough to fill a GPU, below 2 GB of activations."""
 _DETECTOR_BYTES, _POSE_BYTES = 24_700_000 * 4, 13_600_000 * 4
@@ -275,11 +270,7 @@ class RTMPoseKeypoints:
 
 def _normalised(pictures: UInt8Array, mean: Sequence[float], std: Sequence[float], model: CachedModel[Any]) -> Tensor:
     """(B, H, W, 3) uint8 to (B, 3, H, W) float32 on the network's device."""
-    device = model.cache.device
-    pixels = on_device(pictures, device).permute(0, 3, 1, 2).float()
-    shape = (1, 3, 1, 1)
-    less, by = (on_device(np.array(values, np.float32), device).view(shape) for values in (mean, std))
-    return (pixels - less) / by
+    return normalised(on_device(pictures, model.cache.device).permute(0, 3, 1, 2).float(), mean, std)
 
 
 def _run(model: CachedModel[Any], pixels: Tensor) -> tuple[Float32Array, Float32Array]:

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - torch's own convention
 
 from vmmetrics.perception.vmbench.checkpoints import load_hub
-from vmmetrics.perception.vmbench.runtime import CachedModel, DeviceCache, computing, in_batches, on_device
+from vmmetrics.perception.vmbench.runtime import CachedModel, DeviceCache, computing, in_batches, normalised, on_device
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
 MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
@@ -101,9 +101,7 @@ def prepared(frame: UInt8Array, side: int, device: torch.device) -> Tensor:
     height, width = fitted(frame.shape[0], frame.shape[1], side)
     image = Image.fromarray(frame).resize((width, height), Image.Resampling.BILINEAR)
     pixels = on_device(np.array(image), device).permute(2, 0, 1).float()
-    mean, std = (on_device(np.array(values, np.float32), device).view(-1, 1, 1) for values in (MEAN, STD))
-    pixels = (pixels - mean) / std
-    return F.pad(pixels, (0, side - width, 0, side - height))[None]
+    return F.pad(normalised(pixels, MEAN, STD), (0, side - width, 0, side - height))[None]
 
 
 def _loaded(folder: Path) -> Any:

@@ -17,18 +17,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - torch's own convention
 
+from vmmetrics.perception.vmbench import runtime
 from vmmetrics.perception.vmbench.checkpoints import load_hub
 from vmmetrics.perception.vmbench.ported import sam2_net
-from vmmetrics.perception.vmbench.runtime import (
-    DTYPES,
-    CachedModel,
-    DeviceCache,
-    Precision,
-    computing,
-    in_batches,
-    lower,
-    on_device,
-)
+from vmmetrics.perception.vmbench.runtime import CachedModel, DeviceCache, Precision
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
 # Masks followed through a clip with SAM 2.1: every object of a key frame at once, features of a frame computed once.
@@ -168,8 +160,8 @@ class MaskSession:
             return F.interpolate(coarse, self._frames.shape[1:3], mode="bilinear", align_corners=False)[:, 0]
 
     def _in_batches(self, run: Callable[[Sequence[Any]], list[Answer]], items: Sequence[Any]) -> list[Answer]:
-        with computing(self._device, self._precision):
-            return in_batches(run, items, OBJECTS_AT_ONCE, self._model)
+        with runtime.computing(self._device, self._precision):
+            return runtime.in_batches(run, items, OBJECTS_AT_ONCE, self._model)
 
     def _features_of(self, frame: int, path: Sequence[int]) -> sam2_net.Features:
         """Features of a frame, with those of the next on the path where they are not there yet."""
@@ -182,9 +174,9 @@ class MaskSession:
                 batch = sam2_net.encode(net, sam2_net.prepared(self._frames[list(some)], side, self._device))
                 return [batch.at(index).to(self._keeper(batch, len(some))) for index in range(len(some))]
 
-            with computing(self._device, self._precision):
+            with runtime.computing(self._device, self._precision):
                 self._features.update(
-                    zip(ahead, in_batches(run, ahead, self._frames_at_once, self._model), strict=True)
+                    zip(ahead, runtime.in_batches(run, ahead, self._frames_at_once, self._model), strict=True)
                 )
         return self._features[frame].to(self._device)
 
@@ -204,7 +196,7 @@ class MaskSession:
         """Take masks as they are given: they come back as they are remembered, at a quarter of the input's side."""
         net = self._model.get()
         side = net.config.image_size
-        anchor = on_device(np.stack(masks), self._device)[:, None].float()
+        anchor = runtime.on_device(np.stack(masks), self._device)[:, None].float()
         if anchor.shape[2:] != (side, side):
             anchor = F.interpolate(anchor, (side, side), mode="bilinear", align_corners=False, antialias=True)
             anchor = (anchor >= 0.5).float()
@@ -247,7 +239,7 @@ class MaskSession:
         grid = net.config.image_size // 16
         plane = sam2_net.plane_positions(grid, grid, slots.shape[1], self._device)
         if self._precision != "fp32":
-            plane = plane.to(DTYPES[self._precision])  # upstream keeps them as its convolutions answer
+            plane = plane.to(runtime.DTYPES[self._precision])  # upstream keeps them as its convolutions answer
         positions = [plane + slots[-1]] + [plane + slots[back - 1] for back, _ in seen]
 
         limit = min(len(self._frames), net.config.max_object_pointers_in_encoder)
@@ -270,7 +262,7 @@ class MaskSession:
         if self._hole_area == 0:
             return logits
         holes = np.stack([small_holes(mask, self._hole_area) for mask in (logits[:, 0] <= 0).cpu().numpy()])
-        return torch.where(on_device(holes, logits.device)[:, None], HOLE_LOGIT, logits)
+        return torch.where(runtime.on_device(holes, logits.device)[:, None], HOLE_LOGIT, logits)
 
     def _answers(self, coarse: Tensor, tokens: Tensor, pointers: Tensor) -> list[Answer]:
         pairs = zip(tokens.to(torch.bfloat16), pointers.float(), strict=True)
@@ -324,7 +316,7 @@ class Sam2:
 
     def _loaded(self, folder: Path) -> Any:
         net = load_hub("Sam2VideoModel", folder, "sam2.1-hiera-large")
-        lower(net, self.precision)
+        runtime.lower(net, self.precision)
         return net.to(self.model.cache.device)
 
     def masks(self, frame: UInt8Array, boxes: FloatArray) -> BoolArray:
@@ -354,8 +346,8 @@ class Sam2:
             batch = sam2_net.encode(net, sam2_net.prepared(np.stack(some), net.config.image_size, device))
             return [batch.at(index) for index in range(len(some))]
 
-        with computing(self.model.cache.device, self.precision):
-            return in_batches(encode, frames, self._at_once, self.model)
+        with runtime.computing(self.model.cache.device, self.precision):
+            return runtime.in_batches(encode, frames, self._at_once, self.model)
 
     @property
     def _at_once(self) -> int:
@@ -381,11 +373,11 @@ def box_logits(
     net, device = model.get(), model.cache.device
     height, width = size
     prompts = torch.as_tensor(np.asarray(boxes, np.float32)) / torch.tensor([width, height] * 2)
-    pixel_boxes = on_device((prompts * net.config.image_size).numpy(), device)
+    pixel_boxes = runtime.on_device((prompts * net.config.image_size).numpy(), device)
 
     def decode(some: Sequence[Tensor]) -> list[Tensor]:
         coarse = sam2_net.decode_boxes(net, features, torch.stack(list(some)))
         return list(F.interpolate(coarse, (height, width), mode="bilinear", align_corners=False)[:, 0])
 
-    with computing(device, precision):
-        return torch.stack(in_batches(decode, list(pixel_boxes), BOXES_AT_ONCE, model))
+    with runtime.computing(device, precision):
+        return torch.stack(runtime.in_batches(decode, list(pixel_boxes), BOXES_AT_ONCE, model))

@@ -18,12 +18,11 @@ import math
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - torch's own convention
 
-from vmmetrics.perception.vmbench.runtime import on_device
+from vmmetrics.perception.vmbench.runtime import normalised, on_device
 from vmmetrics.types import UInt8Array
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -95,8 +94,7 @@ def prepared(frames: UInt8Array, side: int, device: torch.device) -> Tensor:
     """
     pixels = on_device(frames, device).permute(0, 3, 1, 2).float() / 255
     square = F.interpolate(pixels, (side, side), mode="bilinear", align_corners=False, antialias=True)
-    mean, std = (on_device(np.array(values, np.float32), device)[:, None, None] for values in (MEAN, STD))
-    return (square - mean) / std
+    return normalised(square, MEAN, STD)
 
 
 def encode(net: Any, pixels: Tensor) -> Features:

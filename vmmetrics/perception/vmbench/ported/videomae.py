@@ -144,7 +144,7 @@ class VideoMAE(nn.Module):  # type: ignore[misc]
     """The classifier: tokens with fixed positions, blocks, their mean, a norm and a linear head.
 
     The constructor leaves weights as torch makes them: load a checkpoint
-    (:func:`~vmmetrics.perception.vmbench.checkpoints.load_videomae`) or call :meth:`initialise`.
+    (:func:`~vmmetrics.perception.vmbench.checkpoints.build_videomae`) or call :meth:`initialise`.
 
     Args:
         net: The network's numbers, one of :data:`SIZES` or one's own.
