@@ -6,6 +6,7 @@ All of them fit an 80 GB card at once and a 24 GB card one at a time; which it i
 from __future__ import annotations
 
 import gc
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -293,6 +294,12 @@ def needed(packages: str = "'vmmetrics[vmbench]'") -> Iterator[None]:
 # and building Q-Align alone (16.4 GB) takes an estimated 5 to 10 s. The alternative, one model over many clips,
 # would save that second and cost the design that a clip is scored, written and done with by itself.
 
+CHUNK = 2**30
+"""Bytes of a buffer. torch rounds pinned buffers up to a power of two: tensor by tensor Q-Align would take 21.5 GB."""
+
+ALIGNMENT = 512
+"""Bytes that weights begin at multiples of, as in torch's own memory on a GPU."""
+
 HOST_RESERVE = 2 * 2**30
 """Bytes of host memory that are left to frames, decoding and other programs."""
 
@@ -306,25 +313,39 @@ class HostWeights:
 
     def __init__(self, net: nn.Module) -> None:
         self._tensors = [tensor for tensor in (*net.parameters(), *net.buffers()) if tensor.nbytes]
-        self._copies = [
-            tensor.detach().cpu().pin_memory() if tensor.is_cuda else tensor.detach().clone()
-            for tensor in self._tensors
-        ]
+        self._offsets: list[tuple[int, int]] = []  # buffer and offset of each tensor
+        pinned = any(tensor.is_cuda for tensor in self._tensors)
+        sizes: list[int] = []
+        for tensor in self._tensors:
+            if not sizes or sizes[-1] + tensor.nbytes > CHUNK:
+                sizes.append(0)
+            self._offsets.append((len(sizes) - 1, sizes[-1]))
+            sizes[-1] += -(-tensor.nbytes // ALIGNMENT) * ALIGNMENT
+        self._buffers = [torch.empty(size, dtype=torch.uint8, pin_memory=pinned) for size in sizes]
+        for tensor, copy in zip(self._tensors, self._views(self._buffers), strict=True):
+            copy.copy_(tensor.detach())
 
     def evict(self) -> None:
         """Let the network's tensors be the host's, so that the device's are free."""
-        for tensor, copy in zip(self._tensors, self._copies, strict=True):
+        for tensor, copy in zip(self._tensors, self._views(self._buffers), strict=True):
             tensor.data = copy
 
     def restore(self, device: torch.device) -> None:
         """Bring the network back to ``device``."""
-        for tensor, copy in zip(self._tensors, self._copies, strict=True):
-            tensor.data = copy.to(device, non_blocking=True)
+        buffers = [buffer.to(device, non_blocking=True) for buffer in self._buffers]
+        for tensor, copy in zip(self._tensors, self._views(buffers), strict=True):
+            tensor.data = copy
+
+    def _views(self, buffers: list[Tensor]) -> list[Tensor]:
+        return [
+            buffers[number][start : start + tensor.nbytes].view(tensor.dtype).view(tensor.shape)
+            for tensor, (number, start) in zip(self._tensors, self._offsets, strict=True)
+        ]
 
 
 def fits_host(net: nn.Module) -> bool:
-    """Return True if a copy of a network's weights fits into the free host memory, in pinned buffers of powers of 2."""
-    needed: int = sum(1 << (tensor.nbytes - 1).bit_length() for tensor in (*net.parameters(), *net.buffers()))
+    """Return True if a copy of a network's weights fits into the free host memory."""
+    needed: int = sum(tensor.nbytes for tensor in itertools.chain(net.parameters(), net.buffers()))
     return free_host_memory() >= needed + HOST_RESERVE
 
 
