@@ -5,19 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from vmmetrics.errors import SetupError
+from vmmetrics.models.endpoint import EndpointModel
+from vmmetrics.models.frames import FramePolicy
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding import registry
 from vmmetrics.understanding.construction.captions import MotionBenchRecipe, TunaRecipe
+from vmmetrics.understanding.construction.clips import read_clips, read_people
 from vmmetrics.understanding.construction.favor import FavorRecipe
-from vmmetrics.understanding.construction.gates import GateRecipe
-from vmmetrics.understanding.construction.recipe import FilterModel, QuestionRecipe
-from vmmetrics.understanding.construction.units import read_clips, read_people
-from vmmetrics.understanding.harness.models import ModelSettings, open_model
+from vmmetrics.understanding.construction.gates import (
+    ADAPTIVE,
+    FilterModel,
+    blind_gate,
+    enough_gate,
+    language_gate,
+    reviewers_gate,
+    shortcut_gate,
+)
+from vmmetrics.understanding.construction.recipe import VERSION, GateRecipe, QuestionRecipe
+from vmmetrics.understanding.harness.models import TOKENS, ModelSettings, open_model
 from vmmetrics.utils.endpoint.client import Client
-from vmmetrics.utils.endpoint.messages import KEY_VARIABLE, EndpointSettings, Ledger
+from vmmetrics.utils.endpoint.messages import KEY_VARIABLE, Ledger
 
 RECIPES: Final = ("motionbench", "favor", "tuna", "fpsbench")
 _UNABLE: Final = ("recorded:", "majority")
@@ -92,24 +102,12 @@ class BuildSettings:
         for spec in (*self.filters, *self.reviewers):
             self.viewing(spec)
 
-    def writing(self, spec: str) -> EndpointSettings:
-        """Return the endpoint of a model that answers in JSON, ``MODEL`` or ``MODEL@URL``.
+    def viewing(self, spec: str, tokens: int = TOKENS) -> ModelSettings:
+        """Return a model that filters or reviews, or behind an endpoint writes.
 
-        Raises:
-            ValueError: It has no address, or one that cannot be.
-        """
-        model, at, rest = spec.removeprefix("endpoint:").rpartition("@http")
-        url = f"http{rest}" if at else self.url
-        if url is None:
-            raise ValueError(f"{spec} needs an address: {spec}@http://..., or --url")
-        input_price, output_price = self.prices or (None, None)
-        return EndpointSettings(
-            url, model if at else rest, tokens=self.tokens, per_minute=self.per_minute,
-            input_price=input_price, output_price=output_price, key_variable=self.key_variable,
-        )  # fmt: skip
-
-    def viewing(self, spec: str) -> ModelSettings:
-        """Return a model that filters or reviews.
+        Args:
+            spec: Its name: ``MODEL`` at the URL, ``MODEL@URL``, ``hf:FOLDER`` or ``random``.
+            tokens: Of an answer at most.
 
         Raises:
             ValueError: The name is invalid, or lacks a URL.
@@ -118,36 +116,24 @@ class BuildSettings:
             return ModelSettings(spec)
         if spec.startswith(_UNABLE):
             raise ValueError(f"{spec} cannot answer questions that are not made yet")
-        endpoint = self.writing(spec)
+        name = spec.removeprefix("endpoint:")
+        if "@http" not in name and self.url is None:
+            raise ValueError(f"{spec} needs an address: {spec}@http://..., or --url")
         return ModelSettings(
-            f"endpoint:{endpoint.model}@{endpoint.url}", per_minute=self.per_minute, prices=self.prices,
-            key_variable=self.key_variable,
+            f"endpoint:{name}" if "@http" in name else f"endpoint:{name}@{self.url}", tokens=tokens,
+            per_minute=self.per_minute, prices=self.prices, key_variable=self.key_variable,
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A build, ready to run.
-
-    Attributes:
-        recipe: The recipe.
-        problems: Problems of the input as text, with counts.
-        ledger: Cost of all models; None without an endpoint.
-        unfiltered: True if there is no filter model.
-    """
-
-    recipe: QuestionRecipe
-    problems: Mapping[str, int]
-    ledger: Ledger | None
-    unfiltered: bool = False
-
-
-def open_build(settings: BuildSettings, folder: Path) -> Opened:
+def open_build(settings: BuildSettings, folder: Path) -> tuple[QuestionRecipe, Mapping[str, int]]:
     """Read the input and open the models, with one cost limit for all.
 
     Args:
         settings: Settings of the build.
         folder: Where; replies of the models lie in it.
+
+    Returns:
+        The recipe; and problems of the input as text, with counts.
 
     Raises:
         SetupError: The input or a model cannot be had.
@@ -156,50 +142,67 @@ def open_build(settings: BuildSettings, folder: Path) -> Opened:
     clients: list[Client] = []
 
     def client(spec: str) -> Client:
-        clients.append(Client(settings.writing(spec), folder / "replies"))
+        clients.append(Client(settings.viewing(spec, settings.tokens).endpoint(), folder / "replies"))
         return clients[-1]
 
     def viewers(specs: Sequence[str]) -> list[FilterModel]:
         models = [open_model(settings.viewing(spec), (), folder / "replies") for spec in specs]
-        filters = [FilterModel(model, settings.seed) for model in models]
-        clients.extend(viewer.client for viewer in filters if viewer.client is not None)
-        return filters
+        clients.extend(model.client for model in models if isinstance(model, EndpointModel))
+        return [FilterModel(model, settings.seed) for model in models]
 
-    recipe: QuestionRecipe
-    if settings.recipe == "fpsbench":
-        keyed, people, problems = _asked_already(settings)
+    def identities(models: Sequence[FilterModel]) -> list[dict[str, Any]]:
+        return [dict(viewer.model.identity) for viewer in models]
+
+    def address(asked: Client) -> dict[str, Any]:
+        return {"url": asked.settings.url, "model": asked.settings.model}
+
+    def limited() -> Client | None:
+        if clients:
+            ledger = Ledger(clients[0].settings, settings.max_cost)  # prices are the same for all
+            for opened in clients:
+                opened.ledger = ledger
+        return next(iter(clients), None)
+
+    name, seed = settings.recipe, settings.seed
+    about: dict[str, Any] = {"recipe": name, "instructions": VERSION, "seed": seed}
+    if name == "fpsbench":
+        units, people, problems = _asked_already(settings)
         proofreader = None if settings.model is None else client(settings.model)
         blind, reviewers = viewers(settings.filters), viewers(settings.reviewers)
-        recipe = GateRecipe(keyed, blind, reviewers, people, proofreader, settings.seed)
-    else:
-        clips, problems = read_clips(settings.source, settings.videos, settings.recipe == "favor")
-        writer = client(settings.model or "")
-        written = clips, writer, viewers(settings.filters), settings.seed, settings.temperature
-        if settings.recipe == "tuna":
-            watcher = writer if settings.watcher is None else client(settings.watcher)
-            recipe = TunaRecipe(*written, watcher, settings.drop_single, settings.multi)
-        else:
-            recipe = (FavorRecipe if settings.recipe == "favor" else MotionBenchRecipe)(*written)
-    ledger = None
-    if clients:
-        ledger = Ledger(clients[0].settings, settings.max_cost)  # prices are the same for all
-        for opened in clients:
-            opened.ledger = ledger
-    return Opened(recipe, problems, ledger, not settings.filters)
+        about |= {"blind": identities(blind), "reviewers": identities(reviewers), "policy": str(ADAPTIVE)}
+        about |= {"proofreader": address(proofreader)} if proofreader else {}
+        gates = [language_gate(proofreader, seed)] if proofreader else []
+        gates += [*([blind_gate(blind, seed)] if blind else []), reviewers_gate(reviewers, people)]
+        return GateRecipe(units, gates, about, limited(), proofreader, people, seed), problems
+    units, problems = read_clips(settings.source, settings.videos, name == "favor")
+    writer = client(settings.model or "")
+    filters = viewers(settings.filters)
+    about |= {"temperature": settings.temperature, "writer": {**address(writer), "tokens": settings.tokens}}
+    about[{"motionbench": "first_frame", "favor": "one_frame"}.get(name, "filter")] = identities(filters)
+    gates = []
+    if filters and settings.drop_single:
+        gates.append(shortcut_gate(filters, FramePolicy("first" if name == "motionbench" else "single")))
+    if settings.multi:
+        gates.append(enough_gate(filters, settings.multi))
+    if name != "tuna":
+        kind = FavorRecipe if name == "favor" else MotionBenchRecipe
+        return kind(units, gates, about, limited(), writer, seed, settings.temperature), problems
+    watcher = writer if settings.watcher is None else client(settings.watcher)
+    about |= {"watcher": address(watcher), "needs": {"drop_single": settings.drop_single, "multi": settings.multi}}
+    return TunaRecipe(units, gates, about, limited(), writer, seed, settings.temperature, watcher), problems
 
 
-def _asked_already(settings: BuildSettings) -> tuple[list[Question], dict[str, dict[str, str]], dict[str, int]]:
+def _asked_already(
+    settings: BuildSettings,
+) -> tuple[dict[str, Question], dict[str, dict[str, str]], Mapping[str, int]]:
     """Return the questions that gates can judge, people's answers to them, and counts of problems."""
     loaded = registry.find(settings.read_as).load(settings.source, settings.videos)
-    keyed = [question for question in loaded.questions if question.options and question.answer is not None]
+    keyed = {one.id: one for one in loaded.questions if one.options and one.answer is not None}
     if not keyed:
         raise SetupError(f"{settings.source}: no questions with options and a key, which gates need")
     people = {} if settings.answers is None else read_people(settings.answers)
-    ids = {question.id for question in keyed}
     problems = {
         "questions without options or key, left out": len(loaded.questions) - len(keyed),
-        "answers of people to unknown questions": sum(
-            len(letters) for question, letters in people.items() if question not in ids
-        ),
+        "answers of people to unknown questions": sum(len(people[one]) for one in people.keys() - keyed),
     }
     return keyed, people, dict(loaded.problems) | {name: number for name, number in problems.items() if number}
