@@ -226,7 +226,7 @@ def test_dirty_rows_are_counted(tmp_path: Path) -> None:
         "lines that are not JSON": 1,
         "rows without a video name": 2,
         "questions that are not objects": 1,
-        "questions with a repeated uid, left out": 1,
+        "questions with a repeated key, left out": 1,
         "questions without options, left out": 1,
         "questions with options but no text": 1,
         "questions with other than 4 options": 1,

@@ -53,9 +53,7 @@ class Synthetic(MultipleChoice):
         Raises:
             SetupError: One is of something else, or of another version.
         """
-        questions = [_question(row, source.folders[0], source.path) for row in source.rows]
-        source.problems["questions whose video is missing"] = sum(question.path is None for question in questions)
-        return questions
+        return [_question(row, source.folders[0], source.path) for row in source.rows]
 
     def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
         """Score an answer; one that is missing or not recognised is wrong."""

@@ -188,7 +188,7 @@ class MultipleChoice(Benchmark):
 
     @abstractmethod
     def questions(self, source: QuestionFile) -> Iterable[Question]:
-        """Read the questions; problems are counted in ``source.problems``."""
+        """Read the questions; problems are counted in ``source.problems``, but missing videos and repeated keys."""
 
     def video_folders(self, beside: Path) -> list[Path]:
         """Return the default folders of videos; ``beside`` is the folder of the data."""
@@ -215,10 +215,17 @@ class MultipleChoice(Benchmark):
         path = self.find(data)
         problems: Counter[str] = Counter()
         folders = [videos] if videos else self.video_folders(data if data.is_dir() else data.parent)
-        questions = tuple(self.questions(QuestionFile(read_rows(path, problems), path, folders, problems)))
-        if not questions:
+        by_key: dict[str, Question] = {}
+        for question in self.questions(QuestionFile(read_rows(path, problems), path, folders, problems)):
+            problems["questions with a repeated key, left out"] += question.id in by_key
+            by_key.setdefault(question.id, question)
+        if not by_key:
             raise self.no_questions_error(path, problems)
-        return LoadedBenchmark(questions, dict(+problems), {str(path): sha256_of(path)})
+        usual = self.data.get("options")
+        for question in by_key.values():
+            problems["questions whose video is missing"] += question.path is None
+            problems[f"questions with other than {usual} options"] += usual not in (None, len(question.options))
+        return LoadedBenchmark(tuple(by_key.values()), dict(+problems), {str(path): sha256_of(path)})
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
         """Return the conversation: question, options by letter, and the answer format."""
