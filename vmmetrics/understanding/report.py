@@ -36,7 +36,7 @@ def understanding_chart(board: RunBoard) -> Figure:
     title = f"{board.benchmark}: {board.measure}, scored as {board.protocol}"
     with chart_style():
         figure, axes = _panels(height + key + 0.9 + (2.9 if curves else 0), [height, 2.7] if curves else [1.0], title)
-        looks = model_looks([row.label for row in board.rows])
+        looks = model_looks([row.scores.label for row in board.rows])
         handles = _categories(axes[0], board, looks)
         if curves:
             _rates(axes[1], curves, board, looks)
@@ -73,7 +73,7 @@ def _categories(axes: Axes, board: RunBoard, looks: dict[str, tuple[str, str]]) 
         for line, row in enumerate(board.rows):
             figure = row.overall if name == ALL else row.cells.get(name)
             if figure is not None and figure.value is not None:
-                _mark(axes, figure, top + (line + 0.5) * _LINE, looks[row.label])
+                _mark(axes, figure, top + (line + 0.5) * _LINE, looks[row.scores.label])
         bottom = top + step - _PAD
         chance = _first(board, name).chance
         if chance is not None:
@@ -133,7 +133,7 @@ def _rates(axes: Axes, curves: dict[str, list[RunRow]], board: RunBoard, looks: 
         rates = [row.rate or 0.0 for row in rows]
         axes.plot(rates, [row.overall.value or 0.0 for row in rows], color=MUTED, linewidth=1, zorder=1)
         for rate, row in zip(rates, rows, strict=True):
-            _mark(axes, row.overall, rate, looks[row.label], upright=True)
+            _mark(axes, row.overall, rate, looks[row.scores.label], upright=True)
         name, at = label(model, _RUN_NAME), (rates[-1], rows[-1].overall.value or 0.0)
         axes.annotate(name, at, (8, 0), textcoords="offset points", va="center", fontsize=8, color=INK)
     chance = _first(board, ALL).chance
