@@ -18,8 +18,8 @@ from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.benchmarks.files import fields_of, text_of
-from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
-from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile
+from vmmetrics.understanding.harness.benchmark import Figure, QuestionFile, Scored, Scoring
+from vmmetrics.understanding.harness.choices import MultipleChoice
 from vmmetrics.understanding.harness.statistics import accuracy_figures
 from vmmetrics.utils.endpoint.messages import Turn
 from vmmetrics.utils.tables import seconds

@@ -15,8 +15,8 @@ from typing import Any, Final
 from vmmetrics.models.questions import LETTERS, Answered, Question, answer_text
 from vmmetrics.understanding.benchmarks import data_file, favor
 from vmmetrics.understanding.benchmarks.files import count, listed
-from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
-from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
+from vmmetrics.understanding.harness.benchmark import Figure, QuestionFile, Scored, Scoring
+from vmmetrics.understanding.harness.choices import MultipleChoice, score_choice
 from vmmetrics.utils.endpoint.messages import Turn
 
 # Which answers FAVOR-Bench's released runner calls right.

@@ -16,8 +16,8 @@ from typing import Any, Final
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered, Question
 from vmmetrics.understanding.benchmarks import data_file
-from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
-from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
+from vmmetrics.understanding.harness.benchmark import Figure, QuestionFile, Scored, Scoring
+from vmmetrics.understanding.harness.choices import MultipleChoice, score_choice
 from vmmetrics.understanding.harness.statistics import chance_of, figure
 from vmmetrics.understanding.synthetic.suite import BUCKETS, FORMAT, QUESTIONS, TASKS
 

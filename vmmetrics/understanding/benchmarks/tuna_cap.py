@@ -33,7 +33,7 @@ from vmmetrics.understanding.benchmarks.tuna.scoring import LACK, MEASURES, TYPE
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import ALL, figure, grouped, part
 from vmmetrics.utils.endpoint.client import Client
-from vmmetrics.utils.endpoint.messages import CostEstimate, Turn
+from vmmetrics.utils.endpoint.messages import CostEstimate
 from vmmetrics.utils.tables import nothing_found, read_rows, sha256_of
 
 # From what a judge made of a caption to what the caption gets.
@@ -158,10 +158,6 @@ class TunaCap(Benchmark):
             questions.setdefault(question.id, question)
         source = {str(file): sha256_of(file) for file in [*table, *([path] if path else [])]}
         return LoadedBenchmark(tuple(questions.values()), dict(+problems), source)
-
-    def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
-        """Return the conversation: the released prompt, or ours where there is none."""
-        return (Turn("user", question.text),)
 
     def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:
         """Read captions from a submission, an intermediate file, or a table of predictions.

@@ -20,8 +20,8 @@ from typing import Any, Final
 from vmmetrics.models.questions import LETTERS, Answered, EntriesByQuestion, Question, answer_text
 from vmmetrics.understanding.benchmarks import tuna
 from vmmetrics.understanding.benchmarks.files import count, listed, text_of
-from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
-from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
+from vmmetrics.understanding.harness.benchmark import Figure, QuestionFile, Scored, Scoring
+from vmmetrics.understanding.harness.choices import MultipleChoice, score_choice
 from vmmetrics.utils.endpoint.messages import Turn
 
 # Which option an answer to one of TUNA's questions chooses, as the released scorer reads it.
