@@ -15,7 +15,7 @@ from vmmetrics.cli import options
 from vmmetrics.cli.formats import print_result
 from vmmetrics.cli.options import argument, check_picture, count_option, option, out_option, seed_option, threads_option
 from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, error, open_consoles, until_stopped, usage, warn
-from vmmetrics.cli.understand_run import judge_of, print_run, reopen, scoring
+from vmmetrics.cli.understand_run import finish_run, judge_of, reopen, scoring
 from vmmetrics.utils.storage.atomic import write_text
 
 if TYPE_CHECKING:
@@ -127,10 +127,7 @@ def score(
         messages.print(f"{judge}: {expected}", soft_wrap=True)
         agree(messages, cost.yes or not expected.requests)
     result = work.score(benchmark, configuration, questions, answers, way, asked, loaded.problems)
-    files = work.write(result, folder)
-    print_run(result, output, form)
-    for file in files:
-        messages.print(f"written: {file}", soft_wrap=True)
+    finish_run(result, folder, output, messages, form)
 
 
 # ``vmmetrics understand submission``: answers of a run as a benchmark's leaderboard takes them.

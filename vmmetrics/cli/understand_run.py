@@ -65,18 +65,21 @@ def reopen(
     return run, benchmark, loaded, answers
 
 
-def print_run(result: ScoredRun, output: Console, form: str = "text") -> None:
-    """Print the figures beside published ones, and what was counted."""
+def finish_run(result: ScoredRun, folder: Path, output: Console, messages: Console, form: str) -> None:
+    """Write a scored run, and print its figures beside published ones and what was counted."""
     from dataclasses import astuple, fields
 
     from vmmetrics.cli.formats import print_result
     from vmmetrics.understanding.harness.benchmark import Figure
-    from vmmetrics.understanding.harness.scoring import page_parts
+    from vmmetrics.understanding.harness.scoring import page_parts, write
     from vmmetrics.utils.display.markup import csv_text
 
+    files = write(result, folder)
     rows = [[part.name for part in fields(Figure)], *map(astuple, result.figures)]
     parts = page_parts(result, BESIDE) if form == "text" else page_parts(result)
     print_result(form, parts, output, data=result.to_json, csv=lambda: csv_text(rows))
+    for file in files:
+        messages.print(f"written: {file}", soft_wrap=True)
 
 
 def judge_of(text: str | None, folder: Path, messages: Console, cost: options.CostOptions, tokens: int) -> Any:
@@ -308,7 +311,7 @@ def _begin(asking: Asking, folder: RunFolder, model: str, again: bool, yes: bool
 def _score(asking: Asking, path: Path, output: Console, messages: Console, form: str) -> int:
     """Score and print what was answered, unless that takes a judge; return how many answers could not be read."""
     from vmmetrics.understanding.harness.running import read_answers
-    from vmmetrics.understanding.harness.scoring import score, write
+    from vmmetrics.understanding.harness.scoring import score
 
     if asking.benchmark.needs_judge:
         messages.print(f"answers: {path}/answers.jsonl; to judge them, run 'vmmetrics understand score'")
@@ -318,8 +321,5 @@ def _score(asking: Asking, path: Path, output: Console, messages: Console, form:
         asking.benchmark, asking.configuration(), asking.covered(answers), answers, asking.protocol,
         problems=asking.loaded.problems,
     )  # fmt: skip
-    files = write(result, path)
-    print_run(result, output, form)
-    for file in files:
-        messages.print(f"written: {file}", soft_wrap=True)
+    finish_run(result, path, output, messages, form)
     return result.counts.get("not understood", 0)

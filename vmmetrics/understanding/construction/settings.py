@@ -85,19 +85,19 @@ class BuildSettings:
     key_variable: str = KEY_VARIABLE
 
     def __post_init__(self) -> None:
-        writes, gates, tuna = self.model is not None, self.recipe == "fpsbench", self.recipe == "tuna"
+        gates = self.recipe == "fpsbench"
         for wrong, why in (
             (self.recipe not in RECIPES, f"Expected one of {', '.join(RECIPES)} but got {self.recipe!r}"),
-            (writes and self.url is None, "A model needs the URL of its endpoint"),
-            (not writes and not gates, f"{self.recipe} needs a language model to write questions: --url and --model"),
-            ((self.reviewers or self.answers) and not gates, "Reviewers and their answers apply to fpsbench only"),
-            (self.watcher is not None and not tuna, "A video model that looks for contradictions applies to tuna only"),
             (
-                (not self.drop_single or self.multi) and not tuna,
-                "Filters by one frame or by many frames apply to tuna only",
+                self.model is None and not gates,
+                f"{self.recipe} needs a language model to write questions: --url and --model",
+            ),
+            ((self.reviewers or self.answers) and not gates, "Reviewers and their answers apply to fpsbench only"),
+            (
+                (self.watcher or not self.drop_single or self.multi) and self.recipe != "tuna",
+                "A video model that misreads, and filters by one or many frames, apply to tuna only",
             ),
             (self.multi and not self.filters, "The filter by many frames needs a filter model"),
-            (self.max_cost is not None and self.prices is None, "A cost limit needs prices"),
         ):
             if wrong:
                 raise ValueError(why)
