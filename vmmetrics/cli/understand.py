@@ -293,7 +293,9 @@ def build(
             summary, reviewed = folder.finish(seed, decided)
     _report(summary, output)
     if reviewed is not None:
-        output.print("{} of the questions were not reviewed; {} decisions are about others".format(*reviewed))
+        undecided, others = reviewed
+        text = f"{undecided} of the questions were not reviewed; {others} decisions are about others"
+        output.print(text, soft_wrap=True)
     if made.pool is not None:
         output.print(f"this time: {made.pool.ledger}", soft_wrap=True)
     messages.print(f"written: {out}/questions.jsonl", soft_wrap=True)

@@ -104,27 +104,35 @@ class BuildSettings:
         for spec in (*self.filters, *self.reviewers):
             self.viewing(spec)
 
-    def viewing(self, spec: str, tokens: int = TOKENS) -> ModelSettings:
-        """Return a model that filters or reviews, or behind an endpoint writes.
+    def writing(self, spec: str, tokens: int = TOKENS) -> ModelSettings:
+        """Return a model behind an endpoint.
 
         Args:
-            spec: Its name: ``MODEL`` at the URL, ``MODEL@URL``, ``hf:FOLDER`` or ``random``.
+            spec: Its name, ``MODEL`` at the URL or ``MODEL@URL``.
             tokens: Of an answer at most.
+
+        Raises:
+            ValueError: It has no address, or one that cannot be.
+        """
+        name = spec.removeprefix("endpoint:")
+        if "@http" not in name:
+            if self.url is None:
+                raise ValueError(f"{spec} needs an address: {spec}@http://..., or --url")
+            name = f"{name}@{self.url}"
+        return ModelSettings(
+            f"endpoint:{name}", tokens=tokens, per_minute=self.per_minute, prices=self.prices,
+            key_variable=self.key_variable,
+        )  # fmt: skip
+
+    def viewing(self, spec: str) -> ModelSettings:
+        """Return a model that filters or reviews.
 
         Raises:
             ValueError: The name is invalid, or lacks a URL.
         """
-        if spec.startswith(("hf:", "random")):
-            return ModelSettings(spec)
         if spec.startswith(_UNABLE):
             raise ValueError(f"{spec} cannot answer questions that are not made yet")
-        name = spec.removeprefix("endpoint:")
-        if "@http" not in name and self.url is None:
-            raise ValueError(f"{spec} needs an address: {spec}@http://..., or --url")
-        return ModelSettings(
-            f"endpoint:{name}" if "@http" in name else f"endpoint:{name}@{self.url}", tokens=tokens,
-            per_minute=self.per_minute, prices=self.prices, key_variable=self.key_variable,
-        )  # fmt: skip
+        return ModelSettings(spec) if spec.startswith(("hf:", "random")) else self.writing(spec)
 
 
 def open_build(settings: BuildSettings, folder: Path) -> tuple[QuestionRecipe, Mapping[str, int]]:
@@ -144,7 +152,7 @@ def open_build(settings: BuildSettings, folder: Path) -> tuple[QuestionRecipe, M
     clients: list[Client] = []
 
     def client(spec: str) -> Client:
-        clients.append(Client(settings.viewing(spec, settings.tokens).endpoint(), folder / "replies"))
+        clients.append(Client(settings.writing(spec, settings.tokens).endpoint(), folder / "replies"))
         return clients[-1]
 
     def viewers(specs: Sequence[str]) -> list[FilterModel]:
