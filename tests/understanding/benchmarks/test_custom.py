@@ -65,7 +65,7 @@ def test_what_is_off_is_counted_and_never_fatal(tmp_path: Path) -> None:
 def test_nothing_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="looked for"):
         CUSTOM.load(tmp_path)
-    with pytest.raises(SetupError, match="no questions found"):
+    with pytest.raises(SetupError, match="no question of this form"):
         CUSTOM.load(write(tmp_path, {"id": 1}))
 
 

@@ -33,7 +33,7 @@ class Custom(MultipleChoice):
     """The benchmark; see :class:`vmmetrics.understanding.harness.choices.MultipleChoice`."""
 
     name = "custom"
-    title = "one's own"
+    title = "this form (id, video, text and options)"
     data = _DATA
     form = "{instruction}\n\n{text}\n{options}\n\n{asked}"
 
@@ -47,10 +47,6 @@ class Custom(MultipleChoice):
         if not files:
             raise SetupError(f"{data}: no questions found; looked for {', '.join(_DATA['files'])}")
         return files[0]
-
-    def no_questions_error(self, path: Path, problems: Mapping[str, int]) -> SetupError:
-        """Return the error for a file without a question."""
-        return SetupError(f"{path}: no questions found; expected objects with id, video, text and options")
 
     def questions(self, source: QuestionFile) -> Iterable[Question]:
         """Read the questions, one a line."""

@@ -26,7 +26,7 @@ from vmmetrics.understanding.benchmarks.favor.scores import COMPOSITE, Structure
 from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
 from vmmetrics.understanding.benchmarks.files import stem_of
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, QuestionFile, Scored, Scoring
-from vmmetrics.understanding.harness.statistics import figure, grouped, part
+from vmmetrics.understanding.harness.statistics import figure, part, subsets
 from vmmetrics.utils.endpoint.asking import Answer, in_words, object_shape
 from vmmetrics.utils.endpoint.client import AskedQuestion as Ask
 from vmmetrics.utils.endpoint.client import Client
@@ -163,10 +163,9 @@ class FavorCaption(Benchmark):
         rated = any(name in entry.parts for entry in scored for name in _RATINGS)
         measures = (*_MEASURES, *(_RATINGS if rated else ()))
         rows = [figure(questions, scored, measure, part(measure), note=note) for measure in measures]
-        views = grouped(questions, "perspective")
+        views = subsets(questions, scored, "perspective")
         for view in (view for view in (files.THIRD, files.EGO) if view in views):
-            subset = [questions[i] for i in views[view]], [scored[i] for i in views[view]]
-            rows += [figure(*subset, measure, part(measure), "perspective", view) for measure in measures]
+            rows += [figure(*views[view], measure, part(measure), "perspective", view) for measure in measures]
         return rows
 
 

@@ -25,6 +25,8 @@ from vmmetrics.utils.endpoint.asking import in_words, object_shape
 from vmmetrics.utils.endpoint.client import AskedQuestion, Client
 from vmmetrics.utils.endpoint.messages import CostEstimate, NoAnswerError, RejectedError, Turn
 
+_LETTER_TOKENS: Final = 8
+"""Expected tokens of an answer by letter; reasoning models need more."""
 Checked = tuple[Question, list[str]]
 """A question with what the gate noted on it, and the reasons to reject it; none where it passed."""
 
@@ -52,10 +54,6 @@ class Gate:
         usual = [asked(Question("x", "x", "x" * 90, ("x" * 40,) * 4, 0))] * (questions * self.times)
         priced = [viewer.model for viewer in self.viewers if isinstance(viewer.model, EndpointModel) and questions]
         return [(model.name, model.estimate(usual, self.frames, _LETTER_TOKENS)) for model in priced]
-
-
-_LETTER_TOKENS: Final = 8
-"""Expected tokens of an answer by letter; reasoning models need more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ never more exactly than eyes can tell.
 """
 """Rules of every instruction to a writer; ``wrong`` is the number of wrong answers."""
 
+_VERDICT_TOKENS: Final = 40  # of a usual answer of the proofreader
 LEFT_OUT: Final = "left out"
 """Status of a unit of which the recipe's rules allow no question."""
 UNREACHABLE, NO_VIDEO = "unreachable", "no video"
@@ -219,9 +220,6 @@ class GateRecipe(QuestionRecipe):
     def write(self, clip: Question) -> tuple[list[Question], str]:
         """Return the question as it is."""
         return [clip], ""
-
-
-_VERDICT_TOKENS: Final = 40
 
 
 @dataclass

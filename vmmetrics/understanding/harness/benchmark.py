@@ -12,7 +12,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered, LoadedBenchmark, Question
 from vmmetrics.utils.endpoint.client import Client
 from vmmetrics.utils.endpoint.messages import CostEstimate, Turn
@@ -148,10 +147,6 @@ class Benchmark(ABC):
         """
         return find_file(data, self.data["files"], f"{self.noun} of {self.title or self.name}")
 
-    def no_questions_error(self, path: Path, problems: Mapping[str, int]) -> SetupError:
-        """Return the error for a file without a question."""
-        return nothing_found(path, f"question of {self.title or self.name}", problems)
-
     def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:
         """Load the released file, or a table with its fields.
 
@@ -167,7 +162,7 @@ class Benchmark(ABC):
             problems["questions with a repeated key, left out"] += question.id in by_key
             by_key.setdefault(question.id, question)
         if not by_key:
-            raise self.no_questions_error(path, problems)
+            raise nothing_found(path, f"question of {self.title or self.name}", problems)
         usual = self.data.get("options")
         for question in by_key.values():
             problems["questions whose video is missing"] += question.path is None
