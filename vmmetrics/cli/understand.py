@@ -271,8 +271,8 @@ def build(
     with usage():
         settings = BuildSettings(
             recipe, source, videos, url, model, tuple(filter_model or ()), video_model, tuple(review_model or ()),
-            answers, read_as, not keep_single, require_multi, seed, temperature, max_tokens, per_minute,
-            cost.price_per_million, cost.max_cost, cost.key_env,
+            answers, read_as, not keep_single, require_multi, seed, temperature, max_tokens, cost.max_cost,
+            {"per_minute": per_minute, "prices": cost.price_per_million, "key_variable": cost.key_env},
         )  # fmt: skip
         made, problems = open_build(settings, out)
     output, messages = open_consoles()

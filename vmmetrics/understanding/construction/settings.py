@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ from vmmetrics.understanding.construction.gates import (
 from vmmetrics.understanding.construction.recipe import VERSION, GateRecipe, QuestionRecipe
 from vmmetrics.understanding.harness.models import TOKENS, ModelSettings, open_model
 from vmmetrics.utils.endpoint.client import Client
-from vmmetrics.utils.endpoint.messages import KEY_VARIABLE, Ledger
+from vmmetrics.utils.endpoint.messages import Ledger
 from vmmetrics.utils.tables import read_rows, seconds
 
 RECIPES: Final = ("motionbench", "favor", "tuna", "fpsbench")
@@ -55,10 +55,9 @@ class BuildSettings:
         seed: Of everything random.
         temperature: Of the writing.
         tokens: Of the writer's answers at most.
-        per_minute: Requests a minute to each endpoint.
-        prices: Prices of a million input tokens and of a million output tokens, of whichever model.
         max_cost: Most that all models together may cost.
-        key_variable: Environment variable with the endpoints' key.
+        asking: What holds for every endpoint: ``per_minute``, ``prices``, ``key_variable`` of
+            :class:`~vmmetrics.understanding.harness.models.ModelSettings`.
 
     Raises:
         ValueError: Something cannot be, or does not go together.
@@ -79,10 +78,8 @@ class BuildSettings:
     seed: int = 0
     temperature: float = 0.7
     tokens: int = 4096
-    per_minute: float | None = None
-    prices: tuple[float, float] | None = None
     max_cost: float | None = None
-    key_variable: str = KEY_VARIABLE
+    asking: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         gates = self.recipe == "fpsbench"
@@ -119,10 +116,7 @@ class BuildSettings:
             if self.url is None:
                 raise ValueError(f"{spec} needs an address: {spec}@http://..., or --url")
             name = f"{name}@{self.url}"
-        return ModelSettings(
-            f"endpoint:{name}", tokens=tokens, per_minute=self.per_minute, prices=self.prices,
-            key_variable=self.key_variable,
-        )  # fmt: skip
+        return ModelSettings(f"endpoint:{name}", tokens=tokens, **self.asking)
 
     def viewing(self, spec: str) -> ModelSettings:
         """Return a model that filters or reviews.
