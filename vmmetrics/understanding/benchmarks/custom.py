@@ -53,7 +53,6 @@ class Custom(MultipleChoice):
         for row in source.rows:
             question = read_question(row, [*source.folders, source.path.parent], source.problems)
             if question is not None:
-                source.problems["hidden answers"] += question.answer is None
                 yield question
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:

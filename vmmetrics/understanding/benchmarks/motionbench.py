@@ -19,7 +19,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import LETTERS, Answered, Question, answer_text
 from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.benchmarks.files import Row, count, fields_of, stem_of, videos_below
-from vmmetrics.understanding.harness.benchmark import Figure, QuestionFile, Scored, Scoring
+from vmmetrics.understanding.harness.benchmark import HIDDEN, Figure, QuestionFile, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, chosen_option, score_choice
 from vmmetrics.utils.endpoint.messages import Turn
 from vmmetrics.utils.storage.opening import read_regular
@@ -31,8 +31,6 @@ from vmmetrics.utils.tables import read_rows, seconds
 # those whose answer is ``NA``. Clips of other collections are cut by the user and named ``<source>_<start>_<end>``.
 
 DATA: Final = data_file("motionbench")
-HIDDEN: Final = "NA"
-"""Answer in the released list where the key is hidden (test)."""
 DEV: Final = "dev"
 TEST: Final = "test"
 
@@ -162,8 +160,6 @@ def _question(
         "questions with options but no text": not stem,
         "questions of an unknown task": task is None,
         "questions about clips that others could not read": stem_of(name) in DATA["broken"],
-        "hidden answers": key == HIDDEN,
-        "right answers that match no option": key != HIDDEN and answer is None,
     }
     count(problems, checks)
     info = fields_of(record.get("video_info"))

@@ -20,6 +20,8 @@ from vmmetrics.utils.tables import find_file, nothing_found, read_rows, sha256_o
 Scoring = Literal["vmmetrics", "upstream"]
 """Scoring protocol: ours, with the released code's faults fixed; or the released code's, decision for decision (except
 the first step of FAVOR-Bench's descriptions, which is always ours)."""
+HIDDEN: Final = "NA"
+"""Right answer in a released file where the key is hidden; others leave it out."""
 POLICY: Final = "adaptive"
 """Default frame policy: 2 frames per second under 16 s, else 1, as TUNA and FAVOR show to closed models."""
 
@@ -132,7 +134,11 @@ class Benchmark(ABC):
     source: Mapping[str, str] = MappingProxyType({})
 
     def questions(self, source: QuestionFile) -> Iterable[Question]:
-        """Read the questions; problems are counted in ``source.problems``, but missing videos and repeated keys."""
+        """Read the questions; what the file calls the right answer is ``answer`` of their reference.
+
+        Problems are counted in ``source.problems``, but for repeated keys, missing videos and right answers that are
+        hidden or match no option.
+        """
         raise NotImplementedError
 
     def video_folders(self, beside: Path) -> list[Path]:
@@ -166,6 +172,9 @@ class Benchmark(ABC):
         usual = self.data.get("options")
         for question in by_key.values():
             problems["questions whose video is missing"] += question.path is None
+            if question.options and question.answer is None:
+                hidden = str(question.reference.get("answer") or HIDDEN).strip() in ("", HIDDEN)
+                problems["hidden answers" if hidden else "right answers that match no option"] += 1
             problems[f"questions with other than {usual} options"] += usual not in (None, len(question.options))
         return LoadedBenchmark(tuple(by_key.values()), dict(+problems), {str(path): sha256_of(path)})
 

@@ -151,8 +151,6 @@ def _question(record: Row, files: Mapping[str, Path], certificate: bool, problem
         "questions whose options are not A to D, or A to E": not usual,
         f"questions whose E is not {NONE!r}": letters.endswith(_LETTERS[-1]) and options[-1] != NONE,
         "questions with two equal options": len(set(options)) < len(options),
-        "hidden answers": not right.strip(),
-        "right answers that match no option": right.strip() and answer is None,
         "right answers whose text is not that of their option": other,
     }
     key = str(record["id"])
