@@ -89,7 +89,7 @@ class BuildFolder(ExclusiveFolder):
         ) as done:
             for unit, outcome in done:
                 if outcome.final:
-                    self._journal.append([plain(outcome)])
+                    self._journal.append([{name: value for name, value in plain(outcome).items() if value != ""}])
                     self.outcomes[unit] = outcome
                 yield outcome
                 silent = silent + 1 if outcome.status == UNREACHABLE else 0

@@ -93,10 +93,12 @@ class MotionBenchRecipe(WritingRecipe):
         groups = ("task", "content", "logic")
         return [self.of_item(clip, str(n), item, **{name: item[name] for name in groups}) for n, item in items], ""
 
-    def more_faults(self, question: Question, earlier: Sequence[Question]) -> list[str]:
-        """Return a fault if a pair of content and logic is asked about again."""
+    def faults_of(self, question: Question, earlier: Sequence[Question]) -> list[str]:
+        """Return the faults of a question; only this one if its pair of content and logic is asked about again."""
         pair, *before = ((one.groups["content"], one.groups["logic"]) for one in (question, *earlier))
-        return [f"pair: {pair[0][0]} and {pair[1][0]} were asked about before"] if pair in before else []
+        if pair in before:
+            return [f"pair: {pair[0][0]} and {pair[1][0]} were asked about before"]
+        return super().faults_of(question, earlier)
 
 
 TUNA_COUNT: Final = 5

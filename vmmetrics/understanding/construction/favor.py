@@ -271,16 +271,17 @@ class FavorRecipe(WritingRecipe):
                 written.append(noted(question, "focus", True) if task == "CM" and annotation.has_focus else question)
         return written, "; ".join(missing)
 
-    def more_faults(self, question: Question, earlier: Sequence[Question]) -> list[str]:  # noqa: ARG002
-        """Return further faults, by the rules of FAVOR's tasks."""
+    def faults_of(self, question: Question, earlier: Sequence[Question]) -> list[str]:
+        """Return the faults of a question, those by the rules of FAVOR's tasks last."""
+        why = super().faults_of(question, earlier)
         task = question.groups["task"][0]
         partial = _PARTIAL.search(question.text)
         if task == "HAC" and partial:
-            return [f"part: it is about a part of the video: {partial[0]!r}"]
+            why.append(f"part: it is about a part of the video: {partial[0]!r}")
         texts = " ".join((question.text, *question.options))
         if task == "CM" and "focus" not in question.reference and _FOCUS.search(texts):
-            return ["focus: nobody annotated what the camera focuses on"]
-        return []
+            why.append("focus: nobody annotated what the camera focuses on")
+        return why
 
     def _sequence(self, clip: Question, annotation: Annotation) -> list[Question]:
         """Return a question on the sequence of the first subject with three or more consecutive actions, or none."""

@@ -141,9 +141,9 @@ class QuestionRecipe(ABC):
             Stop: There can be none.
         """
 
-    def more_faults(self, question: Question, earlier: Sequence[Question]) -> list[str]:  # noqa: ARG002
-        """Return further faults of a question, by rules of the recipe's own; ``earlier`` are those written before."""
-        return []
+    def faults_of(self, question: Question, earlier: Sequence[Question]) -> list[str]:  # noqa: ARG002
+        """Return the faults of a question; ``earlier`` are those written before on the unit."""
+        return faults(question, self.rules)
 
     def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
         """Estimate the cost of some units for each model by name, as if every question passed every gate."""
@@ -181,7 +181,7 @@ class QuestionRecipe(ABC):
         written, missing = self.write(clip)
         accepted, rejected = [], []
         for number, question in enumerate(written):
-            stage, why = "checks", [*faults(question, self.rules), *self.more_faults(question, written[:number])]
+            stage, why = "checks", self.faults_of(question, written[:number])
             for gate in self.gates:
                 if not why:
                     stage, (question, why) = gate.stage, gate.check(question)
