@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,12 +15,11 @@ from vmmetrics.cli import options
 from vmmetrics.cli.formats import print_result
 from vmmetrics.cli.options import argument, check_picture, count_option, option, out_option, seed_option, threads_option
 from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, error, open_consoles, until_stopped, usage, warn
-from vmmetrics.cli.understand_run import judge_of, print_run, reopen, scoring
+from vmmetrics.cli.understand_run import finish_run, judge_of, reopen, scoring
 from vmmetrics.utils.storage.atomic import write_text
 
 if TYPE_CHECKING:
-    from vmmetrics.understanding.construction.building import BuildFolder
-    from vmmetrics.understanding.construction.settings import Opened
+    from vmmetrics.understanding.construction.recipe import QuestionRecipe
 
 # ``vmmetrics understand list``: the benchmarks that are there.
 
@@ -127,10 +127,7 @@ def score(
         messages.print(f"{judge}: {expected}", soft_wrap=True)
         agree(messages, cost.yes or not expected.requests)
     result = work.score(benchmark, configuration, questions, answers, way, asked, loaded.problems)
-    files = work.write(result, folder)
-    print_run(result, output, form)
-    for file in files:
-        messages.print(f"written: {file}", soft_wrap=True)
+    finish_run(result, folder, output, messages, form)
 
 
 # ``vmmetrics understand submission``: answers of a run as a benchmark's leaderboard takes them.
@@ -274,14 +271,16 @@ def build(
     with usage():
         settings = BuildSettings(
             recipe, source, videos, url, model, tuple(filter_model or ()), video_model, tuple(review_model or ()),
-            answers, read_as, not keep_single, require_multi, seed, temperature, max_tokens, per_minute,
-            cost.price_per_million, cost.max_cost, cost.key_env,
+            answers, read_as, not keep_single, require_multi, seed, temperature, max_tokens, cost.max_cost,
+            {"per_minute": per_minute, "prices": cost.price_per_million, "key_variable": cost.key_env},
         )  # fmt: skip
-        opened = open_build(settings, out)
+        made, problems = open_build(settings, out)
     output, messages = open_consoles()
-    with BuildFolder(out, opened.recipe) as folder:
+    with BuildFolder(out, made) as folder:
         warn(messages, folder.warnings)
-        _begin(opened, folder, cost.yes, messages)
+        for problem, number in problems.items():
+            messages.print(f"{number:,} {problem}")
+        _begin(made, folder.remaining, bool(filter_model), cost.yes, messages)
         stopped = f"stopped; results so far are in {folder.path}; run the same command again to resume"
         try:
             with until_stopped(messages, stopped), Bar(messages, len(folder.remaining)) as bar:
@@ -292,35 +291,34 @@ def build(
             left = len(folder.remaining)
         finally:  # whatever stopped it, the files are of what is done
             summary, reviewed = folder.finish(seed, decided)
-    _report(opened, summary, reviewed, output)
+    _report(summary, output)
+    if reviewed is not None:
+        undecided, others = reviewed
+        text = f"{undecided} of the questions were not reviewed; {others} decisions are about others"
+        output.print(text, soft_wrap=True)
+    if made.pool is not None:
+        output.print(f"this time: {made.pool.ledger}", soft_wrap=True)
     messages.print(f"written: {out}/questions.jsonl", soft_wrap=True)
     if left:
         error(messages, f"{left} not done; run the same command again to retry")
         raise typer.Exit(EXIT_FAILURES)
 
 
-def _begin(opened: Opened, folder: BuildFolder, yes: bool, messages: Console) -> None:
+def _begin(recipe: QuestionRecipe, todo: Sequence[str], filtered: bool, yes: bool, messages: Console) -> None:
     """Print what is to be done and its cost, and ask to confirm it where needed."""
-    for problem, number in opened.problems.items():
-        messages.print(f"{number:,} {problem}")
-    todo, total = folder.remaining, len(opened.recipe.places)
-    before = f", {total - len(todo):,} of them done before" if total > len(todo) else ""
-    what = count(total, "question" if opened.recipe.name == "fpsbench" else "video")
-    messages.print(f"{what}{before}")
-    if opened.unfiltered:
-        passed = (
-            "questions are not filtered by blind answers"
-            if opened.recipe.name == "fpsbench"
-            else "questions that one frame answers are kept"
-        )
-        messages.print(f"no --filter-model: {passed}")
-    if todo and opened.ledger is not None:
-        for name, estimate in opened.recipe.estimates(todo):
+    done = len(recipe.units) - len(todo)
+    before = f", {done:,} of them done before" if done else ""
+    messages.print(f"{count(len(recipe.units), 'video' if recipe.makes else 'question')}{before}")
+    if not filtered:
+        kept = "that one frame answers are kept" if recipe.makes else "are not filtered by blind answers"
+        messages.print(f"no --filter-model: questions {kept}")
+    if todo and recipe.pool is not None:
+        for name, estimate in recipe.estimates(todo):
             messages.print(f"{name}: {estimate}")
         agree(messages, yes)
 
 
-def _report(opened: Opened, summary: dict[str, Any], reviewed: tuple[int, int] | None, output: Console) -> None:
+def _report(summary: dict[str, Any], output: Console) -> None:
     """Print the result in a few lines, with warnings."""
 
     def say(text: str) -> None:
@@ -338,8 +336,3 @@ def _report(opened: Opened, summary: dict[str, Any], reviewed: tuple[int, int] |
     for stage, models in summary["views"].items():
         for name, kinds in models.items():
             say(f"{stage}, {name}: " + ", ".join(f"{number} {kind}" for kind, number in kinds.items()))
-    if reviewed is not None:
-        undecided, strange = reviewed
-        say(f"{undecided} of the questions were not reviewed; {strange} decisions are about others")
-    if opened.ledger is not None:
-        say(f"this time: {opened.ledger}")

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from vmmetrics.cli import options
 from vmmetrics.cli.formats import print_result
-from vmmetrics.cli.options import check_picture, count_option, option, out_option
+from vmmetrics.cli.options import count_option, option, out_option
 from vmmetrics.cli.terminal import EXIT_FAILURES, agree, count, error, open_consoles, until_stopped
 from vmmetrics.errors import ClipError
 from vmmetrics.utils.schema import plain
@@ -46,7 +46,6 @@ def minfps(
     group_by: Annotated[str, option("Grouping of the table.")] = "task",
     play: Annotated[bool, option("Open each clip for the person at the terminal.", "--play")] = False,
     page: Annotated[bool, option("Ask the person on a page in a browser of this machine.", "--page")] = False,
-    picture: options.PictureFile = None,
     form: options.Format = "text",
     _plugin: options.BenchmarkPlugins = None,
 ) -> None:
@@ -62,7 +61,6 @@ def minfps(
     from vmmetrics.understanding.minfps.asking import Asked, rates_found
     from vmmetrics.utils.storage.job_folder import check_folder
 
-    check_picture(picture)
     output, messages = open_consoles()
     benchmark = registry.find(name)
     loaded = benchmark.load(data, videos)
@@ -96,7 +94,7 @@ def minfps(
     rates = rates_found(out, questions)
     rows = [{**plain(question), "min_fps": question.min_fps} for question in rates]
     figures = {"questions": rows, "distribution": plain(distributions(rates, group_by))}
-    _show(rates, name, group_by, form, figures, output, picture)
+    _show(rates, name, group_by, form, figures, output)
     write_json(out / "minfps.json", figures)
     messages.print(f"written: {out}", soft_wrap=True)
     if failed:
@@ -181,10 +179,8 @@ def _say_cost(model: EndpointModel, benchmark: Benchmark, questions: Sequence[Qu
 
 
 def _show(
-    rates: Sequence[QuestionRate], name: str, group: str, form: str, data: Mapping[str, Any], output: Console,
-    picture: Path | None,
-) -> None:  # fmt: skip
-    from vmmetrics.cli.prompts import save_picture
+    rates: Sequence[QuestionRate], name: str, group: str, form: str, data: Mapping[str, Any], output: Console
+) -> None:
     from vmmetrics.understanding.minfps import agreement, distributions
     from vmmetrics.utils.display.tables import DisplayTable, Lines, Part, figure, heads
 
@@ -208,7 +204,3 @@ def _show(
         lines.append(f"as stated by the benchmark: {same} of {len(stated_rates)}; lower {lower}")
     parts: list[Part] = [grid, *([Lines("agreement", "Agreement", tuple(lines))] if lines else [])]
     print_result(form, parts, output, data=lambda: data)
-    if picture is not None and rates:
-        from vmmetrics.understanding.report import minfps_chart
-
-        save_picture(minfps_chart(rows, f"{name}: minFPS by {', '.join(annotators)}"), picture)

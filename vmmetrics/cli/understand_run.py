@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Generator, Iterable
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,12 +20,9 @@ from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, error, open
 from vmmetrics.errors import SetupError
 
 if TYPE_CHECKING:
-    from vmmetrics.engines.connection import Cluster
-    from vmmetrics.models.frames import FramePolicy
     from vmmetrics.models.protocol import Model
     from vmmetrics.models.questions import Answered, LoadedBenchmark
     from vmmetrics.understanding.harness.benchmark import Benchmark, Scoring
-    from vmmetrics.understanding.harness.models import ModelSettings
     from vmmetrics.understanding.harness.running import Asking, RunFolder
     from vmmetrics.understanding.harness.scoring import ScoredRun
 
@@ -68,18 +65,21 @@ def reopen(
     return run, benchmark, loaded, answers
 
 
-def print_run(result: ScoredRun, output: Console, form: str = "text") -> None:
-    """Print the figures beside published ones, and what was counted."""
+def finish_run(result: ScoredRun, folder: Path, output: Console, messages: Console, form: str) -> None:
+    """Write a scored run, and print its figures beside published ones and what was counted."""
     from dataclasses import astuple, fields
 
     from vmmetrics.cli.formats import print_result
     from vmmetrics.understanding.harness.benchmark import Figure
-    from vmmetrics.understanding.harness.scoring import page_parts
+    from vmmetrics.understanding.harness.scoring import page_parts, write
     from vmmetrics.utils.display.markup import csv_text
 
+    files = write(result, folder)
     rows = [[part.name for part in fields(Figure)], *map(astuple, result.figures)]
     parts = page_parts(result, BESIDE) if form == "text" else page_parts(result)
     print_result(form, parts, output, data=result.to_json, csv=lambda: csv_text(rows))
+    for file in files:
+        messages.print(f"written: {file}", soft_wrap=True)
 
 
 def judge_of(text: str | None, folder: Path, messages: Console, cost: options.CostOptions, tokens: int) -> Any:
@@ -162,7 +162,7 @@ def run(
     """
     from vmmetrics.models.frames import FramePolicy
     from vmmetrics.understanding import registry
-    from vmmetrics.understanding.harness.models import ModelSettings
+    from vmmetrics.understanding.harness.models import ModelSettings, open_model
     from vmmetrics.understanding.harness.running import Asking, RunFolder
 
     output, messages = open_consoles()
@@ -185,13 +185,25 @@ def run(
     if dry_run:
         _show_plan(loaded, model, f"{policy}", limit, data, videos, folder, form, output)
         return
-    words, own = scoring(protocol), frames is None and control is None
-    files = tuple(str(path.absolute()) for path in plugin or ())
-    with _opened(
-        settings, benchmark, loaded, folder, policy, words, max_size, own, files, cluster, jobs, messages
-    ) as of:
+    words = scoring(protocol)
+    shown: dict[str, Any] = {
+        "policy": policy,
+        "protocol": words,
+        "side": max_size,
+        "own_policies": frames is None and control is None,
+    }
+    opened: AbstractContextManager[Model]
+    if cluster is None:
+        released = partial(benchmark.read_answers, protocol=words)
+        opened = nullcontext(open_model(settings, loaded.questions, folder / "replies", released))
+    else:
+        from vmmetrics.understanding.harness.cluster_model import ClusterModel, QuestionSettings
+
+        there = QuestionSettings(name, settings, shown, tuple(str(path.absolute()) for path in plugin or ()))
+        opened = closing(ClusterModel(there, jobs, cluster, lambda text: warn(messages, [text])))
+    with opened as of:
         loaded = replace(loaded, problems={**loaded.problems, **getattr(of, "problems", {})})
-        asking = Asking(benchmark, loaded, of, policy, words, max_size, limit, own_policies=own)
+        asking = Asking(benchmark, loaded, of, limit=limit, **shown)
         folders = {"data": str(data.absolute()), "videos": videos and str(videos.absolute())}
         start = {"model": model, "batch_size": batch_size, **folders}
         failed = _ask(asking, folder, start, retry_errors, cost.yes, messages)
@@ -205,26 +217,6 @@ def run(
         error(messages, f"{count(failed, 'question')} got no answer; {advice}")
     if failed or unread:
         raise typer.Exit(EXIT_FAILURES)
-
-
-@contextmanager
-def _opened(
-    settings: ModelSettings, benchmark: Benchmark, loaded: LoadedBenchmark, folder: Path, policy: FramePolicy,
-    words: Scoring, side: int, own: bool, plugins: tuple[str, ...], cluster: Cluster | None, jobs: int,
-    messages: Console,
-) -> Iterator[Model]:  # fmt: skip
-    """Make the model ready, here or on a cluster, which is left at the end."""
-    if cluster is None:
-        from vmmetrics.understanding.harness.models import open_model
-
-        released = partial(benchmark.read_answers, protocol=words)
-        yield open_model(settings, loaded.questions, folder / "replies", released)
-        return
-    from vmmetrics.understanding.harness.cluster_model import ClusterModel, QuestionSettings
-
-    there = QuestionSettings(benchmark.name, settings, policy, words, side, own, plugins)
-    with closing(ClusterModel(there, jobs, cluster, lambda text: warn(messages, [text]))) as model:
-        yield model
 
 
 def _show_plan(
@@ -319,7 +311,7 @@ def _begin(asking: Asking, folder: RunFolder, model: str, again: bool, yes: bool
 def _score(asking: Asking, path: Path, output: Console, messages: Console, form: str) -> int:
     """Score and print what was answered, unless that takes a judge; return how many answers could not be read."""
     from vmmetrics.understanding.harness.running import read_answers
-    from vmmetrics.understanding.harness.scoring import score, write
+    from vmmetrics.understanding.harness.scoring import score
 
     if asking.benchmark.needs_judge:
         messages.print(f"answers: {path}/answers.jsonl; to judge them, run 'vmmetrics understand score'")
@@ -329,8 +321,5 @@ def _score(asking: Asking, path: Path, output: Console, messages: Console, form:
         asking.benchmark, asking.configuration(), asking.covered(answers), answers, asking.protocol,
         problems=asking.loaded.problems,
     )  # fmt: skip
-    files = write(result, path)
-    print_run(result, output, form)
-    for file in files:
-        messages.print(f"written: {file}", soft_wrap=True)
+    finish_run(result, path, output, messages, form)
     return result.counts.get("not understood", 0)

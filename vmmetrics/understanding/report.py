@@ -1,4 +1,4 @@
-"""Charts of a leaderboard, and of minFPS over a benchmark's questions."""
+"""Chart of a leaderboard: each category's figures side by side, and figures against the frame rate shown."""
 
 from __future__ import annotations
 
@@ -7,15 +7,11 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 
 from vmmetrics.understanding.harness import benchmark
 from vmmetrics.understanding.harness.leaderboard import RunBoard, RunRow
 from vmmetrics.understanding.harness.statistics import ALL
-from vmmetrics.understanding.minfps import NEVER, Distribution
-from vmmetrics.utils.display.canvas import INK, METRIC, MUTED, NULL, RULE, WIDTH, chart_style, label, model_looks
-
-# The picture of understanding runs: each category's figures side by side, and figures against the frame rate shown.
+from vmmetrics.utils.display.canvas import INK, MUTED, NULL, RULE, WIDTH, chart_style, label, model_looks
 
 _LINE = 0.13  # inches of a run in a category
 _PAD = 0.13  # inches between categories
@@ -35,21 +31,16 @@ def understanding_chart(board: RunBoard) -> Figure:
     key = 0.22 * -(-(len(board.rows) + _MOST_PUBLISHED + 1) // 2)
     title = f"{board.benchmark}: {board.measure}, scored as {board.protocol}"
     with chart_style():
-        figure, axes = _panels(height + key + 0.9 + (2.9 if curves else 0), [height, 2.7] if curves else [1.0], title)
-        looks = model_looks([row.label for row in board.rows])
+        figure = Figure(figsize=(WIDTH, height + key + 0.9 + (2.9 if curves else 0)), layout="constrained")
+        figure.suptitle(label(title, 90), x=0.01, ha="left", fontsize=12)
+        ratios = [height, 2.7] if curves else [1.0]
+        axes = figure.subplots(len(ratios), 1, squeeze=False, gridspec_kw={"height_ratios": ratios}).ravel().tolist()
+        looks = model_looks([row.scores.label for row in board.rows])
         handles = _categories(axes[0], board, looks)
         if curves:
             _rates(axes[1], curves, board, looks)
         figure.legend(handles=handles, loc="outside lower left", ncols=2, fontsize=8)
     return figure
-
-
-def _panels(height: float, ratios: Sequence[float], title: str) -> tuple[Figure, list[Axes]]:
-    """Return a figure with stacked panels of these relative heights."""
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
-    figure.suptitle(label(title, 90), x=0.01, ha="left", fontsize=12)
-    axes = figure.subplots(len(ratios), 1, squeeze=False, gridspec_kw={"height_ratios": ratios}).ravel().tolist()
-    return figure, axes
 
 
 def rate_curves(rows: Sequence[RunRow]) -> dict[str, list[RunRow]]:
@@ -73,7 +64,7 @@ def _categories(axes: Axes, board: RunBoard, looks: dict[str, tuple[str, str]]) 
         for line, row in enumerate(board.rows):
             figure = row.overall if name == ALL else row.cells.get(name)
             if figure is not None and figure.value is not None:
-                _mark(axes, figure, top + (line + 0.5) * _LINE, looks[row.label])
+                _mark(axes, figure, top + (line + 0.5) * _LINE, looks[row.scores.label])
         bottom = top + step - _PAD
         chance = _first(board, name).chance
         if chance is not None:
@@ -133,7 +124,7 @@ def _rates(axes: Axes, curves: dict[str, list[RunRow]], board: RunBoard, looks: 
         rates = [row.rate or 0.0 for row in rows]
         axes.plot(rates, [row.overall.value or 0.0 for row in rows], color=MUTED, linewidth=1, zorder=1)
         for rate, row in zip(rates, rows, strict=True):
-            _mark(axes, row.overall, rate, looks[row.label], upright=True)
+            _mark(axes, row.overall, rate, looks[row.scores.label], upright=True)
         name, at = label(model, _RUN_NAME), (rates[-1], rows[-1].overall.value or 0.0)
         axes.annotate(name, at, (8, 0), textcoords="offset points", va="center", fontsize=8, color=INK)
     chance = _first(board, ALL).chance
@@ -146,49 +137,3 @@ def _rates(axes: Axes, curves: dict[str, list[RunRow]], board: RunBoard, looks: 
     axes.set_ylim(0, 1.02)
     axes.set_title("over all questions, by the frame rate that was shown")
     axes.set_xlabel("frames per second of clip (median over questions)", color=MUTED, loc="left", fontsize=8)
-
-
-_ROW = 0.3  # inches of a category
-_MODEL_NAME = 40  # characters of its name
-
-
-def minfps_chart(distributions: Sequence[Distribution], title: str) -> Figure:
-    """Draw a histogram over all questions, and the quartiles of each category.
-
-    Args:
-        distributions: From :func:`vmmetrics.understanding.minfps.distributions`, all questions first.
-        title: Title of the chart.
-    """
-    categories = [one for one in distributions[1:] if one.quartiles is not None]
-    with chart_style():
-        height = 2.6 + (_ROW * len(categories) + 0.9 if categories else 0)
-        figure, axes = _panels(height, [2.4, _ROW * len(categories) + 0.8] if categories else [1.0], title)
-        _histogram(axes[0], distributions[0])
-        if categories:
-            _quartiles(axes[1], categories)
-    return figure
-
-
-def _histogram(axes: Axes, distribution: Distribution) -> None:
-    colours = [RULE if name == NEVER else METRIC for name in distribution.buckets]
-    axes.bar(range(len(colours)), list(distribution.buckets.values()), color=colours, width=0.8)
-    for x, count in enumerate(distribution.buckets.values()):
-        axes.text(x, count, f"{count:,}" if count else "", ha="center", va="bottom", color=MUTED, fontsize=8)
-    axes.set_xticks(range(len(colours)), list(distribution.buckets))
-    axes.tick_params(axis="x", length=0)
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-    mean = "" if distribution.mean is None else f", mean {distribution.mean:.2f}"
-    axes.set_title(f"{distribution.n:,} questions by minFPS, frames per second{mean}")
-
-
-def _quartiles(axes: Axes, categories: Sequence[Distribution]) -> None:
-    for y, one in enumerate(categories):
-        low, middle, high = one.quartiles or ()
-        axes.plot([low, high], [y, y], color=METRIC, linewidth=5, alpha=0.45, solid_capstyle="butt")
-        axes.plot([middle], [y], "o", color=INK, markersize=4.5)
-    names = [f"{label(one.name, _MODEL_NAME)} ({one.n - one.never})" for one in categories]
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.tick_params(axis="y", length=0)
-    axes.set_xlim(left=0)
-    axes.set_xlabel("minFPS: median and quartiles; in brackets: questions", color=MUTED, loc="left", fontsize=8)

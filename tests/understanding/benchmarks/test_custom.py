@@ -52,7 +52,7 @@ def test_what_is_off_is_counted_and_never_fatal(tmp_path: Path) -> None:
     assert [(q.id, q.answer) for q in loaded.questions] == [("1", 1), ("2", None), ("3", None), ("0", 1)]
     assert loaded.questions[-1].groups == {"kind": ("x",)}
     assert loaded.problems == {
-        "questions with a repeated id, left out": 1,
+        "questions with a repeated key, left out": 1,
         "lines that are not objects, left out": 1,
         "lines without id, video, text or options, left out": 3,
         "right answers that are not the letter of an option": 1,
@@ -65,7 +65,7 @@ def test_what_is_off_is_counted_and_never_fatal(tmp_path: Path) -> None:
 def test_nothing_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="looked for"):
         CUSTOM.load(tmp_path)
-    with pytest.raises(SetupError, match="no questions found"):
+    with pytest.raises(SetupError, match="no question of this form"):
         CUSTOM.load(write(tmp_path, {"id": 1}))
 
 

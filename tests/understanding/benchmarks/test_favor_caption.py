@@ -170,9 +170,9 @@ def test_annotations_come_with_the_questions_too(tmp_path: Path) -> None:
     loaded = BENCHMARK.load(tmp_path)
     assert [q.id for q in loaded.questions] == list(ANNOTATIONS)
     assert loaded.problems == {
-        "videos that are missing": 2,
+        "questions whose video is missing": 2,
         "rows without annotations, left out": 2,
-        "repeated annotations of a video, left out": 1,
+        "questions with a repeated key, left out": 1,
     }
     with pytest.raises(SetupError, match="annotations of FAVOR-Bench"):
         BENCHMARK.load(tmp_path / "nowhere")

@@ -16,7 +16,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.models.frames import FramePolicy
 from vmmetrics.models.questions import NOT_RECORDED, Answered, Question
 from vmmetrics.understanding import registry
-from vmmetrics.understanding.benchmarks.files.fpsbench import DATA, NONE, Times, bucket
+from vmmetrics.understanding.benchmarks.files.fpsbench import DATA, NONE, Times, bucket, footage
 from vmmetrics.understanding.benchmarks.fpsbench import BENCHMARK, FpsBench, interval, min_fps_group, released_letter
 from vmmetrics.understanding.harness.benchmark import Scoring
 
@@ -245,7 +245,7 @@ def test_loader_checks(tmp_path: Path) -> None:
         "certificates not within their clip": 1,
         "questions of an unknown category": 1,
         "questions without text or options, left out": 1,
-        "questions with a repeated id, left out": 1,
+        "questions with a repeated key, left out": 1,
         "rows without an id": 2,
         "lines that are not JSON": 1,
         "questions whose video is missing": 8,
@@ -264,19 +264,23 @@ def test_loader_checks(tmp_path: Path) -> None:
 )
 def test_clamping(clip: Any, certificate: Any, shown: Any, contained: bool) -> None:
     times = Times(clip, certificate)
-    assert (times.shown, times.contained) == (shown, contained)
+    assert (times.shown, times.shown == times.certificate) == (shown, contained)
 
 
-@given(st.floats(0, 1e4), st.floats(0.1, 100), st.floats(0, 1e4), st.floats(0.1, 100), st.floats(0, 50))
-def test_clocks_agree(start: float, length: float, first: float, size: float, second: float) -> None:
+@given(st.floats(0, 1e4), st.floats(0.1, 100), st.floats(0, 1e4), st.floats(0.1, 100), st.sampled_from("qs"))
+def test_a_part_of_a_file_is_the_seconds_of_the_source(
+    start: float, length: float, first: float, size: float, file: str
+) -> None:
     times = Times((start, start + length), (first, first + size))
-    source = times.convert(second, "certificate", "source")
-    assert source == pytest.approx(first + second)
-    assert times.convert(source, "source", "clip") == pytest.approx(times.convert(second, "certificate", "clip"))
-    assert times.convert(times.convert(second, "clip", "certificate"), "certificate", "clip") == pytest.approx(second)
-    if times.shown is not None:
-        low, high = times.span(times.shown, "clip")
-        assert -1e-9 <= low < high <= length + 1e-6
+    part = footage({file: Path(file)}, "q", "s", times, certificate=True)
+    begins = start if file == "q" else 0.0
+    low, high = times.shown or times.clip
+    if (low, high) == times.clip and file == "q":
+        assert (part.start, part.end) == (None, None)
+    else:
+        assert part.start is not None and part.start + begins == pytest.approx(low)
+        assert part.end is not None and part.end + begins == pytest.approx(high)
+        assert file == "s" or -1e-9 <= part.start < part.end <= length + 1e-6
 
 
 def test_times_that_cannot_be() -> None:

@@ -13,7 +13,6 @@ from vmmetrics.models.questions import Answered
 from vmmetrics.models.recorded import released_answers
 from vmmetrics.understanding.benchmarks.motionbench import (
     BENCHMARK,
-    annotation_density,
     polish,
     released_figures,
     split_options,
@@ -226,7 +225,7 @@ def test_dirty_rows_are_counted(tmp_path: Path) -> None:
         "lines that are not JSON": 1,
         "rows without a video name": 2,
         "questions that are not objects": 1,
-        "questions with a repeated uid, left out": 1,
+        "questions with a repeated key, left out": 1,
         "questions without options, left out": 1,
         "questions with options but no text": 1,
         "questions with other than 4 options": 1,
@@ -304,15 +303,6 @@ def test_names_cannot_leave_the_folder(tmp_path: Path) -> None:
     (tmp_path / "secret.mp4").touch()
     write(tmp_path / "in", [{"video_path": "../secret.mp4", "qa": record("s", "", "A")["qa"]}])
     assert BENCHMARK.load(tmp_path / "in").questions[0].path is None
-
-
-def test_density(tmp_path: Path) -> None:
-    rows = [record("a", "Camera Motion", "A", "NA", video_info={"duration": 3.0}), RECORDS[1]]
-    questions = BENCHMARK.load(write(tmp_path, rows)).questions
-    assert annotation_density(questions) == pytest.approx(2 * len(text()) / 3)  # b's length is not known
-    figures = BENCHMARK.figures(questions, BENCHMARK.score(questions, {}, "vmmetrics"), "vmmetrics")
-    assert f"annotation density {2 * len(text()) / 3:.1f} characters" in figures[0].note
-    assert annotation_density(questions[2:]) is None
 
 
 def test_reference_rows_name_our_figures() -> None:

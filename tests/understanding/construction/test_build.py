@@ -298,7 +298,7 @@ def test_people_drop_what_they_drop(run: Run) -> None:
         ("other", (), "Expected one of motionbench"),
         ("motionbench", ("--require-multi", 16), "to tuna only"),
         ("motionbench", ("--review-model", "a"), "apply to fpsbench only"),
-        ("motionbench", ("--max-cost", 1), "needs prices"),
+        ("motionbench", ("--max-cost", 1), "needs the prices"),
         ("motionbench", ("--filter-model", "recorded:x.jsonl"), "not made yet"),
         ("tuna", ("--require-multi", 16), "needs a filter model"),
     ],

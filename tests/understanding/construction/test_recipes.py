@@ -13,7 +13,6 @@ import build_models as models
 import pytest
 
 from vmmetrics.understanding.construction.favor import annotation_of
-from vmmetrics.understanding.construction.units import SourceClip
 
 Run = Callable[..., tuple[int, Any, str]]
 run, out, summary, requests = models.run, models.out, models.summary, models.requests
@@ -122,7 +121,7 @@ def test_videos_that_favor_leaves_out(run: Run, changed: dict[str, Any], why: st
 
 def test_sixteen_seconds_of_which_half_move_are_enough() -> None:
     row = {"subjects": [MAN], "seconds": 16}
-    assert annotation_of(SourceClip("v", "", fields=row)).unfit() is None
+    assert annotation_of(row).unfit() is None
 
 
 def test_overlapping_actions_have_no_order(run: Run) -> None:
@@ -163,7 +162,7 @@ def test_released_annotations_are_read(run: Run) -> None:
         "motion_list": "Subject 1: Man [Sits, stands] Subject 2: A girl [Runs]",
         "chronological_motion_list": "Sits (Subject 1), Runs (Subject 2), Stands (subject 1), Sits (Subject 1)",
     }  # fmt: skip
-    found = annotation_of(SourceClip("v0", "", fields=row))
+    found = annotation_of(row)
     assert [(s.seen, [a.text for a in s.actions]) for s in found.subjects] == [
         ("the man (Plaid shirt, black pants)", ["Sits", "Stands", "Sits"]),
         ("the girl (yellow dress)", ["Runs"]),
@@ -178,7 +177,7 @@ def test_released_annotations_are_read(run: Run) -> None:
 
 def test_a_released_row_without_a_chronological_list_keeps_the_other() -> None:
     row = {"motion_list": "Subject 1: Man [sits] Subject 1: Man [runs, waves]", "chronological_motion_list": "dirty"}
-    found = annotation_of(SourceClip("v0", "", fields=row))
+    found = annotation_of(row)
     assert [a.text for a in found.subjects[0].actions] == ["sits", "runs", "waves"]
 
 

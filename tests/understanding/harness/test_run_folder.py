@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from vmmetrics.errors import SetupError
-from vmmetrics.understanding.harness.running import read_answers, read_run
+from vmmetrics.understanding.harness.running import RunFolder, read_answers, read_run
 from vmmetrics.understanding.harness.scoring import read_scores
 
 CONFIGURATION = {"benchmark": "tiny", "data": {"a.json": "00"}, "model": {"name": "m"}, "frames": {"policy": "2 fps"}}
@@ -44,6 +44,8 @@ def test_a_wrong_field_of_the_run_is_said(tmp_path: Path, field: str, value: Any
     assert read_run(write(tmp_path)) == RUN
     with pytest.raises(SetupError, match=says):
         read_run(write(tmp_path, {**RUN, field: value}))
+    with pytest.raises(SetupError, match=says):  # nor is it resumed
+        RunFolder(tmp_path, CONFIGURATION, {})
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"a":' * 100_000, "NaN", '{"format": ' + "1" * 5000 + "}"])

@@ -28,7 +28,6 @@ from vmmetrics.understanding.minfps import (
     QuestionRate,
     agreement,
     bucket_of,
-    distribution,
     distributions,
     search,
 )
@@ -41,7 +40,6 @@ from vmmetrics.understanding.minfps.asking import (
     rates_found,
     reader_annotator,
 )
-from vmmetrics.understanding.report import minfps_chart
 from vmmetrics.understanding.synthetic import suite
 from vmmetrics.utils.endpoint import wire
 from vmmetrics.utils.endpoint.messages import RejectedError, Turn
@@ -254,10 +252,6 @@ def test_the_minimum_over_annotators_counts() -> None:
     assert agreement(found) == pytest.approx(1 / 3)  # c: both say never
     assert agreement(found[3:]) is None
     assert bucket_of(10) == "8 to 10" and bucket_of(10.5) == "above 10"
-    axes = minfps_chart([whole, counts, order], "t").axes
-    assert [bar.get_height() for bar in axes[0].patches] == list(whole.buckets.values())
-    assert len(axes[1].get_yticklabels()) == 1  # order has no rate to draw
-    assert len(minfps_chart([distribution([])], "none").axes) == 1
 
 
 @pytest.fixture
@@ -278,13 +272,11 @@ CUSTOM_LINE = {"id": "q", "video": "v", "text": "What?", "options": ["rises", "f
 
 
 def test_the_command_asks_two_annotators_and_goes_on(command: Callable[..., Any], tmp_path: Path) -> None:
-    picture = tmp_path / "p.png"
     stopped = command("--annotator", "person:Ann", said="n\n")
     assert stopped.exit_code == 130
-    person = command("--annotator", "person:Ann", "--picture", str(picture), said="n\ny\n")
+    person = command("--annotator", "person:Ann", said="n\ny\n")
     assert person.exit_code == 0 and "as stated by the benchmark: 1 of 1" in person.output
     assert "shows 2 frames a second" in person.output and "A. rises" in person.output
-    assert picture.stat().st_size > 10_000
     assert command("--annotator", "person:Bob", said="y\nn\n").exit_code == 0
     (found,) = json.loads((tmp_path / "out" / "minfps.json").read_text())["questions"]
     assert found["by"] == {"Ann": 3.0, "Bob": 1.0} and found["min_fps"] == 1.0

@@ -54,14 +54,14 @@ def test_from_min_fps_on_the_frames_show_the_answer_wherever_sampling_begins(ite
         rate = times * item.draft.min_fps
         if rate <= item.draft.scene.fps:
             for phase in phases(rate, 3):
-                assert read_draft(item.draft, rate, phase) == item.draft.right, (item.id, rate, phase)
+                assert next(read_draft(item.draft, [rate], phase)) == item.draft.right, (item.id, rate, phase)
 
 
 @pytest.mark.parametrize("times", [1 - TOLERANCE, 0.6])
 def test_below_min_fps_there_are_moments_at_which_they_do_not(items: list[Item], times: float) -> None:
     for item in items:
         rate = times * item.draft.min_fps
-        answers = [read_draft(item.draft, rate, phase) for phase in phases(rate, 12)]
+        answers = [next(read_draft(item.draft, [rate], phase)) for phase in phases(rate, 12)]
         assert any(found != item.draft.right for found in answers), (item.id, rate)
 
 
@@ -70,7 +70,7 @@ def test_the_policies_that_models_are_asked_under_show_too_little_below_it(items
     too_low = [item for item in items if rate <= (1 - TOLERANCE) * item.draft.min_fps]
     assert too_low
     for item in too_low:
-        assert read_draft(item.draft, rate) != item.draft.right, item.id
+        assert next(read_draft(item.draft, [rate])) != item.draft.right, item.id
 
 
 def test_what_is_counted_needs_more_frames_than_there_are_below_it(items: list[Item]) -> None:

@@ -18,8 +18,8 @@ from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.benchmarks.files import fields_of, text_of
-from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
-from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile
+from vmmetrics.understanding.harness.benchmark import Figure, QuestionFile, Scored, Scoring
+from vmmetrics.understanding.harness.choices import MultipleChoice
 from vmmetrics.understanding.harness.statistics import accuracy_figures
 from vmmetrics.utils.endpoint.messages import Turn
 from vmmetrics.utils.tables import seconds
@@ -33,7 +33,7 @@ class Custom(MultipleChoice):
     """The benchmark; see :class:`vmmetrics.understanding.harness.choices.MultipleChoice`."""
 
     name = "custom"
-    title = "one's own"
+    title = "this form (id, video, text and options)"
     data = _DATA
     form = "{instruction}\n\n{text}\n{options}\n\n{asked}"
 
@@ -48,24 +48,12 @@ class Custom(MultipleChoice):
             raise SetupError(f"{data}: no questions found; looked for {', '.join(_DATA['files'])}")
         return files[0]
 
-    def no_questions_error(self, path: Path, problems: Mapping[str, int]) -> SetupError:
-        """Return the error for a file without a question."""
-        return SetupError(f"{path}: no questions found; expected objects with id, video, text and options")
-
     def questions(self, source: QuestionFile) -> Iterable[Question]:
         """Read the questions, one a line."""
-        by_id: dict[str, Question] = {}
         for row in source.rows:
             question = read_question(row, [*source.folders, source.path.parent], source.problems)
-            if question is None:
-                continue
-            if question.id in by_id:
-                source.problems["questions with a repeated id, left out"] += 1
-                continue
-            by_id[question.id] = question
-            source.problems["hidden answers"] += question.answer is None
-            source.problems["questions whose video is missing"] += question.path is None
-        return by_id.values()
+            if question is not None:
+                yield question
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
         """Return accuracy over all questions, over answered ones, and in each grouping."""

@@ -11,14 +11,13 @@ are released throughout, hand in what the released first step put out as answers
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import Answered, LoadedBenchmark, Question, answer_text
+from vmmetrics.models.questions import Answered, Question, answer_text
 from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.benchmarks import favor as files
 from vmmetrics.understanding.benchmarks.favor import upstream
@@ -26,13 +25,13 @@ from vmmetrics.understanding.benchmarks.favor.extraction import EXTRACTION, extr
 from vmmetrics.understanding.benchmarks.favor.scores import COMPOSITE, Structure, read_structure, score, texts_of
 from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
 from vmmetrics.understanding.benchmarks.files import stem_of
-from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Scored, Scoring
-from vmmetrics.understanding.harness.statistics import figure, grouped, part
+from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, QuestionFile, Scored, Scoring
+from vmmetrics.understanding.harness.statistics import figure, part, subsets
 from vmmetrics.utils.endpoint.asking import Answer, in_words, object_shape
 from vmmetrics.utils.endpoint.client import AskedQuestion as Ask
 from vmmetrics.utils.endpoint.client import Client
 from vmmetrics.utils.endpoint.messages import CostEstimate, Turn
-from vmmetrics.utils.tables import find_file, read_rows, sha256_of
+from vmmetrics.utils.tables import read_rows
 
 _REASONS: Final = {"type": "string", "minLength": 1}
 _BAND: Final = {"type": "integer", "minimum": 1, "maximum": 10}
@@ -86,42 +85,26 @@ class FavorCaption(Benchmark):
     """The benchmark; see :class:`vmmetrics.understanding.harness.benchmark.Benchmark`."""
 
     name = "favor-caption"
+    title = "FAVOR-Bench"
+    noun = "annotations"
     data = _DATA | _FILE
 
-    def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:
-        """Load the released annotations, one description task for each.
-
-        Raises:
-            SetupError: The file is missing or unreadable.
-        """
-        path = find_file(data, _DATA["files"], "annotations of FAVOR-Bench")
-        folder = data if data.is_dir() else data.parent
-        paths, lists = files.videos_in(videos or folder), next(iter(sorted(folder.rglob(upstream.FILE))), None)
-        problems: Counter[str] = Counter()
-        questions: dict[str, Question] = {}
-        for row in files.by_video(read_rows(path)):
+    def questions(self, source: QuestionFile) -> Iterable[Question]:
+        """Read the released annotations, one description task for each."""
+        lists = next(iter(sorted(source.data.rglob(upstream.FILE))), None)
+        paths = files.videos_in(source.folders[0])
+        for row in files.by_video(source.rows):
             if not isinstance(row, Mapping) or not all(isinstance(row.get(f), str) for f in (*_FIELDS, "video_name")):
-                problems["rows without annotations, left out"] += 1
+                source.problems["rows without annotations, left out"] += 1
                 continue
             video = stem_of(row["video_name"])
-            if video in questions:
-                problems["repeated annotations of a video, left out"] += 1
-                continue
-            match = files.find_video(paths, video)
-            problems["videos that are missing"] += match is None
-            problems["annotations without a readable action"] += not read_structure(row).chronology
+            source.problems["annotations without a readable action"] += not read_structure(row).chronology
             reference = {name: row[name] for name in (*_FIELDS, "caption") if isinstance(row.get(name), str)}
             if lists is not None:
                 reference["dictionaries"] = str(lists)
             groups = {"perspective": (files.perspective_of(video),)}
-            questions[video] = Question(
-                video, video, _DATA["instruction"].strip(), groups=groups, path=match, reference=reference
-            )
-        return LoadedBenchmark(tuple(questions.values()), dict(+problems), {str(path): sha256_of(path)})
-
-    def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
-        """Return the conversation: the instruction to describe the video."""
-        return (Turn("user", question.text),)
+            path = files.find_video(paths, video)
+            yield Question(video, video, _DATA["instruction"].strip(), groups=groups, path=path, reference=reference)
 
     def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:
         """Read descriptions, or their structure, from input and output files of the released first step.
@@ -180,10 +163,9 @@ class FavorCaption(Benchmark):
         rated = any(name in entry.parts for entry in scored for name in _RATINGS)
         measures = (*_MEASURES, *(_RATINGS if rated else ()))
         rows = [figure(questions, scored, measure, part(measure), note=note) for measure in measures]
-        views = grouped(questions, "perspective")
+        views = subsets(questions, scored, "perspective")
         for view in (view for view in (files.THIRD, files.EGO) if view in views):
-            subset = [questions[i] for i in views[view]], [scored[i] for i in views[view]]
-            rows += [figure(*subset, measure, part(measure), "perspective", view) for measure in measures]
+            rows += [figure(*views[view], measure, part(measure), "perspective", view) for measure in measures]
         return rows
 
 

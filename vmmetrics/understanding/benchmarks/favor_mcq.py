@@ -15,8 +15,8 @@ from typing import Any, Final
 from vmmetrics.models.questions import LETTERS, Answered, Question, answer_text
 from vmmetrics.understanding.benchmarks import data_file, favor
 from vmmetrics.understanding.benchmarks.files import count, listed
-from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
-from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
+from vmmetrics.understanding.harness.benchmark import Figure, QuestionFile, Scored, Scoring
+from vmmetrics.understanding.harness.choices import MultipleChoice, score_choice
 from vmmetrics.utils.endpoint.messages import Turn
 
 # Which answers FAVOR-Bench's released runner calls right.
@@ -67,7 +67,7 @@ class FavorMcq(MultipleChoice):
         """Score an answer; one that is missing or not recognised is wrong."""
         if protocol != "upstream":
             return score_choice(question, answered)
-        text, correct = answer_text(answered), question.reference.get("correct_answer")
+        text, correct = answer_text(answered), question.reference.get("answer")
         right = correct is not None and upstream_judge(correct, question.options, text)
         return Scored(question.id, None if correct is None else float(right), answered=bool(text.strip()))
 
@@ -94,16 +94,12 @@ def _question(
         if answer is None and correct is not None and len(indices) == 1:
             answer = indices[0]
     checks = {
-        f"questions with other than {_DATA['options']} options": len(options) != _DATA["options"],
         "questions of an unknown task": task not in _DATA["tasks"],
-        "hidden answers": correct is None,
-        "right answers that match no option, or two of them": correct is not None and answer is None,
-        "questions whose video is missing": path is None,
     }
     count(problems, checks)
     task, view = task or "?", favor.perspective_of(video)
     groups = {"task": (task,), "perspective": (view,), "perspective and task": (f"{view} {task}",)}
-    reference = {} if correct is None else {"correct_answer": str(correct)}
+    reference = {} if correct is None else {"answer": str(correct)}
     return Question(key, video, text, options, answer, groups, path, reference=reference)
 
 

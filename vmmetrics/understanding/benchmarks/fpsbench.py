@@ -24,8 +24,8 @@ from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import LETTERS, NOT_RECORDED, Answered, Question, answer_text
 from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.benchmarks.files.fpsbench import DATA, NONE, cache_folder, each_question
-from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
-from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
+from vmmetrics.understanding.harness.benchmark import Figure, QuestionFile, Scored, Scoring
+from vmmetrics.understanding.harness.choices import MultipleChoice, score_choice
 from vmmetrics.utils.endpoint.messages import Turn
 from vmmetrics.utils.tables import read_rows
 

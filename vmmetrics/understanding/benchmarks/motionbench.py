@@ -11,7 +11,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -20,8 +19,8 @@ from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import LETTERS, Answered, Question, answer_text
 from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.benchmarks.files import Row, count, fields_of, stem_of, videos_below
-from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
-from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, chosen_option, score_choice
+from vmmetrics.understanding.harness.benchmark import HIDDEN, Figure, QuestionFile, Scored, Scoring
+from vmmetrics.understanding.harness.choices import MultipleChoice, chosen_option, score_choice
 from vmmetrics.utils.endpoint.messages import Turn
 from vmmetrics.utils.storage.opening import read_regular
 from vmmetrics.utils.tables import read_rows, seconds
@@ -32,8 +31,6 @@ from vmmetrics.utils.tables import read_rows, seconds
 # those whose answer is ``NA``. Clips of other collections are cut by the user and named ``<source>_<start>_<end>``.
 
 DATA: Final = data_file("motionbench")
-HIDDEN: Final = "NA"
-"""Answer in the released list where the key is hidden (test)."""
 DEV: Final = "dev"
 TEST: Final = "test"
 
@@ -109,7 +106,6 @@ def each_question(
         problems: Receives counts of problems.
     """
     files = videos_below([folder])
-    seen: set[str] = set()
     per_video: Counter[str] = Counter()
     for number, row in enumerate(rows):
         record = _record(row)
@@ -126,12 +122,8 @@ def each_question(
             listed = item.get("uid", item.get("id"))
             uid = f"{stem_of(name)}_{per_video[name]}" if listed in (None, "") else str(listed)
             per_video[name] += 1
-            if uid in seen:
-                problems["questions with a repeated uid, left out"] += 1
-                continue
             question = _question(uid, name, number, record, item, _footage(files, sources, name), problems)
             if question is not None:
-                seen.add(uid)
                 yield question
 
 
@@ -166,12 +158,8 @@ def _question(
     cut = _CUT.fullmatch(stem_of(name))
     checks = {
         "questions with options but no text": not stem,
-        f"questions with other than {DATA['options']} options": len(options) != DATA["options"],
         "questions of an unknown task": task is None,
-        "questions whose video is missing": footage[0] is None,
         "questions about clips that others could not read": stem_of(name) in DATA["broken"],
-        "hidden answers": key == HIDDEN,
-        "right answers that match no option": key != HIDDEN and answer is None,
     }
     count(problems, checks)
     info = fields_of(record.get("video_info"))
@@ -269,12 +257,7 @@ class MotionBench(MultipleChoice):
         """Return accuracy over all questions with a known key, and by task."""
         if protocol == "upstream":
             return released_figures(questions, scored)
-        first, *others = super().figures(questions, scored, protocol)
-        density = annotation_density(questions)
-        if density is not None:
-            remark = f"annotation density {density:.1f} characters of question per second of video"
-            first = replace(first, note="; ".join(filter(None, (first.note, f"{remark} (paper: {DATA['density']})"))))
-        return [first, *others]
+        return super().figures(questions, scored, protocol)
 
     def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:
         """Read answers in the released forms: an object {uid: letter}, or lines {uid: text}, uids may repeat.
@@ -311,17 +294,6 @@ class MotionBench(MultipleChoice):
             chosen = None if protocol == "upstream" else chosen_option(text, question.options)
             letters[question.id] = polish(text) if protocol == "upstream" else "" if chosen is None else LETTERS[chosen]
         return json.dumps(letters, indent=2) + "\n"
-
-
-def annotation_density(questions: Sequence[Question]) -> float | None:
-    """Return the annotation density: characters of all questions per second of all videos.
-
-    The paper does not say in what questions are measured. Its 4.9 for EgoSchema, whose clips have 180 s, is 880 to a
-    question, which can only be characters, options included; so they are here. None where no video's length is known.
-    """
-    counted = [question for question in questions if question.reference["duration"]]
-    length = sum({question.reference["record"]: question.reference["duration"] for question in counted}.values())
-    return sum(len(question.reference["text"]) for question in counted) / length if length else None
 
 
 def released_figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Figure]:

@@ -16,8 +16,8 @@ from typing import Any, Final
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered, Question
 from vmmetrics.understanding.benchmarks import data_file
-from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
-from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
+from vmmetrics.understanding.harness.benchmark import Figure, QuestionFile, Scored, Scoring
+from vmmetrics.understanding.harness.choices import MultipleChoice, score_choice
 from vmmetrics.understanding.harness.statistics import chance_of, figure
 from vmmetrics.understanding.synthetic.suite import BUCKETS, FORMAT, QUESTIONS, TASKS
 
@@ -53,9 +53,7 @@ class Synthetic(MultipleChoice):
         Raises:
             SetupError: One is of something else, or of another version.
         """
-        questions = [_question(row, source.folders[0], source.path) for row in source.rows]
-        source.problems["questions whose video is missing"] = sum(question.path is None for question in questions)
-        return questions
+        return [_question(row, source.folders[0], source.path) for row in source.rows]
 
     def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
         """Score an answer; one that is missing or not recognised is wrong."""

@@ -31,9 +31,9 @@ from vmmetrics.understanding.benchmarks.tuna import judging, scoring
 from vmmetrics.understanding.benchmarks.tuna.judging import Judged, caption_events
 from vmmetrics.understanding.benchmarks.tuna.scoring import LACK, MEASURES, TYPES, events_of
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Scored, Scoring
-from vmmetrics.understanding.harness.statistics import ALL, figure, grouped, part
+from vmmetrics.understanding.harness.statistics import ALL, figure, grouped, part, subsets
 from vmmetrics.utils.endpoint.client import Client
-from vmmetrics.utils.endpoint.messages import CostEstimate, Turn
+from vmmetrics.utils.endpoint.messages import CostEstimate
 from vmmetrics.utils.tables import nothing_found, read_rows, sha256_of
 
 # From what a judge made of a caption to what the caption gets.
@@ -158,10 +158,6 @@ class TunaCap(Benchmark):
             questions.setdefault(question.id, question)
         source = {str(file): sha256_of(file) for file in [*table, *([path] if path else [])]}
         return LoadedBenchmark(tuple(questions.values()), dict(+problems), source)
-
-    def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
-        """Return the conversation: the released prompt, or ours where there is none."""
-        return (Turn("user", question.text),)
 
     def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:
         """Read captions from a submission, an intermediate file, or a table of predictions.
@@ -291,12 +287,12 @@ def _figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Fi
     rows.append(figure(questions, scored, HALLUCINATION, part(HALLUCINATION), note="of captions that were judged"))
     for kind in TYPES:
         rows += [figure(questions, scored, name, part(f"{kind} {name}"), "element type", kind) for name in MEASURES]
-    groups = grouped(questions, "characteristic")
-    within = {name: _chosen(questions, scored, groups.get(name, ())) for name in _CHARACTERISTICS}
-    for name, chosen in within.items():
-        rows += [figure(*chosen, measure, part(measure), *_named(name, "")) for measure in MEASURES]
-    for name, indices in grouped(questions, "domain").items():
-        rows.append(figure(*_chosen(questions, scored, indices), "f1", part("f1"), "domain", name))
+    groups = subsets(questions, scored, "characteristic")
+    within = {name: groups.get(name, ([], [])) for name in _CHARACTERISTICS}
+    for name, subset in within.items():
+        rows += [figure(*subset, measure, part(measure), *_named(name, "")) for measure in MEASURES]
+    for name, subset in subsets(questions, scored, "domain").items():
+        rows.append(figure(*subset, "f1", part("f1"), "domain", name))
     for name, kind in product(_CHARACTERISTICS, TYPES):
         rows.append(figure(*within[name], "f1", part(f"{kind} f1"), *_named(name, kind)))
     return [one for one in rows if one.n or one.group == ALL]
@@ -309,12 +305,6 @@ def _without_judgement(scored: Sequence[Scored]) -> str:
     parts = [f"{count} {'left out' if out else 'with 0'}: {reason}" for (out, reason), count in common]
     others = why.total() - sum(count for _, count in common)
     return "; ".join([*parts, f"{others} for other reasons, in scores.jsonl"] if others else parts)
-
-
-def _chosen(
-    questions: Sequence[Question], scored: Sequence[Scored], indices: Sequence[int]
-) -> tuple[list[Question], list[Scored]]:
-    return [questions[index] for index in indices], [scored[index] for index in indices]
 
 
 def _released_figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Figure]:

@@ -20,8 +20,8 @@ from typing import Any, Final
 from vmmetrics.models.questions import LETTERS, Answered, EntriesByQuestion, Question, answer_text
 from vmmetrics.understanding.benchmarks import tuna
 from vmmetrics.understanding.benchmarks.files import count, listed, text_of
-from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
-from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
+from vmmetrics.understanding.harness.benchmark import Figure, QuestionFile, Scored, Scoring
+from vmmetrics.understanding.harness.choices import MultipleChoice, score_choice
 from vmmetrics.utils.endpoint.messages import Turn
 
 # Which option an answer to one of TUNA's questions chooses, as the released scorer reads it.
@@ -108,16 +108,12 @@ class TunaMcq(MultipleChoice):
     def questions(self, source: QuestionFile) -> Iterable[Question]:
         """Read the released Parquet file, a table made from it, or its JSON version."""
         files = tuna.videos_in(source.folders[0])
-        questions: dict[str, Question] = {}
         for position, row in enumerate(source.rows):
             question = _question(position, row, files, source.problems) if isinstance(row, Mapping) else None
             if question is None:
                 source.problems["rows without a video, a question or options, left out"] += 1
-            elif question.id in questions:
-                source.problems["questions with a repeated key, left out"] += 1
             else:
-                questions[question.id] = question
-        return questions.values()
+                yield question
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
         """Return the conversation: a line about the frames, the question, the options by letter."""
@@ -170,10 +166,6 @@ def _question(
     task, skill = tuna.matching_name(row.get("task"), list(_TASKS)), tuna.matching_name(row.get("skill"), _SKILLS)
     answer = _answer_index(right, options)
     checks = {
-        f"questions with other than {_MCQ['options']} options": len(options) != _MCQ["options"],
-        "hidden answers": not right,
-        "right answers that match no option": right and answer is None,
-        "questions whose video is missing": video not in files,
         "questions of an unknown task": task is None,
         "questions whose skill belongs to another task; the task counts": task is not None and skill != _TASKS[task],
     }

@@ -7,20 +7,20 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from vmmetrics.errors import SetupError
 from vmmetrics.models.protocol import OneByOne
 from vmmetrics.models.questions import LETTERS, Question
-from vmmetrics.understanding.benchmarks.custom import line_of
+from vmmetrics.understanding.benchmarks.custom import line_of, read_question
 from vmmetrics.understanding.construction.guessing import guesses
 from vmmetrics.understanding.construction.options import balanced
-from vmmetrics.understanding.construction.recipe import QuestionRecipe
-from vmmetrics.understanding.construction.units import UNREACHABLE, RejectedQuestion, UnitOutcome, read_outcome
+from vmmetrics.understanding.construction.recipe import UNREACHABLE, QuestionRecipe, UnitOutcome, rejected_line
 from vmmetrics.utils.endpoint.client import GIVE_UP
 from vmmetrics.utils.endpoint.messages import NoAnswerError
+from vmmetrics.utils.schema import plain
 from vmmetrics.utils.storage.atomic import write_atomically, write_json
 from vmmetrics.utils.storage.job_folder import ExclusiveFolder
 from vmmetrics.utils.storage.journal import Journal, Line, encode
@@ -53,27 +53,20 @@ class BuildFolder(ExclusiveFolder):
 
     def __init__(self, path: Path, recipe: QuestionRecipe) -> None:
         self._recipe = recipe
-        self.outcomes: dict[str, UnitOutcome] = {}
-        super().__init__(path, recipe.configuration())
+        super().__init__(path, recipe.configuration)
 
     def _read(self) -> None:
         self._journal = Journal(self.path / _UNITS)
-        places = self._recipe.places
-        for line in self._lines(self._journal):
-            try:
-                outcome = read_outcome(line, places)
-            except ValueError as error:
-                self.warnings.append(f"{_UNITS}: an unreadable line was skipped ({error}); its unit runs again")
-                continue
-            if outcome.unit in places and line.get("input") != self._recipe.digest(outcome.unit):
-                self.outcomes.pop(outcome.unit, None)  # its input changed since
-            else:
-                self.outcomes[outcome.unit] = outcome
+        units = self._recipe.units
+        read = {outcome.unit: outcome for outcome in self._lines_as(self._journal, UnitOutcome)}  # the last counts
+        self.outcomes = {
+            key: one for key, one in read.items() if key in units and one.input == self._recipe.digest(key)
+        }
 
     @property
     def remaining(self) -> list[str]:
         """Return the units that are not done."""
-        return [unit for unit in self._recipe.places if unit not in self.outcomes]
+        return [unit for unit in self._recipe.units if unit not in self.outcomes]
 
     def run(self, threads: int) -> Iterator[UnitOutcome]:
         """Run the remaining units; outcomes to be retried are not stored.
@@ -96,7 +89,7 @@ class BuildFolder(ExclusiveFolder):
         ) as done:
             for unit, outcome in done:
                 if outcome.final:
-                    self._journal.append([{"input": self._recipe.digest(unit)} | outcome.to_json()])
+                    self._journal.append([{name: value for name, value in plain(outcome).items() if value != ""}])
                     self.outcomes[unit] = outcome
                 yield outcome
                 silent = silent + 1 if outcome.status == UNREACHABLE else 0
@@ -116,58 +109,53 @@ class BuildFolder(ExclusiveFolder):
             may be rejected for several. And how many questions nobody decided upon, and how many decisions are about
             something else (edited since, or of another build); None without a review.
         """
-        makes, units = self._recipe.makes, self._recipe.places
+        makes, units = self._recipe.makes, self._recipe.units
         outcomes = [self.outcomes[unit] for unit in units if unit in self.outcomes]
-        accepted = [question for outcome in outcomes for question in outcome.accepted]
-        passed, repeated = first_of_each(accepted) if makes else (accepted, [])
+        rejected = [dict(line) for outcome in outcomes for line in outcome.rejected]
+        accepted = [
+            replace(question, path=unit.path, start=unit.start, end=unit.end)  # as they are now
+            for outcome in outcomes
+            for line in outcome.accepted
+            if (unit := units[outcome.unit]) and (question := read_question(line, [], Counter()))
+        ]
         judged = dict(decisions or {})
-        survivors, dropped, undecided = [], [], 0
-        for question in passed:  # what nobody decided upon stays
+        first: dict[tuple[str, ...], str] = {}
+        decided, survivors, undecided = [], [], 0
+        for question in accepted:
+            content = (question.text, question.options[question.answer or 0]) if makes else (question.id,)
+            key = first.setdefault((question.video, *(" ".join(text.lower().split()) for text in content)), question.id)
+            if key != question.id:
+                rejected.append(rejected_line(question, "repeat", [f"the same question and answer as {key}"]))
+                continue
             own = judged.pop(key_of(question), [])
-            reasons = tuple(filter(None, own))
-            if reasons:
-                dropped.append(RejectedQuestion(question, "review", reasons))
-            else:
+            if any(own):
+                rejected.append(rejected_line(question, "review", filter(None, own)))
+                decided.append(question)
+            else:  # what nobody decided upon stays
                 survivors.append(question)
                 undecided += not own
         questions = balanced(survivors, seed) if makes else survivors
-        rejected = [*(rejection for outcome in outcomes for rejection in outcome.rejected), *repeated, *dropped]
         statuses = dict(Counter(outcome.status for outcome in outcomes))
         todo = len(units) - len(outcomes)
         summary = _summary(questions, rejected, statuses | ({"to do": todo} if todo else {}))
-        decided = [*questions, *(rejection.question for rejection in dropped)]
         for name, lines in (
             ("questions.jsonl", [line_of(question, self.path) for question in questions]),
-            ("rejected.jsonl", [rejection.to_json() for rejection in rejected]),
-            (_REVIEW, review_lines(decided, self.path / _REVIEW)),
+            ("rejected.jsonl", rejected),
+            (_REVIEW, review_lines([*questions, *decided], self.path / _REVIEW)),
         ):
             write_atomically(self.path / name, b"".join(map(encode, lines)))
         write_json(self.path / "summary.json", summary)
         return summary, None if decisions is None else (undecided, sum(map(len, judged.values())))
 
 
-def first_of_each(questions: Sequence[Question]) -> tuple[list[Question], list[RejectedQuestion]]:
-    """Split questions into first occurrences and repeats of the same question on the same video."""
-    seen: dict[tuple[str, ...], str] = {}
-    unique, repeated = [], []
-    for question in questions:
-        content = (question.text, question.options[question.answer or 0])
-        first = seen.setdefault((question.video, *(" ".join(text.lower().split()) for text in content)), question.id)
-        if first == question.id:
-            unique.append(question)
-        else:
-            repeated.append(RejectedQuestion(question, "repeat", (f"the same question and answer as {first}",)))
-    return unique, repeated
-
-
-def _summary(questions: Sequence[Question], rejected: Sequence[RejectedQuestion], units: dict[str, int]) -> Line:
+def _summary(questions: Sequence[Question], rejected: Sequence[Mapping[str, Any]], units: dict[str, int]) -> Line:
     reasons: Counter[str] = Counter()
-    for rejection in rejected:
-        named = {reason.partition(":")[0] for reason in rejection.reasons} if rejection.stage == "checks" else {""}
-        reasons.update(f"{rejection.stage}: {name}" if name else rejection.stage for name in named)
+    for stage, texts in ((line["rejected"]["stage"], line["rejected"]["reasons"]) for line in rejected):
+        rules = {f"{stage}: {text.partition(':')[0]}" for text in texts}
+        reasons.update(rules if stage == "checks" else [stage])
     views: dict[str, dict[str, Counter[str]]] = {}  # of each filter and model: whether it filters
-    for question in (*questions, *(rejection.question for rejection in rejected)):
-        for stage, answers in question.reference.get("views", {}).items():
+    for reference in (*(q.reference for q in questions), *(line.get("reference", {}) for line in rejected)):
+        for stage, answers in reference.get("views", {}).items():
             for view in answers:
                 views.setdefault(stage, {}).setdefault(view["model"], Counter())[_kind(view)] += 1
     letters = Counter(question.letter for question in questions)

@@ -14,22 +14,14 @@ from typing import Any, Final
 
 from vmmetrics.models.frames import FramePolicy
 from vmmetrics.models.questions import Question
+from vmmetrics.understanding.construction.gates import noted, seen
 from vmmetrics.understanding.construction.options import with_items
 from vmmetrics.understanding.construction.question_checks import DYNAMICS, WRITTEN
-from vmmetrics.understanding.construction.recipe import (
-    COMMON_RULES,
-    WritingRecipe,
-    Written,
-    questions_shape,
-    seen,
-    viewed,
-    views_of,
-)
-from vmmetrics.understanding.construction.units import RejectedQuestion, SourceClip, noted
+from vmmetrics.understanding.construction.recipe import COMMON_RULES, Task, WritingRecipe, answered, questions_shape
 from vmmetrics.utils.endpoint.asking import in_words, list_shape, object_shape
 from vmmetrics.utils.endpoint.client import AskedQuestion as Asked
 from vmmetrics.utils.endpoint.client import Client
-from vmmetrics.utils.endpoint.messages import CostEstimate, Turn, estimate
+from vmmetrics.utils.endpoint.messages import Turn
 
 # MotionBench's recipe: captions of dynamics become questions; what image models tell from the first frame goes.
 #
@@ -80,33 +72,10 @@ class MotionBenchRecipe(WritingRecipe):
 
     name = "motionbench"
     rules = DYNAMICS
-    filters_are = "first_frame"
-    shown = (FramePolicy("first"), "first frame", "the first frame")
 
-    def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
-        """Estimate the costs: the writer's inputs exactly, the filters as if every question passed the rules."""
-        asked = (self._asked(self.clips[unit]) for unit in units)
-        writing = self.client.estimate(asked, MOTIONBENCH_COUNT * _MOTIONBENCH_TOKENS)
-        views = self.viewers_estimates(self.viewers, MOTIONBENCH_COUNT * len(units), 1)
-        return [(self.client.settings.model, writing), *views]
+    def tasks(self, clip: Question) -> list[Task]:
+        """Return the writer's task."""
 
-    def write(self, clip: SourceClip) -> Written:
-        """Return the writer's questions; one that repeats a pair of content and logic is rejected."""
-        items = self.answered(self.client.ask(self._asked(clip)))["questions"]
-        written, rejected = [], []
-        used: set[str] = set()
-        for number, item in enumerate(items, start=1):
-            groups = {name: item[name] for name in ("task", "content", "logic")}
-            question = self.made(clip, str(number), item, **groups)
-            pair = f"{item['content']} and {item['logic']}"
-            if pair in used:
-                rejected.append(RejectedQuestion(question, "checks", (f"pair: {pair} were asked about before",)))
-            else:
-                written.append(question)
-            used.add(pair)
-        return written, rejected, ""
-
-    def _asked(self, clip: SourceClip) -> Asked[str]:
         def too_static(value: dict[str, Any]) -> str | None:
             moving = sum("appearance" not in (item["content"], item["logic"]) for item in value["questions"])
             if moving < DYNAMIC:
@@ -114,7 +83,22 @@ class MotionBenchRecipe(WritingRecipe):
             return None
 
         instruction = _MOTIONBENCH.format(count=MOTIONBENCH_COUNT, dynamic=DYNAMIC, wrong=WRONG)
-        return self.asked(clip.key, instruction, clip.caption, _MOTIONBENCH_SHAPE, too_static)
+        asked = self.asked(clip.id, instruction, clip.text, _MOTIONBENCH_SHAPE, too_static)
+        return [Task(self.client, asked, MOTIONBENCH_COUNT * _MOTIONBENCH_TOKENS, MOTIONBENCH_COUNT)]
+
+    def write(self, clip: Question) -> tuple[list[Question], str]:
+        """Return the writer's questions."""
+        (task,) = self.tasks(clip)
+        items = enumerate(answered(self.client.ask(task.asked))["questions"], start=1)
+        groups = ("task", "content", "logic")
+        return [self.of_item(clip, str(n), item, **{name: item[name] for name in groups}) for n, item in items], ""
+
+    def faults_of(self, question: Question, earlier: Sequence[Question]) -> list[str]:
+        """Return the faults of a question; only this one if its pair of content and logic is asked about again."""
+        pair, *before = ((one.groups["content"], one.groups["logic"]) for one in (question, *earlier))
+        if pair in before:
+            return [f"pair: {pair[0][0]} and {pair[1][0]} were asked about before"]
+        return super().faults_of(question, earlier)
 
 
 TUNA_COUNT: Final = 5
@@ -166,8 +150,6 @@ class TunaRecipe(WritingRecipe):
 
     Args:
         watcher: Asks the video model that looks for what contradicts the caption.
-        drop_single: A question goes if all filter models are right from the frame in the middle.
-        multi: A question is also rejected if no model is right from so many uniform frames; None skips this.
     """
 
     name = "tuna"
@@ -175,54 +157,33 @@ class TunaRecipe(WritingRecipe):
     needs_video = True  # for what is misread
 
     watcher: Client
-    drop_single: bool
-    multi: int | None
 
-    def configuration(self) -> dict[str, Any]:
-        """Return the settings that outcomes depend on."""
-        watcher = {"url": self.watcher.settings.url, "model": self.watcher.settings.model}
-        needs = {"drop_single": self.drop_single, "multi": self.multi}
-        return super().configuration() | {"watcher": watcher, "needs": needs}
-
-    def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
-        """Estimate the costs roughly: writing depends on the contradictions."""
+    def tasks(self, clip: Question) -> list[Task]:
+        """Return usual tasks: writing depends on the contradictions."""
         usual = [{"content_frame": "x" * 100, "content_description": "x" * 100}] * 4
-        watching = [self._watching(self.clips[unit], (b"",) * FRAMES) for unit in units]
-        writing = [self._writing(self.clips[unit], usual) for unit in units]
-        watched = estimate(self.watcher.settings, [asked.turns for asked in watching], _POINT_TOKENS)
-        written = estimate(self.client.settings, [asked.turns for asked in writing], TUNA_COUNT * _TUNA_TOKENS)
-        estimates = [(self.watcher.settings.model, watched), (self.client.settings.model, written)]
-        frames = [number for number in (int(self.drop_single), self.multi) if number]
-        return estimates + self.viewers_estimates(self.viewers, TUNA_COUNT * len(units), *frames)
+        return [
+            Task(self.watcher, self._watching(clip, (b"",) * FRAMES), _POINT_TOKENS, 0),
+            Task(self.client, self._writing(clip, usual), TUNA_COUNT * _TUNA_TOKENS, TUNA_COUNT),
+        ]
 
-    def write(self, clip: SourceClip) -> Written:
+    def write(self, clip: Question) -> tuple[list[Question], str]:
         """Find the video model's contradictions, and return the writer's questions on them."""
-        pictures = seen(self.places[clip.key], FramePolicy("uniform", FRAMES)).jpegs()
-        points = self.answered(self.watcher.ask(self._watching(clip, pictures)))["points"]
-        items = self.answered(self.client.ask(self._writing(clip, points)))["questions"]
+        pictures = seen(clip, FramePolicy("uniform", FRAMES)).jpegs()
+        points = answered(self.watcher.ask(self._watching(clip, pictures)))["points"]
         written = []
+        items = answered(self.client.ask(self._writing(clip, points)))["questions"]
         for number, item in enumerate(items, start=1):
-            question = self.made(clip, str(number), item, task=item["task"], skill=SKILLS[item["task"]])
+            question = self.of_item(clip, str(number), item, task=item["task"], skill=SKILLS[item["task"]])
             question = noted(question, "made", question.reference["made"] | {"watcher": self.watcher.settings.model})
             written.append(noted(with_items(question, self.seed), "error_prone_points", points))
-        return written, [], ""
+        return written, ""
 
-    def filtered(self, question: Question) -> Question | RejectedQuestion:
-        """Reject the question if one frame suffices or, if requested, many frames do not."""
-        result = super().filtered(question) if self.drop_single else question
-        if isinstance(result, RejectedQuestion) or not self.viewers or self.multi is None:
-            return result
-        views = viewed(self.viewers, result, FramePolicy("uniform", self.multi))
-        checked, why = views_of(result, "many frames", views), f"nobody is right from {self.multi} frames"
-        return checked if any(view.right for view in views) else RejectedQuestion(checked, "many frames", (why,))
-
-    def _watching(self, clip: SourceClip, pictures: tuple[bytes, ...]) -> Asked[str]:
+    def _watching(self, clip: Question, pictures: tuple[bytes, ...]) -> Asked[str]:
         instruction = f"{_CONTRADICTIONS.format(frames=len(pictures))}\n{in_words(_POINTS)}"
-        return Asked(
-            clip.key, (Turn("system", instruction), Turn("user", clip.caption, pictures)), _POINTS, seed=self.seed
-        )
+        turns = (Turn("system", instruction), Turn("user", clip.text, pictures))
+        return Asked(clip.id, turns, _POINTS, seed=self.seed)
 
-    def _writing(self, clip: SourceClip, points: Sequence[Any]) -> Asked[str]:
+    def _writing(self, clip: Question, points: Sequence[Any]) -> Asked[str]:
         instruction = _TUNA.format(count=TUNA_COUNT, wrong=WRONG, tasks=", ".join(SKILLS))
         misread = json.dumps(list(points), ensure_ascii=False) if points else "none were found"
-        return self.asked(clip.key, instruction, f"The text: {clip.caption}\n\nMisread: {misread}", _TUNA_SHAPE)
+        return self.asked(clip.id, instruction, f"The text: {clip.text}\n\nMisread: {misread}", _TUNA_SHAPE)

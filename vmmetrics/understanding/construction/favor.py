@@ -15,13 +15,21 @@ from typing import Any, Final
 
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding.benchmarks.favor.scores import read_structure
+from vmmetrics.understanding.construction.gates import noted
 from vmmetrics.understanding.construction.guessing import stems
 from vmmetrics.understanding.construction.options import reorderings
 from vmmetrics.understanding.construction.question_checks import DYNAMICS
-from vmmetrics.understanding.construction.recipe import COMMON_RULES, Stop, WritingRecipe, Written, questions_shape
-from vmmetrics.understanding.construction.units import LEFT_OUT, UNREACHABLE, SourceClip, noted
+from vmmetrics.understanding.construction.recipe import (
+    COMMON_RULES,
+    LEFT_OUT,
+    UNREACHABLE,
+    Stop,
+    Task,
+    WritingRecipe,
+    answered,
+    questions_shape,
+)
 from vmmetrics.utils.endpoint.client import AskedQuestion as Asked
-from vmmetrics.utils.endpoint.messages import CostEstimate
 from vmmetrics.utils.tables import seconds
 
 # Structured annotations of motion, in a form of ours or as FAVOR-Bench releases them.
@@ -130,9 +138,8 @@ class Annotation:
         return f"motion in {share:.0%} of the time, less than {LEAST_MOVING:.0%}" if share < LEAST_MOVING else None
 
 
-def annotation_of(clip: SourceClip) -> Annotation:
-    """Read the annotation of a clip, in either form; missing or unreadable parts are left out."""
-    fields = clip.fields
+def annotation_of(fields: Mapping[str, Any]) -> Annotation:
+    """Read the annotation in the fields of a clip, in either form; missing or unreadable parts are left out."""
     if isinstance(fields.get("subjects"), list):
         named = (_subject(row) for row in fields["subjects"] if isinstance(row, Mapping))
         others = (
@@ -235,23 +242,20 @@ class FavorRecipe(WritingRecipe):
 
     name = "favor"
     rules = DYNAMICS
-    filters_are = "one_frame"
 
-    def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
-        """Estimate the costs: the writer's inputs exactly, the filters as if every question passed the rules."""
-        fit = [self.clips[unit] for unit in units if annotation_of(self.clips[unit]).unfit() is None]
-        asked = [self._asked(clip, task, note, COUNT) for clip in fit for task, note in _tasks(annotation_of(clip))]
-        writing = self.client.estimate(asked, COUNT * _QUESTION_TOKENS)
-        return [(self.client.settings.model, writing), *self.viewers_estimates(self.viewers, COUNT * len(asked), 1)]
+    def tasks(self, clip: Question) -> list[Task]:
+        """Return the writer's tasks, as if every question were written; none on a clip that is left out."""
+        annotation = annotation_of(clip.reference)
+        tasks = [] if annotation.unfit() else _tasks(annotation)
+        return [Task(self.client, self._asked(clip, *task, COUNT), COUNT * _QUESTION_TOKENS, COUNT) for task in tasks]
 
-    def write(self, clip: SourceClip) -> Written:
+    def write(self, clip: Question) -> tuple[list[Question], str]:
         """Return a sequence question of ours, and written ones for each task that the annotation supports.
 
         A task that is refused, or answered by nothing of use, costs its own questions and no others.
         """
-        annotation = annotation_of(clip)
-        unfit = annotation.unfit()
-        if unfit is not None:
+        annotation = annotation_of(clip.reference)
+        if unfit := annotation.unfit():
             raise Stop(LEFT_OUT, unfit)
         written = self._sequence(clip, annotation)
         missing: list[str] = []
@@ -262,24 +266,25 @@ class FavorRecipe(WritingRecipe):
             if answer.value is None and answer.kind != UNREACHABLE and len(missing) < len(tasks) - 1:
                 missing.append(f"{task}: {answer.why}")
                 continue
-            for number, item in enumerate(self.answered(answer)["questions"], start=1):
-                question = self.made(clip, f"{task}-{number}", item, task=task)
+            for number, item in enumerate(answered(answer)["questions"], start=1):
+                question = self.of_item(clip, f"{task}-{number}", item, task=task)
                 written.append(noted(question, "focus", True) if task == "CM" and annotation.has_focus else question)
-        return written, [], "; ".join(missing)
+        return written, "; ".join(missing)
 
-    def more_faults(self, question: Question) -> list[str]:
-        """Return further faults, by the rules of FAVOR's tasks."""
+    def faults_of(self, question: Question, earlier: Sequence[Question]) -> list[str]:
+        """Return the faults of a question, those by the rules of FAVOR's tasks last."""
+        why = super().faults_of(question, earlier)
         task = question.groups["task"][0]
         partial = _PARTIAL.search(question.text)
         if task == "HAC" and partial:
-            return [f"part: it is about a part of the video: {partial[0]!r}"]
+            why.append(f"part: it is about a part of the video: {partial[0]!r}")
         texts = " ".join((question.text, *question.options))
         if task == "CM" and "focus" not in question.reference and _FOCUS.search(texts):
-            return ["focus: nobody annotated what the camera focuses on"]
-        return []
+            why.append("focus: nobody annotated what the camera focuses on")
+        return why
 
-    def _sequence(self, clip: SourceClip, annotation: Annotation) -> list[Question]:
-        """Return a question on the sequence of the first subject with three or more consecutive actions, or None."""
+    def _sequence(self, clip: Question, annotation: Annotation) -> list[Question]:
+        """Return a question on the sequence of the first subject with three or more consecutive actions, or none."""
         for subject in annotation.subjects:
             if any(
                 before.end is not None and after.start is not None and after.start < before.end - _OVERLAP
@@ -287,17 +292,17 @@ class FavorRecipe(WritingRecipe):
             ):
                 continue
             steps = [step.text[:1].lower() + step.text[1:] for step in subject.actions]  # lists have capitals
-            options = reorderings(steps, WRONG, self.seed, clip.key, subject.seen)
+            options = reorderings(steps, WRONG, self.seed, clip.id, subject.seen)
             if options is not None:
                 text = f"In which order does {subject.seen} do these things?"
                 how = {"recipe": self.name, "method": "re-orderings", "seed": self.seed}
-                return [noted(clip.question("AS-0", text, options, task="AS"), "made", how)]
+                return [noted(self.made(clip, "AS-0", text, options, task="AS"), "made", how)]
         return []
 
-    def _asked(self, clip: SourceClip, task: str, note: str, count: int) -> Asked[str]:
+    def _asked(self, clip: Question, task: str, note: str, count: int) -> Asked[str]:
         instruction = _FAVOR.format(count=count, task=note, wrong=WRONG)
-        shown = _shown(clip, annotation_of(clip))
-        return self.asked(f"{clip.key} {task}", instruction, shown, questions_shape(0, count, WRONG))
+        shown = _shown(clip.text, annotation_of(clip.reference))
+        return self.asked(f"{clip.id} {task}", instruction, shown, questions_shape(0, count, WRONG))
 
 
 def _tasks(annotation: Annotation) -> list[tuple[str, str]]:
@@ -312,7 +317,7 @@ def _tasks(annotation: Annotation) -> list[tuple[str, str]]:
     return [(task, template.format(focus=focus)) for task, template in _TASKS.items() if task not in left_out]
 
 
-def _shown(clip: SourceClip, annotation: Annotation) -> str:
+def _shown(caption: str, annotation: Annotation) -> str:
     """Return the annotation as text for the writer; subjects by appearance, without numbers."""
     who = [
         {
@@ -325,7 +330,7 @@ def _shown(clip: SourceClip, annotation: Annotation) -> str:
     more = {
         "camera, in order": [_step_fields(step, "motion") for step in annotation.camera],
         "other things that move": annotation.others,
-        "text": clip.caption,
+        "text": caption,
     }
     description = {"subjects": who} | {name: value for name, value in more.items() if value}
     return json.dumps(description, ensure_ascii=False, indent=1)

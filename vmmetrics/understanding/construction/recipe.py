@@ -1,35 +1,23 @@
-"""Base of question recipes: units of work, prompts, cost estimates, and filter models."""
+"""Base of question recipes: units of work, what is written on each, the gates that questions pass, and the cost."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Final
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, NamedTuple
 
 from vmmetrics.errors import ClipError
-from vmmetrics.models.endpoint import EndpointModel
-from vmmetrics.models.frames import NO_FRAMES, FramePolicy, Frames, look
-from vmmetrics.models.protocol import Model
 from vmmetrics.models.questions import Question
-from vmmetrics.understanding.benchmarks.custom import asked
-from vmmetrics.understanding.construction import units
-from vmmetrics.understanding.construction.options import shuffled
+from vmmetrics.understanding.benchmarks.custom import line_of
+from vmmetrics.understanding.construction.gates import Gate, noted, proofreading
 from vmmetrics.understanding.construction.question_checks import faults
-from vmmetrics.understanding.construction.units import RejectedQuestion, SourceClip, UnitOutcome, noted
-from vmmetrics.understanding.harness.choices import chosen_option
 from vmmetrics.utils.endpoint.asking import Answer, in_words, list_shape, object_shape
 from vmmetrics.utils.endpoint.client import AskedQuestion, Check, Client
-from vmmetrics.utils.endpoint.messages import CostEstimate, NoAnswerError, RejectedError, Turn
-
-# Answers of models to constructed questions when they are shown few frames, or none.
-
-_LETTER_TOKENS: Final = 8
-"""Expected tokens of an answer by letter; reasoning models need more."""
+from vmmetrics.utils.endpoint.messages import CostEstimate, NoAnswerError, Turn
+from vmmetrics.utils.storage.journal import Line
 
 VERSION: Final = 1
 """Version of the instructions of all recipes; any change of wording needs a new one."""
@@ -48,114 +36,73 @@ never more exactly than eyes can tell.
 """
 """Rules of every instruction to a writer; ``wrong`` is the number of wrong answers."""
 
+_VERDICT_TOKENS: Final = 40  # of a usual answer of the proofreader
+LEFT_OUT: Final = "left out"
+"""Status of a unit of which the recipe's rules allow no question."""
+UNREACHABLE, NO_VIDEO = "unreachable", "no video"
+"""Statuses not stored, so that the same command tries again: the model is unreachable; the video is unreadable."""
+
 
 @dataclass(frozen=True, slots=True)
-class FilterAnswer:
-    """Answer of a filter model.
+class UnitOutcome:
+    """Outcome of one unit of work, a video or for gates a question, as the journal has it.
 
     Attributes:
-        model: Its name.
-        shown: Frames it saw, as text.
-        right: True if it chose the right option; False if its answer was not recognised.
-        chosen: Text of the option it chose; None if not recognised.
-        error: Reason for a missing answer, or None.
+        unit: Its key.
+        status: "written" (perhaps no question passed), one of the above, or what became of the answer: "refused",
+            "unusable".
+        why: Reason of any status but "written"; for that, failures.
+        accepted: Lines of the questions that passed.
+        rejected: Lines of those that did not, with ``rejected``: stage and reasons.
+        input: Hash of the unit's input.
     """
 
-    model: str
-    shown: str
-    right: bool
-    chosen: str | None
-    error: str | None = None
+    unit: str
+    status: str = "written"
+    why: str = ""
+    accepted: tuple[Mapping[str, Any], ...] = ()
+    rejected: tuple[Mapping[str, Any], ...] = ()
+    input: str = ""
+
+    @property
+    def final(self) -> bool:
+        """True if the outcome is stored; otherwise the unit is tried again."""
+        return self.status not in (UNREACHABLE, NO_VIDEO)
 
 
-class FilterModel:
-    """A model that answers constructed questions; an endpoint from several threads at once.
-
-    Args:
-        model: It.
-        seed: Of the order of the options: the right one of a question just made comes first.
-
-    Attributes:
-        model: It.
-        client: Its client where it is behind an endpoint, else None.
-    """
-
-    def __init__(self, model: Model, seed: int) -> None:
-        self.model = model
-        self._seed = seed
-        self.client = model.client if isinstance(model, EndpointModel) else None
-        self._one_by_one = threading.Lock() if self.client is None else nullcontext()
-
-    def view(self, question: Question, policy: FramePolicy, frames: Frames) -> FilterAnswer:
-        """Ask a question over a policy's frames, options in an order of our own; see :meth:`ask`."""
-        return self.ask(shuffled(question, "view", self._seed, self.model.name), policy, frames)
-
-    def ask(self, question: Question, policy: FramePolicy, frames: Frames) -> FilterAnswer:
-        """Ask a question with its options as they are.
-
-        Raises:
-            NoAnswerError: The model cannot be reached.
-        """
-        try:
-            with self._one_by_one:
-                reply = self.model.answer(question, asked(question, blind=policy.kind == "none"), frames)
-        except RejectedError as error:
-            return FilterAnswer(self.model.name, str(policy), False, None, str(error))
-        index = None if reply.error else chosen_option(reply.text, question.options)
-        chosen = None if index is None else question.options[index]
-        right = index is not None and index == question.answer
-        return FilterAnswer(self.model.name, str(policy), right, chosen, reply.error)
-
-
-def seen(question: Question, policy: FramePolicy) -> Frames:
-    """Return the frames of a question's video that a policy shows.
-
-    Raises:
-        ClipError: It is missing, or cannot be read.
-    """
-    if question.path is None:
-        raise ClipError(f"The video {question.video} is missing")
-    return look(question.path, policy, question.start, question.end)
-
-
-def viewed(viewers: Sequence[FilterModel], question: Question, policy: FramePolicy) -> list[FilterAnswer]:
-    """Ask the models a question over the frames of a policy; see :func:`seen`."""
-    frames = seen(question, policy) if viewers else NO_FRAMES
-    return [viewer.view(question, policy, frames) for viewer in viewers]
-
-
-def views_of(question: Question, name: str, views: Sequence[FilterAnswer]) -> Question:
-    """Return the question with the models' answers noted under a name."""
-    shown = [{key: value for key, value in asdict(view).items() if value is not None} for view in views]
-    return noted(question, "views", dict(question.reference.get("views", {})) | {name: shown})
-
-
-def shortcut(views: Sequence[FilterAnswer], what: str) -> str | None:
-    """Return the reason to drop a question that no model gets wrong; None if some model is known to be wrong.
-
-    A model that gave no answer (it refused, its endpoint did not take the request) is not known to be wrong: otherwise
-    a model that takes no pictures would let every question pass.
-
-    Args:
-        views: Answers of the models; at least one.
-        what: Description of the frames.
-    """
-    if any(not view.right and view.error is None for view in views):
-        return None
-    right = ", ".join(view.model for view in views if view.right)
-    silent = "; ".join(f"{view.model} gave no answer: {view.error}" for view in views if not view.right)
-    return "; ".join(filter(None, (f"right from {what}: {right}" if right else "", silent)))
+def rejected_line(question: Question, stage: str, reasons: Iterable[str]) -> Line:
+    """Return the line of a question with the reasons of its rejection."""
+    return line_of(question) | {"rejected": {"stage": stage, "reasons": list(reasons)}}
 
 
 class Stop(Exception):  # noqa: N818 - not an error: this unit is done
     """Raised to end the work on a unit, with a status and a reason."""
 
 
+class Task(NamedTuple):
+    """A task for a model, for estimates of the cost.
+
+    Attributes:
+        client: Asks the model.
+        asked: What it is asked.
+        tokens: Of a usual answer.
+        questions: How many it writes.
+    """
+
+    client: Client
+    asked: AskedQuestion[str]
+    tokens: int
+    questions: int = 1
+
+
+@dataclass
 class QuestionRecipe(ABC):
     """Makes questions, or filters existing ones, unit by unit.
 
-    Attributes:
-        places: Every unit in order: its key, and a question that knows the video's file and times.
+    Args:
+        units: By key: clips, with their caption as text and all fields of their row as reference; or questions.
+        gates: What a question that passed the rules must pass, cheapest first.
+        configuration: What outcomes depend on besides, as JSON values.
         pool: The client in whose threads units are worked on; None where nothing is asked of an endpoint.
     """
 
@@ -163,38 +110,53 @@ class QuestionRecipe(ABC):
     makes: ClassVar[bool] = True
     """True if questions are made here: repeats are dropped, options reordered, letters balanced. Existing questions may
     be alike, about several parts of one video, and stay as they are."""
-    places: Mapping[str, Question]
+    rules: ClassVar[Sequence[str]]
+    """Names of :data:`vmmetrics.understanding.construction.question_checks.RULES`."""
+    needs_video: ClassVar[bool] = False
+    """True if the video is needed before questions are filtered."""
+
+    units: Mapping[str, Question]
+    gates: Sequence[Gate]
+    configuration: Mapping[str, Any]
     pool: Client | None
 
     def digest(self, unit: str) -> str:
         """Return a 64-bit hash of the unit's input; a unit whose input changed is done again."""
-        text = json.dumps(self._input(unit), sort_keys=True, default=str)
+        text = json.dumps(self._input(self.units[unit]), sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    @abstractmethod
-    def _input(self, unit: str) -> list[Any]:
-        """Return the input's data for a unit."""
+    def _input(self, clip: Question) -> list[Any]:
+        """Return what the outcome of a unit depends on, as JSON values."""
+        return [clip.text, clip.start, clip.end, dict(clip.reference)]
 
     @abstractmethod
-    def configuration(self) -> dict[str, Any]:
-        """Return what outcomes depend on, as JSON values: all but the input's rows, which may grow."""
+    def tasks(self, clip: Question) -> list[Task]:
+        """Return what models are asked about a unit besides the gates; rough where it depends on the answers."""
 
     @abstractmethod
+    def write(self, clip: Question) -> tuple[list[Question], str]:
+        """Return the questions on a unit, the right option first, and failures as text.
+
+        Raises:
+            Stop: There can be none.
+        """
+
+    def faults_of(self, question: Question, earlier: Sequence[Question]) -> list[str]:  # noqa: ARG002
+        """Return the faults of a question; ``earlier`` are those written before on the unit."""
+        return faults(question, self.rules)
+
     def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
-        """Estimate the cost of some units for each model by name; rough where it depends on the answers."""
-
-    @staticmethod
-    def viewers_estimates(
-        viewers: Sequence[FilterModel], questions: int, *frames: float
-    ) -> list[tuple[str, CostEstimate]]:
-        """Estimate the cost of usual questions for paid models, each over several frame counts."""
-        usual = [asked(Question("x", "x", "x" * 90, ("x" * 40,) * 4, 0))] * questions
-        priced = [viewer.model for viewer in viewers if isinstance(viewer.model, EndpointModel) and questions]
-        return [(model.name, model.estimate(usual, number, _LETTER_TOKENS)) for model in priced for number in frames]
-
-    @abstractmethod
-    def _outcome(self, unit: str) -> UnitOutcome:
-        """Process a unit."""
+        """Estimate the cost of some units for each model by name, as if every question passed every gate."""
+        by_use: dict[tuple[Client, int], list[Task]] = {}
+        for unit in units:
+            for task in self.tasks(self.units[unit]):
+                by_use.setdefault((task.client, task.tokens), []).append(task)
+        estimates = [
+            (client.settings.model, client.estimate((task.asked for task in tasks), tokens))
+            for (client, tokens), tasks in by_use.items()
+        ]
+        made = sum(task.questions for tasks in by_use.values() for task in tasks) if self.makes else len(units)
+        return estimates + [estimate for gate in self.gates for estimate in gate.estimates(made)]
 
     def work(self, unit: str) -> UnitOutcome:
         """Process a unit; failures are part of the outcome.
@@ -203,99 +165,76 @@ class QuestionRecipe(ABC):
             VMMetricsError: Any error that stops the build.
         """
         try:
-            return self._outcome(unit)
+            outcome = self._outcome(unit)
         except Stop as stop:
-            return UnitOutcome(unit, *stop.args)
+            outcome = UnitOutcome(unit, *stop.args)
         except NoAnswerError as error:
-            return UnitOutcome(unit, units.UNREACHABLE, str(error))
+            outcome = UnitOutcome(unit, UNREACHABLE, str(error))
         except ClipError as error:
-            return UnitOutcome(unit, units.NO_VIDEO, str(error))
+            outcome = UnitOutcome(unit, NO_VIDEO, str(error))
+        return replace(outcome, input=self.digest(unit))
+
+    def _outcome(self, unit: str) -> UnitOutcome:
+        clip = self.units[unit]
+        if self.makes and (self.needs_video or self.gates) and clip.path is None:  # before anything is spent
+            raise ClipError(f"The video {clip.video} is missing")
+        written, missing = self.write(clip)
+        accepted, rejected = [], []
+        for number, question in enumerate(written):
+            stage, why = "checks", self.faults_of(question, written[:number])
+            for gate in self.gates:
+                if not why:
+                    stage, (question, why) = gate.stage, gate.check(question)
+            if why:
+                rejected.append(rejected_line(question, stage, why))
+            else:
+                accepted.append(line_of(question))
+        return UnitOutcome(unit, why=missing, accepted=tuple(accepted), rejected=tuple(rejected))
 
 
-Written = tuple[list[Question], list[RejectedQuestion], str]
-"""Result of writing on a clip: questions with the right option first, rejected ones, and failures as text."""
+@dataclass
+class GateRecipe(QuestionRecipe):
+    """FPS-Bench's gates over existing questions.
+
+    Args:
+        proofreader: Asks a language model about the language; None leaves it to the rules.
+        answers: Of people: question's id to reviewer to letter.
+        seed: Of the orders of the options.
+    """
+
+    name = "fpsbench"
+    makes = False
+    rules = ("one answer", "distinct", "lettered", "left open", "language")  # those for whoever wrote a question
+
+    proofreader: Client | None
+    answers: Mapping[str, Mapping[str, str]]
+    seed: int
+
+    def _input(self, clip: Question) -> list[Any]:
+        return [line_of(replace(clip, path=None)), self.answers.get(clip.id, {})]
+
+    def tasks(self, clip: Question) -> list[Task]:
+        """Return the proofreader's task."""
+        return [Task(self.proofreader, proofreading(clip, self.seed), _VERDICT_TOKENS)] if self.proofreader else []
+
+    def write(self, clip: Question) -> tuple[list[Question], str]:
+        """Return the question as it is."""
+        return [clip], ""
 
 
 @dataclass
 class WritingRecipe(QuestionRecipe):
-    """Recipe in which a language model writes questions on clips, which rules check and models filter.
+    """Recipe in which a language model writes questions on clips.
 
     Args:
-        clips: About what, by their keys.
         client: Asks the writer.
-        viewers: Models that filter by what they see of the video; none filters nothing.
         seed: Of the writing and of every draw.
         temperature: Of the writing.
     """
 
-    filters_are: ClassVar[str] = "filter"
-    """Name of the filter models in the configuration."""
-    shown: ClassVar[tuple[FramePolicy, str, str]] = (FramePolicy("single"), "one frame", "one frame")
-    """Frames that the filter models see, the name of their stage, and the frames as text."""
-    rules: ClassVar[Sequence[str]]
-    """Names of :data:`vmmetrics.understanding.construction.question_checks.RULES`."""
-    needs_video: ClassVar[bool] = False
-    """True if the video is needed before questions are filtered."""
-
-    clips: Mapping[str, SourceClip]
     client: Client
-    viewers: Sequence[FilterModel]
     seed: int
     temperature: float
-
-    def __post_init__(self) -> None:
-        self.places = {key: clip.question("", "?", ("right", "wrong")) for key, clip in self.clips.items()}
-        self.pool = self.client
-
-    def _input(self, unit: str) -> list[Any]:
-        clip = self.clips[unit]
-        return [clip.caption, clip.start, clip.end, dict(clip.fields)]
-
-    def configuration(self) -> dict[str, Any]:
-        """Return the settings that outcomes depend on."""
-        settings = self.client.settings
-        asked = {"url": settings.url, "model": settings.model, "tokens": settings.tokens}
-        part = {"recipe": self.name, "instructions": VERSION, "seed": self.seed, "temperature": self.temperature}
-        return part | {"writer": asked, self.filters_are: [dict(viewer.model.identity) for viewer in self.viewers]}
-
-    @abstractmethod
-    def write(self, clip: SourceClip) -> Written:
-        """Have questions on a clip written.
-
-        Raises:
-            Stop: There can be none.
-        """
-
-    def more_faults(self, question: Question) -> list[str]:  # noqa: ARG002
-        """Return further faults of a question, by rules of the recipe's own."""
-        return []
-
-    def filtered(self, question: Question) -> Question | RejectedQuestion:
-        """Return a question that passed the rules, with the filters' answers noted, or its rejection.
-
-        It is rejected if every filter model is right.
-        """
-        if not self.viewers:
-            return question
-        policy, stage, what = self.shown
-        views = viewed(self.viewers, question, policy)
-        checked, why = views_of(question, stage, views), shortcut(views, what)
-        return checked if why is None else RejectedQuestion(checked, stage, (why,))
-
-    def _outcome(self, unit: str) -> UnitOutcome:
-        clip = self.clips[unit]
-        if (self.needs_video or self.viewers) and clip.path is None:  # before anything is spent
-            return UnitOutcome(unit, units.NO_VIDEO, f"The video {clip.key} is missing")
-        written, rejected, missing = self.write(clip)
-        accepted: list[Question] = []
-        for question in written:
-            why = [*faults(question, self.rules), *self.more_faults(question)]
-            result = RejectedQuestion(question, "checks", tuple(why)) if why else self.filtered(question)
-            if isinstance(result, RejectedQuestion):
-                rejected.append(result)
-            else:
-                accepted.append(result)
-        return UnitOutcome(unit, why=missing, accepted=tuple(accepted), rejected=tuple(rejected))
 
     def asked(
         self, about: str, instruction: str, text: str, shape: Mapping[str, Any], check: Check | None = None
@@ -305,27 +244,41 @@ class WritingRecipe(QuestionRecipe):
 
         def fault(value: dict[str, Any]) -> str | None:
             for number, item in enumerate(value["questions"], start=1):
-                if not text_of(item) or not all(options_of(item)):
+                if not _line(item["question"]) or not all(_options(item)):
                     return f"question {number} or one of its answers is blank"
             return None if check is None else check(value)
 
         return AskedQuestion(about, turns, shape, fault, seed=self.seed, temperature=self.temperature)
 
-    @staticmethod
-    def answered(answer: Answer) -> dict[str, Any]:
-        """Return the object of an answer.
+    def made(self, clip: Question, key: str, text: str, options: Sequence[str], **groups: str) -> Question:
+        """Return a question on a clip, with its provenance.
 
-        Raises:
-            Stop: The answer has none.
+        Args:
+            clip: The clip.
+            key: Suffix of its id, unique within the video.
+            text: The question.
+            options: The right one first.
+            groups: Its value in each grouping.
         """
-        if answer.value is None:
-            raise Stop(answer.kind, answer.why or "")
-        return answer.value
-
-    def made(self, clip: SourceClip, key: str, item: Mapping[str, Any], **groups: str) -> Question:
-        """Return the question of an item, with its provenance."""
         how = {"recipe": self.name, "model": self.client.settings.model, "instructions": VERSION, "seed": self.seed}
-        return noted(clip.question(key, text_of(item), options_of(item), **groups), "made", how)
+        grouped = {name: (value,) for name, value in groups.items()}
+        question = replace(clip, id=f"{clip.id}-{key}", text=text, options=tuple(options), answer=0, groups=grouped)
+        return noted(replace(question, reference={}), "made", how)
+
+    def of_item(self, clip: Question, key: str, item: Mapping[str, Any], **groups: str) -> Question:
+        """Return the question of an item of the writer's answer; see :meth:`made`."""
+        return self.made(clip, key, _line(item["question"]), _options(item), **groups)
+
+
+def answered(answer: Answer) -> dict[str, Any]:
+    """Return the object of an answer.
+
+    Raises:
+        Stop: The answer has none.
+    """
+    if answer.value is None:
+        raise Stop(answer.kind, answer.why or "")
+    return answer.value
 
 
 def questions_shape(least: int, most: int, wrong: int, **choices: Iterable[str]) -> dict[str, Any]:
@@ -336,11 +289,10 @@ def questions_shape(least: int, most: int, wrong: int, **choices: Iterable[str])
     return object_shape({"questions": list_shape(item, least, most)})
 
 
-def options_of(item: Mapping[str, Any]) -> tuple[str, ...]:
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _options(item: Mapping[str, Any]) -> list[str]:
     """Return the options of an item, the right one first, without outer spaces and final full stop."""
-    return tuple(" ".join(option.split()).removesuffix(".") for option in (item["right"], *item["wrong"]))
-
-
-def text_of(item: Mapping[str, Any]) -> str:
-    """Return the question of an item in one line."""
-    return " ".join(str(item["question"]).split())
+    return [_line(option).removesuffix(".") for option in (item["right"], *item["wrong"])]

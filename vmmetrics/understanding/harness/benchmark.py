@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -14,10 +15,13 @@ from typing import Any, Final, Literal
 from vmmetrics.models.questions import Answered, LoadedBenchmark, Question
 from vmmetrics.utils.endpoint.client import Client
 from vmmetrics.utils.endpoint.messages import CostEstimate, Turn
+from vmmetrics.utils.tables import find_file, nothing_found, read_rows, sha256_of
 
 Scoring = Literal["vmmetrics", "upstream"]
 """Scoring protocol: ours, with the released code's faults fixed; or the released code's, decision for decision (except
 the first step of FAVOR-Bench's descriptions, which is always ours)."""
+HIDDEN: Final = "NA"
+"""Right answer in a released file where the key is hidden; others leave it out."""
 POLICY: Final = "adaptive"
 """Default frame policy: 2 frames per second under 16 s, else 1, as TUNA and FAVOR show to closed models."""
 
@@ -91,32 +95,92 @@ class Reference:
     figures: Mapping[tuple[str, str, str], float]
 
 
+@dataclass(frozen=True, slots=True)
+class QuestionFile:
+    """Source of a benchmark's questions.
+
+    Attributes:
+        rows: Of the file.
+        path: The file.
+        folders: Where videos are looked for.
+        problems: Problems as text, with counts.
+        data: Folder of the data.
+    """
+
+    rows: Sequence[Any]
+    path: Path
+    folders: Sequence[Path]
+    problems: Counter[str]
+    data: Path
+
+
 class Benchmark(ABC):
     """Base of benchmarks: loads questions, builds conversations, scores answers; optional abilities do nothing here.
 
     Attributes:
         name: As commands take it ("motionbench", "favor-mcq", ...).
+        title: Name in messages.
+        noun: Noun for the content of its file.
         data: Content of its data file; for the keys see :mod:`.benchmarks`.
         needs_judge: True if scoring needs a language model (``judge`` of :meth:`score`).
         source: The plugin that registered it, with its hash; empty for ours.
     """
 
     name: str
+    title: str = ""
+    noun: str = "questions"
     data: Mapping[str, Any] = MappingProxyType({})
     needs_judge: bool = False
     source: Mapping[str, str] = MappingProxyType({})
 
-    @abstractmethod
-    def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:
-        """Load the released files below ``data`` (a folder or the file itself).
+    def questions(self, source: QuestionFile) -> Iterable[Question]:
+        """Read the questions; what the file calls the right answer is ``answer`` of their reference.
+
+        Problems are counted in ``source.problems``, but for repeated keys, missing videos and right answers that are
+        hidden or match no option.
+        """
+        raise NotImplementedError
+
+    def video_folders(self, beside: Path) -> list[Path]:
+        """Return the default folders of videos; ``beside`` is the folder of the data."""
+        return [beside]
+
+    def find(self, data: Path) -> Path:
+        """Return the file with the questions.
 
         Raises:
-            SetupError: Nothing of this benchmark is there; the text says what was looked for.
+            SetupError: None exists.
         """
+        return find_file(data, self.data["files"], f"{self.noun} of {self.title or self.name}")
 
-    @abstractmethod
+    def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:
+        """Load the released file, or a table with its fields.
+
+        Raises:
+            SetupError: The file is missing, unreadable, or without questions.
+        """
+        path = self.find(data)
+        problems: Counter[str] = Counter()
+        folder = data if data.is_dir() else data.parent
+        folders = [videos] if videos else self.video_folders(folder)
+        by_key: dict[str, Question] = {}
+        for question in self.questions(QuestionFile(read_rows(path, problems), path, folders, problems, folder)):
+            problems["questions with a repeated key, left out"] += question.id in by_key
+            by_key.setdefault(question.id, question)
+        if not by_key:
+            raise nothing_found(path, f"question of {self.title or self.name}", problems)
+        usual = self.data.get("options")
+        for question in by_key.values():
+            problems["questions whose video is missing"] += question.path is None
+            if question.options and question.answer is None:
+                hidden = str(question.reference.get("answer") or HIDDEN).strip() in ("", HIDDEN)
+                problems["hidden answers" if hidden else "right answers that match no option"] += 1
+            problems[f"questions with other than {usual} options"] += usual not in (None, len(question.options))
+        return LoadedBenchmark(tuple(by_key.values()), dict(+problems), {str(path): sha256_of(path)})
+
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
         """Return the conversation without frames, which precede the last turn."""
+        return (Turn("user", question.text),)
 
     @abstractmethod
     def score(

@@ -10,19 +10,13 @@ from __future__ import annotations
 
 import re
 import string
-from abc import abstractmethod
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import LETTERS, Answered, LoadedBenchmark, Question, answer_text
+from vmmetrics.models.questions import LETTERS, Answered, Question, answer_text
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import accuracy_figures
 from vmmetrics.utils.endpoint.messages import Turn
-from vmmetrics.utils.tables import find_file, nothing_found, read_rows, sha256_of
 
 _ARTICLE: Final = r"(?!\s+(?!because\b|since\b|as\b|is\b|for\b|and\b|or\b)[a-z])"
 """After an A: ``A man walks`` begins with an article, ``A because he walks`` with an answer."""
@@ -152,73 +146,18 @@ def score_choice(question: Question, answered: Answered | None) -> Scored:
     return Scored(question.id, value, chosen, chosen is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionFile:
-    """Source of a benchmark's questions.
-
-    Attributes:
-        rows: Of the file.
-        path: The file.
-        folders: Where videos are looked for.
-        problems: Problems as text, with counts.
-    """
-
-    rows: Sequence[Any]
-    path: Path
-    folders: Sequence[Path]
-    problems: Counter[str]
-
-
 class MultipleChoice(Benchmark):
     """Base of multiple-choice benchmarks, which differ in files, instructions and categories.
 
     Attributes:
-        title: Name in messages.
-        noun: Noun for the content of its file.
         form: Template of the prompt: the texts of :attr:`data` by their keys, ``text`` and ``options`` (one a line).
         groupings: Groupings that accuracy is given in.
         order: Names of categories in the order in which they are shown.
     """
 
-    title: str
-    noun: str = "questions"
     form: str = "{instruction}\n\n{text}\n{options}\n{asked}"
     groupings: Sequence[str] = ()
     order: Sequence[str] = ()
-
-    @abstractmethod
-    def questions(self, source: QuestionFile) -> Iterable[Question]:
-        """Read the questions; problems are counted in ``source.problems``."""
-
-    def video_folders(self, beside: Path) -> list[Path]:
-        """Return the default folders of videos; ``beside`` is the folder of the data."""
-        return [beside]
-
-    def find(self, data: Path) -> Path:
-        """Return the file with the questions.
-
-        Raises:
-            SetupError: None exists.
-        """
-        return find_file(data, self.data["files"], f"{self.noun} of {self.title}")
-
-    def no_questions_error(self, path: Path, problems: Mapping[str, int]) -> SetupError:
-        """Return the error for a file without a question."""
-        return nothing_found(path, f"question of {self.title}", problems)
-
-    def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:
-        """Load the released file, or a table with its fields.
-
-        Raises:
-            SetupError: The file is missing, unreadable, or without questions.
-        """
-        path = self.find(data)
-        problems: Counter[str] = Counter()
-        folders = [videos] if videos else self.video_folders(data if data.is_dir() else data.parent)
-        questions = tuple(self.questions(QuestionFile(read_rows(path, problems), path, folders, problems)))
-        if not questions:
-            raise self.no_questions_error(path, problems)
-        return LoadedBenchmark(questions, dict(+problems), {str(path): sha256_of(path)})
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
         """Return the conversation: question, options by letter, and the answer format."""

@@ -15,11 +15,10 @@ from typing import Any
 from vmmetrics.engines.cluster import RayPool
 from vmmetrics.engines.connection import Cluster
 from vmmetrics.engines.pool import DEFAULT_TIMEOUT, Note
-from vmmetrics.models.frames import FramePolicy, Frames
+from vmmetrics.models.frames import Frames
 from vmmetrics.models.protocol import ModelAnswer, R, S
 from vmmetrics.models.questions import Answered, LoadedBenchmark, Question
 from vmmetrics.understanding import registry
-from vmmetrics.understanding.harness.benchmark import Scoring
 from vmmetrics.understanding.harness.models import ModelSettings, open_model
 from vmmetrics.understanding.harness.running import DECISIVE, AnswerOutcome, Asking
 from vmmetrics.utils.endpoint.messages import Turn
@@ -38,19 +37,13 @@ class QuestionSettings:
     Attributes:
         benchmark: Name of the benchmark.
         model: The model.
-        policy: Frame policy.
-        protocol: Protocol of the prompts.
-        side: Longer side of the frames in pixels; None keeps them.
-        own_policies: True if policies of single questions take precedence.
+        shown: How questions are put: fields of :class:`~vmmetrics.understanding.harness.running.Asking` by name.
         plugins: Python files that register benchmarks; the same on every node.
     """
 
     benchmark: str
     model: ModelSettings
-    policy: FramePolicy
-    protocol: Scoring
-    side: int | None
-    own_policies: bool
+    shown: Mapping[str, Any]
     plugins: tuple[str, ...] = ()
 
 
@@ -71,15 +64,7 @@ class QuestionHandler:
         run_plugins(settings.plugins)
         model = open_model(settings.model, (), Path(tempfile.gettempdir()))  # none that keeps replies
         empty, benchmark = LoadedBenchmark(()), registry.find(settings.benchmark)
-        self._asking = Asking(
-            benchmark,
-            empty,
-            model,
-            settings.policy,
-            settings.protocol,
-            settings.side,
-            own_policies=settings.own_policies,
-        )
+        self._asking = Asking(benchmark, empty, model, **settings.shown)
         versions = {name: version for name in DECISIVE if (version := version_of(name))}
         return {"name": model.name, "sees": model.sees, "identity": dict(model.identity), "versions": versions}
 

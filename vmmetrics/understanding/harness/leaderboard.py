@@ -62,34 +62,28 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
     tests = differences(common, one, other, groupings, sides[0].measure)
     if not tests:
         raise SetupError(f"{first} and {second} have no question in common that both have a score for")
-    notes = _caveats(sides[0].benchmark)
     unshared = len(sides[0].scored) + len(sides[1].scored) - 2 * len(common)
-    if unshared:
-        notes.append(f"{unshared} questions that only one of the runs was asked are left out")
-    if sides[0].data != sides[1].data:
-        notes.append("the runs were asked from different data files")
-    if sides[0].by != sides[1].by:
-        notes.append(f"{UNLIKE}: {'; '.join(sorted(sides[0].by))} / {'; '.join(sorted(sides[1].by))}")
-    notes += _timing_notes(sides)
+    notes = [f"{unshared} questions that only one of the runs was asked are left out"] if unshared else []
     names = [side.model for side in sides]
     if names[0] == names[1]:  # told apart by the frames shown, or where these are one too by the folders
         more = (first, second) if sides[0].frames == sides[1].frames else [side.frames for side in sides]
         names = [f"{name}, {which}" for name, which in zip(names, more, strict=True)]
-    return Compared(sides[0].benchmark, (names[0], names[1]), tests, notes)
+    return Compared(sides[0].benchmark, (names[0], names[1]), tests, notes + _caveats(sides))
 
 
-def _caveats(benchmark: str) -> list[str]:
-    """Return what is to be said of every comparison by a benchmark."""
-    caveat = registry.find(benchmark).data.get("caveat")
-    return [] if caveat is None else [str(caveat)]
-
-
-def _timing_notes(runs: Sequence[ReadScores]) -> list[str]:
-    """Return a note if some models were told the times of their frames and others not."""
+def _caveats(runs: Sequence[ReadScores]) -> list[str]:
+    """Return what is to be said of a comparison of runs of one benchmark."""
+    caveat = registry.find(runs[0].benchmark).data.get("caveat")
+    notes = [] if caveat is None else [str(caveat)]
+    if len({run.data for run in runs}) > 1:
+        notes.append("the runs were asked from different data files")
+    if len({run.by for run in runs}) > 1:
+        by = "; ".join(f"{run.label}: {', '.join(sorted(run.by))}" for run in runs)
+        notes.append(f"{UNLIKE}: {by}")
     timings = {run.times for run in runs} - {""}
-    if NO_TIMES not in timings or len(timings) == 1:
-        return []
-    return [f"{UNTOLD}: {'; '.join(f'{run.model}, {run.frames}: {run.times}' for run in runs if run.times)}"]
+    if NO_TIMES in timings and len(timings) > 1:
+        notes.append(f"{UNTOLD}: {'; '.join(f'{run.label}: {run.times}' for run in runs if run.times)}")
+    return notes
 
 
 def _on_common(first: ReadScores, second: ReadScores) -> tuple[list[Question], list[Scored], list[Scored]]:
@@ -130,11 +124,6 @@ class RunRow:
     cells: Mapping[str, Figure]
     rate: float | None
     scores: ReadScores
-
-    @property
-    def label(self) -> str:
-        """Model and frame policy."""
-        return f"{self.scores.model}, {self.scores.frames}"
 
 
 @dataclass(frozen=True)
@@ -214,29 +203,18 @@ def _board(benchmark: str, protocol: Scoring, group: str | None, rows: Sequence[
     steps = [_step(better, worse, measure) for better, worse in pairwise(ranked)]
     raised = iter(corrected(step for step in steps if step is not None))
     steps = [step and next(raised) for step in steps]
-    return RunBoard(
-        benchmark, protocol, measure, group, columns, rows, steps, references, _caveats(benchmark) + _notes(rows)
-    )
+    notes = _caveats([row.scores for row in rows])
+    asked = [frozenset(question.id for question in row.scores.questions) for row in rows]
+    if len(set(asked)) > 1:
+        counts = ", ".join(f"{row.scores.label}: {len(ids):,}" for row, ids in zip(rows, asked, strict=True))
+        notes.append(f"the runs were not asked the same questions ({counts}); steps are on common ones")
+    return RunBoard(benchmark, protocol, measure, group, columns, rows, steps, references, notes)
 
 
 def _step(better: ReadScores, worse: ReadScores, measure: str) -> ModelDifference | None:
     """Return the difference of the better to the next run on common questions; None if they have none."""
     common, second, first = _on_common(better, worse)
     return next(iter(differences(common, first, second, measure=measure)), None)
-
-
-def _notes(rows: Sequence[RunRow]) -> list[str]:
-    notes = []
-    asked = [frozenset(question.id for question in row.scores.questions) for row in rows]
-    if len(set(asked)) > 1:
-        counts = ", ".join(f"{row.label}: {len(ids):,}" for row, ids in zip(rows, asked, strict=True))
-        notes.append(f"the runs were not asked the same questions ({counts}); steps are on common ones")
-    if len({row.scores.data for row in rows}) > 1:
-        notes.append("the runs were asked from different data files")
-    if len({row.scores.by for row in rows}) > 1:
-        by = "; ".join(f"{row.label}: {', '.join(sorted(row.scores.by))}" for row in rows)
-        notes.append(f"{UNLIKE}: {by}")
-    return notes + _timing_notes([row.scores for row in rows])
 
 
 # Leaderboards of understanding runs as tables for people and as CSV.
@@ -260,7 +238,7 @@ def board_parts(board: RunBoard) -> list[Part]:
         first = number(reference.figures[board.measure, ALL, ALL], 3)
         rest = [number(reference.figures.get((board.measure, board.group or ALL, name)), 3) for name in board.columns]
         table.add(f"{reference.model} (published)", "", "", first, "", *rest, reference=True)
-    ranked = [row.label for row in board.rows if row.overall.value is not None]
+    ranked = [row.scores.label for row in board.rows if row.overall.value is not None]
     remarks = [_step_text(*step) for step in zip(board.steps, ranked, ranked[1:], strict=False)] + [*board.notes]
     return [table, Lines("remarks", "Confidence of the order", tuple(remarks))] if remarks else [table]
 

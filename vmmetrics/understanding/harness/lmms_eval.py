@@ -9,9 +9,8 @@ import json
 import os
 import re
 from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from vmmetrics.errors import SetupError
 from vmmetrics.models.frames import FramePolicy
@@ -55,21 +54,18 @@ metadata:
 """
 
 
-@dataclass(slots=True)
-class LmmsTask:
+class LmmsTask(NamedTuple):
     """A written task.
 
     Attributes:
         name: As lmms-eval's ``--tasks`` takes it.
         questions: How many were written.
         left_out: Why others were not, to how many.
-        videos: Folder that all videos are in.
     """
 
     name: str
-    questions: int = 0
-    left_out: Counter[str] = field(default_factory=Counter)
-    videos: Path = Path()
+    questions: int
+    left_out: Counter[str]
 
 
 def write_task(
@@ -86,26 +82,19 @@ def write_task(
     Raises:
         SetupError: No question can be asked by lmms-eval, or the folder holds other files or cannot be written.
     """
-    written = LmmsTask(f"vmmetrics_{re.sub(r'[^0-9a-z]+', '_', benchmark.name.casefold())}")
-    asked = []
-    for question in loaded.questions:
-        reason = _why_not(benchmark, question)
-        if reason is None:
-            asked.append(question)
-        else:
-            written.left_out[reason] += 1
+    checked = [(question, _why_not(benchmark, question)) for question in loaded.questions]
+    asked = [question for question, reason in checked if reason is None]
+    left_out = Counter(reason for _, reason in checked if reason is not None)
+    written = LmmsTask(f"vmmetrics_{re.sub(r'[^0-9a-z]+', '_', benchmark.name.casefold())}", len(asked), left_out)
     if not asked:
-        reasons = "; ".join(f"{count:,} {reason}" for reason, count in written.left_out.items())
+        reasons = "; ".join(f"{count:,} {reason}" for reason, count in left_out.items())
         raise SetupError(f"lmms-eval can ask no question of {benchmark.name}: {reasons}")
-    written.questions = len(asked)
     # not resolved: a link of the Hub's cache has the suffix that the file behind it lacks
     paths = [question.path.absolute() for question in asked if question.path is not None]
-    written.videos = Path(os.path.commonpath([path.parent for path in paths]))
+    videos = Path(os.path.commonpath([path.parent for path in paths]))
     prepare(folder, FUNCTIONS, (), "tasks of lmms-eval")
     write_text(folder / FUNCTIONS, Path(lmms_task.__file__).read_text("utf-8"))
-    rows = [
-        _row(benchmark, question, path, written.videos, protocol) for question, path in zip(asked, paths, strict=True)
-    ]
+    rows = [_row(benchmark, question, path, videos, protocol) for question, path in zip(asked, paths, strict=True)]
     questions = folder / f"{written.name}.jsonl"
     write_text(questions, "".join(json.dumps(row) + "\n" for row in rows))
     about = f"{len(rows)} questions of {benchmark.name}, protocol {protocol}"

@@ -62,7 +62,7 @@ class RunFolder(ExclusiveFolder):
         record.setdefault("sessions", []).append({"started": now(), **self._session})
         return True
 
-    def _identity(self) -> dict[str, Any]:
+    def _stored(self) -> dict[str, Any]:
         return read_run(self.path)
 
     def _read(self) -> None:

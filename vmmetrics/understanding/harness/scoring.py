@@ -259,6 +259,11 @@ class ReadScores(_Figures):
     times: str
 
     @property
+    def label(self) -> str:
+        """Model and frame policy."""
+        return f"{self.model}, {self.frames}"
+
+    @property
     def measure(self) -> str:
         """Name of a question's value."""
         return next((figure.measure for figure in self.figures), "accuracy")

@@ -136,6 +136,14 @@ def grouped(questions: Sequence[Question], grouping: str) -> dict[str, list[int]
     return groups
 
 
+def subsets(
+    questions: Sequence[Question], scored: Sequence[Scored], grouping: str
+) -> dict[str, tuple[list[Question], list[Scored]]]:
+    """Return questions with their scores by value of a grouping, in order of first occurrence."""
+    groups = grouped(questions, grouping).items()
+    return {name: ([questions[i] for i in members], [scored[i] for i in members]) for name, members in groups}
+
+
 def figure(
     questions: Sequence[Question],
     scored: Sequence[Scored],
@@ -194,10 +202,9 @@ def accuracy_figures(
     figures = [figure(asked, got, chance=chance), answered]
     ranks = {name: rank for rank, name in enumerate(order)}
     for grouping in groupings:
-        for name, members in sorted(grouped(asked, grouping).items(), key=lambda item: ranks.get(item[0], len(ranks))):
-            of_it = [asked[i] for i in members]
-            chance = chance_of(of_it)
-            figures.append(figure(of_it, [got[i] for i in members], group=grouping, name=name, chance=chance))
+        groups = subsets(asked, got, grouping).items()
+        for name, subset in sorted(groups, key=lambda item: ranks.get(item[0], len(ranks))):
+            figures.append(figure(*subset, group=grouping, name=name, chance=chance_of(subset[0])))
     return figures
 
 

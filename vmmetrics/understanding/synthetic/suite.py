@@ -132,24 +132,19 @@ def _turn(task: SuiteTask, number: int, key: tuple[int, ...]) -> QuestionSlot:
 def _draw(task: SuiteTask, dwell: Dwell, turn: QuestionSlot, key: tuple[int, int]) -> Draft:
     for attempt in range(_DRAWS):
         draft = task.ask(np.random.default_rng((*key, attempt)), dwell, turn)
-        if not any(read == draft.right for read in _read_at(draft, too_low(draft.min_fps))):
+        if not any(read == draft.right for read in read_draft(draft, too_low(draft.min_fps))):
             return draft
     raise RuntimeError(f"No question in {_DRAWS} draws for {task.ask.__name__} at minFPS {dwell.min_fps:g}")
 
 
-def read_draft(draft: Draft, rate: float, phase: float = 0.0) -> int | None:
-    """Return the frame reader's answer to a question, without rendering.
+def read_draft(draft: Draft, rates: Sequence[float], phase: float = 0.0) -> Iterator[int | None]:
+    """Yield the frame reader's answer to a question at each rate, without rendering.
 
     Args:
         draft: The question.
-        rate: Frames per second shown.
+        rates: Frames per second shown, highest first.
         phase: Seconds added to all sampling times.
     """
-    return next(_read_at(draft, [rate], phase))
-
-
-def _read_at(draft: Draft, rates: Sequence[float], phase: float = 0.0) -> Iterator[int | None]:
-    """Yield the frame reader's answer at each rate, highest first."""
     scene, seen = draft.scene, dict[int, Tracks]()
     for rate in rates:
         frames = sampled(scene.frames, scene.fps, rate, phase)

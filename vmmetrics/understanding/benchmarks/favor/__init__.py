@@ -53,7 +53,6 @@ def each_question(rows: Sequence[Any], problems: Counter[str]) -> Iterator[tuple
         rows: Of the file.
         problems: Receives counts of problems.
     """
-    seen: set[str] = set()
     per_video: Counter[str] = Counter()
     for row in rows:
         if not isinstance(row, Mapping) or not row.get("video_name"):
@@ -67,10 +66,6 @@ def each_question(rows: Sequence[Any], problems: Counter[str]) -> Iterator[tuple
                 continue
             key = str(item.get("question_key") or f"{video}_{per_video[video]}")
             per_video[video] += 1
-            if key in seen:
-                problems["questions with a repeated key"] += 1
-                continue
-            seen.add(key)
             yield key, video, item
 
 

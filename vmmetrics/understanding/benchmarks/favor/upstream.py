@@ -221,8 +221,7 @@ def _camera(similarity: ReleasedSimilarity, reference: Any, candidate: Any) -> t
     candidate_actions, reference_actions = parse_camera(candidate), parse_camera(reference)
     if not candidate_actions or not reference_actions:
         return 0.0, 0.0, 0.0, 0.0
-    precision, recall, pairs = _match(similarity, candidate_actions, reference_actions, 0.3 * 0.8)
-    order = _order(pairs, len(candidate_actions), len(reference_actions))
+    precision, recall, order, _ = _match(similarity, candidate_actions, reference_actions, 0.3 * 0.8)
     return f1_of(precision, recall), precision, recall, order
 
 
@@ -232,8 +231,7 @@ def _subjects(
     rows, weights = [], []
     for candidate_id, reference_id in _match_subjects(similarity, reference, candidate).items():
         candidate_actions, reference_actions = candidate[candidate_id][1], reference[reference_id][1]
-        precision, recall, pairs = _match(similarity, candidate_actions, reference_actions, DATA["threshold"])
-        order = _order(pairs, len(candidate_actions), len(reference_actions))
+        precision, recall, order, _ = _match(similarity, candidate_actions, reference_actions, DATA["threshold"])
         rows.append((f1_of(precision, recall), precision, recall, order))
         weights.append(len(reference_actions))
     if not rows:
@@ -251,10 +249,10 @@ def _chronology(
     if not reference or not candidate:
         return 0.0, 0.0, 0.0, 0.0
     candidate_actions, reference_actions = [action for action, _ in candidate], [action for action, _ in reference]
-    precision, recall, pairs = _match(similarity, candidate_actions, reference_actions, DATA["threshold"])
+    precision, recall, order, pairs = _match(similarity, candidate_actions, reference_actions, DATA["threshold"])
     same = float(np.mean([candidate[i][1] == reference[j][1] for i, j in pairs.items()])) if pairs else 0.0
     precision, recall = precision * (0.9 + 0.1 * same), recall * (0.9 + 0.1 * same)
-    return f1_of(precision, recall), precision, recall, _order(pairs, len(candidate), len(reference))
+    return f1_of(precision, recall), precision, recall, order
 
 
 def _match_subjects(similarity: ReleasedSimilarity, reference: Subjects, candidate: Subjects) -> dict[int, int]:
@@ -297,16 +295,16 @@ def _subject_likeness(
 
 def _match(
     similarity: ReleasedSimilarity, actions: Sequence[str], others: Sequence[str], threshold: float
-) -> tuple[float, float, dict[int, int]]:
+) -> tuple[float, float, float, dict[int, int]]:
     """Match each action to its most similar one, then joint runs of two or three actions.
 
     Returns:
         Share of the actions that is matched, times how well, times a factor for the lengths; the same of the others;
-        places that go together, in order of matching.
+        their order (:func:`_order`); places that go together, in order of matching.
     """
     n, m = len(actions), len(others)
     if not n or not m:
-        return 0.0, 0.0, {}
+        return 0.0, 0.0, _order({}, n, m), {}
     values = similarity.matrix(actions, others)
     spread = values.mean() - 0.5 * values.std()
     threshold = min(threshold, max(0.25, min(0.7, spread)))
@@ -330,11 +328,12 @@ def _match(
                     del pairs[k]
                 pairs[window[0]] = (j, likeness)
     if not pairs:
-        return 0.0, 0.0, {}
+        return 0.0, 0.0, _order({}, n, m), {}
     quality = float(np.mean([score for _, score in pairs.values()]))
     quality *= 1 - (1 - min(n, m) / max(n, m)) * 0.2
     assigned = {i: j for i, (j, _) in pairs.items()}
-    return len(pairs) / n * quality, len(set(assigned.values())) / m * quality, assigned
+    recall = len(set(assigned.values())) / m * quality
+    return len(pairs) / n * quality, recall, _order(assigned, n, m), assigned
 
 
 def _order(pairs: Mapping[int, int], n: int, m: int) -> float:

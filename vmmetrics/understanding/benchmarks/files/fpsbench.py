@@ -7,27 +7,23 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, NamedTuple
 
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.benchmarks.files import Row, count, fields_of, videos_below
 from vmmetrics.utils.tables import seconds
 
-# The clocks of FPS-Bench, kept apart: seconds of the source video, of the clip, of the certificate, and slowed ones.
-#
 # Every time in the release is a second of the source video. A file at hand may be the source, the clip or the
 # certificate, and its own seconds begin where it does.
 
-Clock = Literal["source", "clip", "certificate"]
-
 Span = tuple[float, float]
-"""Start and end, seconds."""
+"""Start and end, seconds of the source video."""
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Start and end of a question's clip and of its certificate (the part that suffices to answer), seconds.
+    """Start and end of a question's clip and of its certificate (the part that suffices to answer).
 
     Raises:
         ValueError: One of them ends before it begins, or as it does.
@@ -41,49 +37,10 @@ class Times:
             raise ValueError("Expected the clip and its certificate to begin before they end")
 
     @property
-    def contained(self) -> bool:
-        """True if the certificate lies within the clip."""
-        return self.clip[0] <= self.certificate[0] and self.certificate[1] <= self.clip[1]
-
-    @property
     def shown(self) -> Span | None:
-        """The part of the certificate within the clip, seconds of the source; None if there is none."""
+        """The part of the certificate within the clip; None if there is none."""
         start, end = max(self.certificate[0], self.clip[0]), min(self.certificate[1], self.clip[1])
         return (start, end) if start < end else None
-
-    def convert(self, second: float, of: Clock, to: Clock) -> float:
-        """Convert a time from one clock to another, in seconds.
-
-        >>> Times((100, 106), (102, 104)).convert(1.5, "certificate", "clip")
-        3.5
-        """
-        begins = {"source": 0.0, "clip": self.clip[0], "certificate": self.certificate[0]}
-        return second + begins[of] - begins[to]
-
-    def span(self, span: Span, to: Clock) -> Span:
-        """Convert a span of the source to another clock, in seconds."""
-        return self.convert(span[0], "source", to), self.convert(span[1], "source", to)
-
-
-def prepared_name(key: str, span: Span) -> str:
-    """Return the released preparation's name of a clip, which contains its seconds of the source.
-
-    >>> prepared_name("fpsbench_000000", (100.0, 106.5))
-    'fpsbench_000000_100-106.5'
-    """
-    return f"{key}_{span[0]:g}-{span[1]:g}"
-
-
-def part_of(clock: Clock, times: Times, certificate: bool) -> tuple[float | None, float | None]:
-    """Return start and end of a question's clip or certificate in a file; None for the file's own start or end.
-
-    Units: seconds of the file's clock.
-
-    A certificate that lies beside its clip leaves the clip.
-    """
-    span = (times.shown if certificate else None) or times.clip
-    whole = {"clip": times.clip, "certificate": times.certificate}.get(clock)
-    return (None, None) if span == whole else times.span(span, clock)
 
 
 DATA: Final = data_file("fpsbench")
@@ -104,19 +61,39 @@ def bucket(groups: Sequence[Row], value: float | None) -> str:
     return "unknown" if value is None else next(str(group["name"]) for group in groups if value <= group["most"])
 
 
-def _footage(
-    files: Mapping[str, Path], key: str, video: str, times: Times | None, certificate: bool
-) -> tuple[Path, Clock] | tuple[None, None]:
-    """Return the file that shows a question's clip or certificate, preferring the prepared one.
+class Footage(NamedTuple):
+    """A part of a file; ``start`` and ``end`` are seconds of the file, None for its own start or end."""
 
-    A file goes by the name that the released preparation gives it, by its YouTube key or by the question's.
+    path: Path | None = None
+    of: str | None = None
+    """What the file is: ``source``, ``clip`` or ``certificate``."""
+    start: float | None = None
+    end: float | None = None
+
+
+def footage(files: Mapping[str, Path], key: str, video: str, times: Times | None, certificate: bool) -> Footage:
+    """Return the footage of a question's clip or certificate, from the file that is closest to it.
+
+    A file goes by the name that the released preparation gives it, with its seconds of the source
+    ("fpsbench_000000_100-106.5"), by the question's or by its YouTube key. A certificate that lies beside its clip
+    leaves the clip.
+
+    >>> files = {"tube": Path("tube.mp4"), "q_10-16": Path("q_10-16.mp4")}
+    >>> footage(files, "q", "tube", Times((10, 16), (12, 14)), True)[1:]
+    ('clip', 2, 4)
     """
-    names: list[tuple[str, Clock]] = [(key, "clip")]
-    if times is not None:
-        names = [(prepared_name(key, times.clip), "clip"), *names, (video, "source")]
-        if certificate and times.shown is not None:
-            names.insert(0, (prepared_name(key, times.certificate), "certificate"))
-    return next(((files[name], clock) for name, clock in names if name in files), (None, None))
+    if times is None:
+        return Footage(files[key], "clip") if key in files else Footage()
+    shown = (times.shown if certificate else None) or times.clip
+    named = [("clip", f"{key}_{times.clip[0]:g}-{times.clip[1]:g}", times.clip), ("clip", key, times.clip)]
+    if certificate and times.shown is not None:
+        first, last = times.certificate
+        named.insert(0, ("certificate", f"{key}_{first:g}-{last:g}", times.certificate))
+    for of, name, whole in [*named, ("source", video, (0.0, float("inf")))]:
+        if name in files:
+            part = (None, None) if shown == whole else (shown[0] - whole[0], shown[1] - whole[0])
+            return Footage(files[name], of, *part)
+    return Footage()
 
 
 def cache_folder() -> Path:
@@ -137,82 +114,62 @@ def each_question(
         problems: Receives counts of problems.
     """
     files = videos_below(folders)
-    seen: set[str] = set()
     for row in rows:
-        record = nested(fields_of(row))
-        key = str(record.get("id") or "")
-        again = {"rows without an id": not key, "questions with a repeated id, left out": key in seen}
-        count(problems, again)
-        question = None if any(again.values()) else _question(key, record, files, certificate, problems)
-        if question is not None:
-            seen.add(key)
+        record = flat(fields_of(row))
+        if not record.get("id"):
+            problems["rows without an id"] += 1
+        elif (question := _question(record, files, certificate, problems)) is not None:
             yield question
 
 
-def nested(row: Row) -> dict[str, Any]:
-    """Return a row of the flat table as a released record; a record is returned as is."""
-    if "question_text" not in row:
-        return dict(row)
-    filled = {name: value for name, value in row.items() if value not in (None, "")}
-    letters = {letter: filled[name] for letter in _LETTERS if (name := f"choice_{letter.lower()}") in filled}
-    question = {"text": filled.get("question_text"), "type": filled.get("question_type"), "choices": letters}
-    question |= {name: filled[name] for name in ("answer", "answer_text") if name in filled}
-    return {
-        "id": filled.get("id"),
-        "source": {"video_id": filled.get("source_video_id")},
-        "time": {name: filled.get(name) for name in _TIMES},
-        "question": question,
-        "temporal_requirements": {"min_fps": filled.get("min_fps")},
-        "categories": {
-            name: filled.get(name) for name in ("task_category", "visual_domain", "visual_subdomain")
-        },
-    }  # fmt: skip
+def flat(row: Row) -> dict[str, Any]:
+    """Return a released record with the fields of the flat table; a row of the table without its empty cells."""
+    if "question_text" in row:
+        return {name: value for name, value in row.items() if value not in (None, "")}
+    parts = ("source", "time", "question", "temporal_requirements", "categories")
+    source, time, asked, needs, categories = (fields_of(row.get(name)) for name in parts)
+    choices = {f"choice_{letter.lower()}": text for letter, text in fields_of(asked.get("choices")).items()}
+    named = {"question_text": asked.get("text"), "question_type": asked.get("type"), **choices}
+    named |= {name: asked[name] for name in ("answer", "answer_text") if name in asked}
+    return {"id": row.get("id"), "source_video_id": source.get("video_id"), **time, **named, **needs, **categories}
 
 
-def _question(
-    key: str, record: Row, files: Mapping[str, Path], certificate: bool, problems: Counter[str]
-) -> Question | None:
-    asked = fields_of(record.get("question"))
-    choices = {letter: fields_of(asked.get("choices")).get(letter) for letter in _LETTERS}
+def _question(record: Row, files: Mapping[str, Path], certificate: bool, problems: Counter[str]) -> Question | None:
+    choices = {letter: record.get(f"choice_{letter.lower()}") for letter in _LETTERS}
     letters = "".join(letter for letter, text in choices.items() if text is not None and str(text).strip())
-    text = str(asked.get("text") or "").strip()
+    text = str(record.get("question_text") or "").strip()
     if not text or len(letters) < 2:
         problems["questions without text or options, left out"] += 1
         return None
     options = tuple(str(choices[letter]) for letter in letters)
-    key_letter = asked.get("answer")
+    key_letter = record.get("answer")
     right = "" if key_letter is None else str(key_letter)
     answer = letters.index(right) if len(right) == 1 and right in letters else None
-    other = answer is not None and asked.get("answer_text") != options[answer]
+    other = answer is not None and record.get("answer_text") != options[answer]
     usual = letters == _LETTERS[: len(letters)] and len(letters) >= len(_LETTERS) - 1
     checks = {
         "questions whose options are not A to D, or A to E": not usual,
         f"questions whose E is not {NONE!r}": letters.endswith(_LETTERS[-1]) and options[-1] != NONE,
         "questions with two equal options": len(set(options)) < len(options),
-        "hidden answers": not right.strip(),
-        "right answers that match no option": right.strip() and answer is None,
         "right answers whose text is not that of their option": other,
     }
-    count(problems, checks)
-    video = str(fields_of(record.get("source")).get("video_id") or key)
-    times = _times(fields_of(record.get("time")), problems)
-    rate = seconds(fields_of(record.get("temporal_requirements")).get("min_fps"))
-    path, clock = _footage(files, key, video, times, certificate)
-    start, end = part_of(clock, times, certificate) if clock and times else (None, None)
-    named = fields_of(record.get("categories"))
-    category = str(named.get("task_category") or asked.get("type") or "?")
+    key = str(record["id"])
+    video = str(record.get("source_video_id") or key)
+    times = _times(record, problems)
+    rate = seconds(record.get("min_fps"))
+    part = footage(files, key, video, times, certificate)
+    category = str(record.get("task_category") or record.get("question_type") or "?")
     beside = certificate and times is not None and times.shown is None
-    checks = {
+    checks |= {
         f"minFPS missing, or below {DATA['lowest']}": rate is None or rate < DATA["lowest"],
         "certificates outside their clip: the whole clip is shown": beside,
-        "questions whose video is missing": path is None,
         "questions of an unknown category": category not in DATA["categories"],
     }
     count(problems, checks)
     groups = {
         "category": (category,),
-        "domain": (str(named.get("visual_domain") or "?"),),
-        "subdomain": (str(named.get("visual_subdomain") or "?"),),
+        "domain": (str(record.get("visual_domain") or "?"),),
+        "subdomain": (str(record.get("visual_subdomain") or "?"),),
         "minFPS": (bucket(DATA["buckets"], rate),),
         "clip duration": (bucket(DATA["durations"], times.clip[1] - times.clip[0] if times else None),),
     }
@@ -222,9 +179,9 @@ def _question(
         "min_fps": rate,
         "clip": times and times.clip,
         "certificate": times and times.certificate,
-        "file": clock,
+        "file": part.of,
     }
-    return Question(key, video, text, options, answer, groups, path, start, end, reference)
+    return Question(key, video, text, options, answer, groups, part.path, part.start, part.end, reference)
 
 
 def _times(record: Row, problems: Counter[str]) -> Times | None:
@@ -237,5 +194,5 @@ def _times(record: Row, problems: Counter[str]) -> Times | None:
     except ValueError:
         problems["clips or certificates that end before they begin"] += 1
         return None
-    problems.update(["certificates not within their clip"] * (not times.contained))
+    problems["certificates not within their clip"] += times.shown != times.certificate
     return times

@@ -89,25 +89,18 @@ def in_order(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
     >>> in_order([(1, 3), (2, 1), (3, 1), (4, None), (5, 2)])
     ((1, None), (2, 1), (3, 1), (4, None), (5, 2))
     """
-    chains: dict[int, tuple[int, int]] = {}  # the longest that ends in each reference: its length, and its last place
-    before: dict[int, int | None] = {}
+    chains: dict[int, tuple[int, ...]] = {}  # indices of the longest that ends in each reference
     for index, (_, reference) in enumerate(pairs):
         if reference is not None:
-            length, before[index] = _longest(chains, reference)
-            chains[reference] = (length + 1, index)
-    ordered = set()
-    last = _longest(chains, max(chains, default=0))[1]
-    while last is not None:
-        ordered.add(last)
-        last = before[last]
+            chains[reference] = (*_longest(chains, reference), index)
+    ordered = _longest(chains, max(chains, default=0))
     return tuple((candidate, reference if i in ordered else None) for i, (candidate, reference) in enumerate(pairs))
 
 
-def _longest(chains: Mapping[int, tuple[int, int]], most: int) -> tuple[int, int | None]:
-    """Return length and last index of the longest chain ending at or before ``most``, ties to the earliest."""
-    ends = ((length, -reference, index) for reference, (length, index) in chains.items() if reference <= most)
-    length, _, index = max(ends, default=(0, 0, None))
-    return length, index
+def _longest(chains: Mapping[int, tuple[int, ...]], most: int) -> tuple[int, ...]:
+    """Return the longest chain that ends at or before ``most``, ties to the earliest end."""
+    ends = ((len(chain), -reference, chain) for reference, chain in chains.items() if reference <= most)
+    return max(ends, default=(0, 0, ()))[2]
 
 
 def texts_of_references(pairs: Sequence[Pair], candidates: Sequence[str], references: int) -> list[str]:
