@@ -131,17 +131,5 @@ class Watcher(Protocol):
         """Report an epoch that is done; the last entry is new."""
 
 
-class SilentWatcher:
+class SilentWatcher(Watcher):
     """A :class:`Watcher` that ignores everything."""
-
-    def notice(self, text: str) -> None:
-        """Ignore."""
-
-    def reading(self, done: int, total: int) -> None:
-        """Ignore."""
-
-    def step(self, step: int, steps: int, loss: float) -> None:
-        """Ignore."""
-
-    def epoch(self, history: Sequence[Epoch]) -> None:
-        """Ignore."""
