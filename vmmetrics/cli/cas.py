@@ -52,8 +52,6 @@ def reward(
         Path | None, option("Rewards (JSONL); resumes what is there. Default: OUT.rewards.jsonl.")
     ] = None,
     across_prompts: Annotated[bool, option("Compare clips of different prompts too.")] = False,
-    sampled: Annotated[bool, option("Draw one outcome per pair instead of weighting all three.")] = False,
-    seed: Annotated[int, seed_option("Random seed.")] = 0,
     device: Annotated[str, option("Device of the model: cpu, cuda, cuda:1, ...", callback=check_device)] = "cpu",
     dtype: Annotated[Literal["bfloat16", "float16", "float32"], option("Precision.")] = "bfloat16",
 ) -> None:
@@ -87,7 +85,7 @@ def reward(
             error(messages, line)
         else:
             messages.print(line, soft_wrap=True)
-    lines = compare_rewards(steps, sampled=sampled, seed=seed, across_prompts=across_prompts)
+    lines = compare_rewards(steps, across_prompts=across_prompts)
     write_atomically(out, b"".join(encode(line) for line in lines))
     failed = sum(step.error is not None for step in steps)
     messages.print(f"{count(len(lines), 'line')} of comparisons: {out}; rewards: {file}")
