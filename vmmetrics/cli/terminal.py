@@ -171,7 +171,7 @@ class Bar:
     def __init__(self, console: Console, total: int = 0) -> None:
         self._console = console
         self._bar: Progress | None = None
-        self._phase, self._printed = "", 0.0
+        self._phase, self._printed, self._first = "", 0.0, 0.0
         self.start(total)
 
     def __enter__(self) -> Self:
@@ -222,11 +222,12 @@ class Bar:
         if what != self._phase:
             from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-            self._phase, self._printed = what, now - SECONDS_BETWEEN_LINES
+            self._phase, self._printed, self._first = what, now - SECONDS_BETWEEN_LINES, share
             described = TextColumn("{task.description}")
-            self.start(total, 0, described, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+            self.start(total, int(done), described, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
         text = f"{what}{detail}"
         if not self.show(completed=done, description=text) and now - self._printed >= SECONDS_BETWEEN_LINES:
             self._printed = now
-            left = (now - self._start) * (1 - share) / share if share > 0 else 0.0
-            self._console.print(f"{text}: {share:.0%}, {left / 60:.0f} min left")
+            gained = share - self._first  # a resumed run began further on
+            left = f", {(now - self._start) * (1 - share) / gained / 60:.0f} min left" if gained > 0 else ""
+            self._console.print(f"{text}: {share:.0%}{left}")
