@@ -131,5 +131,17 @@ class Watcher(Protocol):
         """Report an epoch that is done; the last entry is new."""
 
 
-class SilentWatcher(Watcher):
+class SilentWatcher:
     """A :class:`Watcher` that ignores everything."""
+
+    def notice(self, text: str) -> None:
+        """Ignore."""
+
+    def reading(self, done: int, total: int) -> None:
+        """Ignore."""
+
+    def step(self, step: int, steps: int, loss: float) -> None:
+        """Ignore."""
+
+    def epoch(self, history: Sequence[Epoch]) -> None:
+        """Ignore."""
