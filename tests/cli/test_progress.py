@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from vmmetrics.cli.progress import LiveProgress, finding
-from vmmetrics.cli.terminal import PlainConsole
+from vmmetrics.cli.terminal import Bar, PlainConsole
 from vmmetrics.scoring.record import Record
 
 
@@ -152,3 +152,17 @@ def test_the_search_for_clips_is_said_before_it_begins(tmp_path: Path) -> None:
             time.sleep(0.2)  # the picture of a terminal is drawn some times a second
         assert terminal == ("1,234" in text.getvalue())
         assert "\x1b folder" not in text.getvalue()
+
+
+def test_a_phase_is_told_at_its_start_and_each_half_minute_with_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A resumed run begins at half: what was done before says nothing of the pace."""
+    text, clock = io.StringIO(), [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    bar = Bar(PlainConsole(file=text, width=120, force_terminal=False))
+    for seconds, step in ((0, 50), (10, 55), (50, 60), (5, 61)):
+        clock[0] += seconds
+        bar.phase("training", step, 100, f", loss {step / 100}")
+    bar.phase("judging clips", 1, 4)
+    assert text.getvalue().splitlines() == [
+        "training, loss 0.5: 50%", "training, loss 0.6: 60%, 4 min left", "judging clips: 25%"
+    ]  # fmt: skip

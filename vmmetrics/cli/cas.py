@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -52,8 +52,6 @@ def reward(
         Path | None, option("Rewards (JSONL); resumes what is there. Default: OUT.rewards.jsonl.")
     ] = None,
     across_prompts: Annotated[bool, option("Compare clips of different prompts too.")] = False,
-    sampled: Annotated[bool, option("Draw one outcome per pair instead of weighting all three.")] = False,
-    seed: Annotated[int, seed_option("Random seed.")] = 0,
     device: Annotated[str, option("Device of the model: cpu, cuda, cuda:1, ...", callback=check_device)] = "cpu",
     dtype: Annotated[Literal["bfloat16", "float16", "float32"], option("Precision.")] = "bfloat16",
 ) -> None:
@@ -87,7 +85,7 @@ def reward(
             error(messages, line)
         else:
             messages.print(line, soft_wrap=True)
-    lines = compare_rewards(steps, sampled=sampled, seed=seed, across_prompts=across_prompts)
+    lines = compare_rewards(steps, across_prompts=across_prompts)
     write_atomically(out, b"".join(encode(line) for line in lines))
     failed = sum(step.error is not None for step in steps)
     messages.print(f"{count(len(lines), 'line')} of comparisons: {out}; rewards: {file}")
@@ -99,8 +97,6 @@ def reward(
 
 
 Precision = Literal["fp32", "fp16", "bf16"]
-_SECONDS_BETWEEN_LINES = 30.0
-"""Seconds between lines of progress where there is no terminal."""
 
 
 # ``vmmetrics cas eval``: a classifier against labelled clips.
@@ -130,7 +126,7 @@ def evaluate(
     data = read_labelled_clips([clips], labels)
     with Bar(messages) as bar:
         judge = load_judge(classifier, device, precision)
-        progress = _TrainingProgress(messages, bar).judging
+        progress = partial(bar.phase, "judging clips")
         evaluated = evaluate_classifier(judge, data, include_seen=include_seen, progress=progress)
     for clip, reason in evaluated.failed:
         messages.print(f"left out: {clip}: {reason}", soft_wrap=True)
@@ -214,11 +210,10 @@ def train(
 
 
 class _TrainingProgress:
-    """Progress of training: a bar on a terminal, a line now and then elsewhere; and a line per epoch."""
+    """Progress of training, with a line per epoch."""
 
     def __init__(self, console: Console, bar: Bar) -> None:
         self._console, self._bar = console, bar
-        self._phase, self._printed = "", 0.0
 
     def notice(self, text: str) -> None:
         """Print a line."""
@@ -226,15 +221,11 @@ class _TrainingProgress:
 
     def reading(self, done: int, total: int) -> None:
         """Show how many clips were tried."""
-        self._show("reading clips", done, total)
-
-    def judging(self, done: int, total: int) -> None:
-        """Show how many clips were judged."""
-        self._show("judging clips", done, total)
+        self._bar.phase("reading clips", done, total)
 
     def step(self, step: int, steps: int, loss: float) -> None:
         """Show how many steps are done."""
-        self._show(f"training, loss {loss:.3f}", step, steps)
+        self._bar.phase("training", step, steps, f", loss {loss:.3f}")
 
     def epoch(self, history: Sequence[Epoch]) -> None:
         """Print what the newest epoch came to."""
@@ -243,19 +234,6 @@ class _TrainingProgress:
             f"epoch {epoch.number}: loss {epoch.loss:.4f}, held out {epoch.held_out_loss:.4f}, "
             f"accuracy {epoch.held_out_accuracy:.3f}"
         )
-
-    def _show(self, what: str, done: int, total: int) -> None:
-        if self._bar.show(description=what, completed=done, total=total):
-            return
-        if self._console.is_terminal:
-            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-
-            described = TextColumn("{task.description}")
-            self._bar.start(total, done, described, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        now, phase = time.monotonic(), what.partition(",")[0]
-        if not self._console.is_terminal and (phase != self._phase or now - self._printed >= _SECONDS_BETWEEN_LINES):
-            self._phase, self._printed = phase, now
-            self.notice(f"[{done}/{total}] {what}")
 
 
 # ``vmmetrics cas label``: comparisons in, labelled clips out.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -262,8 +261,6 @@ def _row(lines: list[Line]) -> tuple[int, ...]:
 
 SHOWN = 10
 """Maximum entries of each kind on a terminal; the folder has all."""
-_SECONDS_BETWEEN_LINES = 30.0
-"""Seconds between lines of progress where there is no terminal."""
 
 
 def extract(
@@ -302,8 +299,12 @@ def extract(
         keep_repeats=keep_repeats, infer=infer,
     )  # fmt: skip
     output, messages = open_consoles()
-    with until_stopped(messages, "stopped; nothing was written"), _Reading(messages) as reading:
-        result = extraction.extract(corpus, out, settings, metadata, reading.advance, jobs)
+    with until_stopped(messages, "stopped; nothing was written"), Bar(messages) as bar:
+
+        def advance(captions: int, share: float) -> None:
+            bar.phase("reading", share, 1, f" ({captions} captions)")
+
+        result = extraction.extract(corpus, out, settings, metadata, advance, jobs)
     _print(result, output)
     _explain(result.record, settings, messages)
     messages.print(f"written: {out}", soft_wrap=True)
@@ -352,26 +353,3 @@ def _explain(record: dict[str, Any], settings: ExtractSettings, messages: Consol
         lines.append(f"unknown nouns can be judged by the nearest known ones: {INSTALL}")
     for line in lines:
         messages.print(line, soft_wrap=True)
-
-
-class _Reading(Bar):
-    """Progress of reading: a bar on a terminal, a line now and then elsewhere."""
-
-    def __init__(self, console: Console) -> None:
-        from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-        super().__init__(console)
-        described = TextColumn("{task.description}")
-        self.start(1, 0, BarColumn(), TaskProgressColumn(), TimeRemainingColumn(), described)
-        self._last_line = self._start
-
-    def advance(self, captions: int, share: float) -> None:
-        """Note that so many captions were read, which are this share of the corpus."""
-        now = time.monotonic()
-        if self._bar is not None:
-            if captions % 100 == 0:
-                self.show(completed=share, description=f"{captions} captions")
-        elif now - self._last_line >= _SECONDS_BETWEEN_LINES:
-            self._last_line = now
-            left = (now - self._start) * (1 - share) / share if share > 0 else 0.0
-            self._console.print(f"{captions} captions, {share:.0%}, {left / 60:.0f} min left")

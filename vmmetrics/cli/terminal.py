@@ -27,6 +27,8 @@ EXIT_WORSE = 4
 """Exit code: a threshold given by the user is not met."""
 FILE_WIDTH = 160
 """Width in columns for output to a file or pipe."""
+SECONDS_BETWEEN_LINES = 30.0
+"""Seconds between lines of progress where there is no terminal."""
 
 
 class PlainConsole(Console):
@@ -169,6 +171,7 @@ class Bar:
     def __init__(self, console: Console, total: int = 0) -> None:
         self._console = console
         self._bar: Progress | None = None
+        self._phase, self._printed, self._first = "", 0.0, 0.0
         self.start(total)
 
     def __enter__(self) -> Self:
@@ -177,7 +180,7 @@ class Bar:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def start(self, total: int, done: int = 0, *columns: ProgressColumn) -> None:
+    def start(self, total: float, done: int = 0, *columns: ProgressColumn) -> None:
         """Begin, or restart, with this many steps."""
         self.stop()
         self._total, self._done, self._start = total, done, time.monotonic()
@@ -212,3 +215,19 @@ class Bar:
         self._done += steps
         if not self.show() and self._done * 10 // self._total > before * 10 // self._total:
             self._console.print(f"[{self._done}/{self._total}]")
+
+    def phase(self, what: str, done: float, total: float, detail: str = "") -> None:
+        """Show how far a phase of the work is: where there is no bar in a line at its start and now and then."""
+        now, share = time.monotonic(), done / total
+        if what != self._phase:
+            from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+            self._phase, self._printed, self._first = what, now - SECONDS_BETWEEN_LINES, share
+            described = TextColumn("{task.description}")
+            self.start(total, int(done), described, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+        text = f"{what}{detail}"
+        if not self.show(completed=done, description=text) and now - self._printed >= SECONDS_BETWEEN_LINES:
+            self._printed = now
+            gained = share - self._first  # a resumed run began further on
+            left = f", {(now - self._start) * (1 - share) / gained / 60:.0f} min left" if gained > 0 else ""
+            self._console.print(f"{text}: {share:.0%}{left}")

@@ -7,13 +7,13 @@ where hardly any such clip could be filmed, so None does not prove plausibility.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
+from vmmetrics.prompts.checks import missing_noun
 from vmmetrics.prompts.entry import Action, Metadata, Place, PromptEntry, SubjectClass, SubjectEntry
 
 _WALKS: Final = "walk run sprint trot gallop canter jog stroll march stride prance hike tiptoe"
@@ -154,11 +154,6 @@ CHECKS: Final[Mapping[str, str]] = {
 UNKNOWN: Final = ("noun", "class", "action", "place")
 """Values that the metadata may lack."""
 
-_UNLIKE: Final = "goose/geese mouse/mice foot/feet tooth/teeth ox/oxen person/people"
-_PLURALS: Final = dict(pair.split("/") for pair in _UNLIKE.split())
-"""Plurals that do not begin like the noun, for nouns missing from the metadata; "man" counts as an ending."""
-_SHORTEST_STEM = 3  # letters that must agree where an irregular plural is not given
-
 
 @dataclass(frozen=True, slots=True)
 class Flag:
@@ -258,7 +253,8 @@ class _MetadataIndex:
         matches = self.subjects.get(entry.subject_noun.lower(), [])
         places = self.places.get(plain_place(entry.place), [])
         if entry.subject_noun:
-            yield "noun", _noun_reason(entry, matches)
+            plurals = [subject.plural for subject in matches] or [""]
+            yield "noun", _first(missing_noun(entry.prompt, entry.subject_noun, plural) for plural in plurals)
         if entry.subject_class and matches:
             classes = dict.fromkeys(subject.subject_class for subject in matches if subject.subject_class)
             stated = f"{entry.subject_noun} is of class {' or '.join(classes)} in the metadata"
@@ -299,14 +295,3 @@ def _first(reasons: Iterable[str | None]) -> str | None:
     """Return None if any reason is None, else the first."""
     listed = list(reasons)
     return None if None in listed else listed[0]
-
-
-def _noun_reason(entry: PromptEntry, subjects: Sequence[SubjectEntry]) -> str | None:
-    head = entry.subject_noun.lower().split()[-1]
-    plurals = [subject.plural.lower().split()[-1] for subject in subjects if subject.plural not in ("", "-")]
-    plurals.append(_PLURALS.get(head, f"{head.removesuffix('man')}men" if head.endswith("man") else head))
-    text = entry.prompt.lower()
-    stem = head[: max(_SHORTEST_STEM, len(head) - 1)]  # pony, ponies; leaf, leaves
-    if any(re.search(rf"\b{re.escape(word)}", text) for word in (*plurals, stem)):
-        return None
-    return f"{entry.subject_noun!r} does not occur in the prompt"

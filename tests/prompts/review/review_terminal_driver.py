@@ -25,7 +25,7 @@ class Terminal:
     def __init__(self, *arguments: object, size: tuple[int, int] = (40, 120), **environment: str) -> None:
         self._ours, theirs = pty.openpty()
         self.resize(*size, tell=False)
-        clean = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS", "LINES", "VISUAL", "EDITOR")}
+        clean = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS", "LINES")}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "vmmetrics", *map(str, arguments)],
             stdin=theirs,

@@ -1,4 +1,4 @@
-"""The review on a real pseudo-terminal: keys, lines, an editor, resizing, and being killed."""
+"""The review on a real pseudo-terminal: keys, lines, resizing, and being killed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import importlib.util
 import json
 import re
 import signal
-import sys
 import termios
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -158,20 +157,6 @@ def test_a_reason_in_words_of_ones_own_with_letters_beyond_ascii(start: Start, t
     terminal.press("o", r"reason: ")
     terminal.press("größe stimmt nicht\r", r"1 dropped.*q quit")
     assert decided(tmp_path)[0]["reason"] == "größe stimmt nicht"
-
-
-def test_the_editor_of_the_environment_is_used_and_its_notes_are_left_out(start: Start, tmp_path: Path) -> None:
-    script = tmp_path / "my editor.py"
-    script.write_text(
-        "import sys, pathlib\np = pathlib.Path(sys.argv[-1])\nt = p.read_text()\n"
-        "assert '# subject: ' in t\np.write_text(t.replace('moves', 'leaps\\n over'))\n"
-    )
-    terminal = start(EDITOR=f"'{sys.executable}' '{script}'")
-    terminal.press("E", r"warning: 5 words.*any other key leaves")
-    terminal.press("y", r"1 edited.*q quit")
-    assert re.fullmatch(r"A \w+ leaps over here\.", decided(tmp_path)[0]["edited"])
-    broken = start(EDITOR="/no/such/editor")
-    broken.press("E", r"cannot be started.*set EDITOR.*q quit")
 
 
 def test_search_jump_and_help(start: Start, tmp_path: Path) -> None:

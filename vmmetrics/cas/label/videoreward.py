@@ -229,7 +229,6 @@ def _merge(model: Any, plain: dict[str, Any], lora: dict[str, tuple[Any, Any]], 
 
 LOG_TIE = math.log(5)
 """ln k of the training loss ("btt", k = 5)."""
-RATER = "VideoReward"
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,17 +250,14 @@ class RewardStep:
     prompt: str | None = None
 
 
-def compare_rewards(
-    steps: Iterable[RewardStep], *, sampled: bool = False, seed: int = 0, across_prompts: bool = False
-) -> list[dict[str, Any]]:
+def compare_rewards(steps: Iterable[RewardStep], *, across_prompts: bool = False) -> list[dict[str, Any]]:
     """Compare clips by their rewards, all pairs of one prompt.
+
+    A pair gives three lines, one per outcome, weighted with its probability: no noise, but then intervals say how well
+    one comparison per pair would do. The lines name no rater, since they are one judgement in parts.
 
     Args:
         steps: Clips; those without a reward are left out.
-        sampled: Draw one outcome per pair. Otherwise a pair gives three lines, one per outcome, weighted with its
-            probability: no noise, but then intervals say how well one comparison per pair would do. Those lines name no
-            rater, since they are one judgement in parts.
-        seed: For drawing.
         across_prompts: Compare clips of different prompts too.
 
     Returns:
@@ -274,16 +270,11 @@ def compare_rewards(
     pairs = [pair for pool in pools.values() for pair in combinations(pool, 2)]
     differences = np.array([a - b for (_, a), (_, b) in pairs], np.float64)
     probabilities = np.exp(RaoKupper().log_probabilities(differences, LOG_TIE)).reshape(-1, 3)
-    rng = np.random.default_rng(seed)
     lines = []
-    for ((a, _), (b, _)), chances in zip(pairs, probabilities, strict=True):
+    for ((a, _), (b, _)), chances in zip(pairs, probabilities.tolist(), strict=True):
         line: dict[str, Any] = {"a": a.clip, "b": b.clip, **shown_prompts(a.prompt, b.prompt)}
-        outcomes = ("a", "tie", "b")
-        if sampled:
-            lines.append(line | {"rater": RATER, "winner": outcomes[rng.choice(3, p=chances / chances.sum())]})
-        else:
-            weighed = zip(outcomes, map(float, chances), strict=True)
-            lines += [line | {"winner": outcome, "weight": chance} for outcome, chance in weighed if chance > 0]
+        weighed = zip(("a", "tie", "b"), chances, strict=True)
+        lines += [line | {"winner": outcome, "weight": chance} for outcome, chance in weighed if chance > 0]
     return lines
 
 

@@ -17,12 +17,11 @@ from vmmetrics.prompts.review.decisions import REASONS, ReviewDecision, tidy
 from vmmetrics.prompts.review.reviewing import Review
 from vmmetrics.utils.display.markup import clean
 
-KEYS = "k keep  e edit  E editor  f field  d drop  s skip  u undo  / find  n next  g go  ? help  q quit"
+KEYS = "k keep  e edit  f field  d drop  s skip  u undo  / find  g go  ? help  q quit"
 
 HELP = (
     ("k", "keep the prompt as it is"),
     ("e", "edit it here; Enter keeps the new text, an empty line or Ctrl-C leaves it"),
-    ("E", "edit it in $VISUAL or $EDITOR"),
     ("f", "correct a field: subject, subject_noun, place, action, outcome, a tag, ..."),
     ("d", "drop it, with a reason: a digit, or o for words of your own"),
     ("s", "skip: it comes again at the end"),

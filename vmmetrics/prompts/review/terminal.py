@@ -8,19 +8,17 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Self
 
-import click
 from rich.console import Console
 from rich.text import Text
 
-from vmmetrics.errors import SetupError
 from vmmetrics.prompts.review.decisions import REASONS, SKIP, field_named, reason_text, tidy, value_of
 from vmmetrics.prompts.review.reviewing import Review
 from vmmetrics.prompts.review.screen import KEYS, decision_text, help_screen, reasons_line, show
 
-# Single keys, lines and an editor from a terminal; its modes are put back however it ends.
+# Single keys and lines from a terminal; its modes are put back however it ends.
 
 RESIZED = "resized"
 """Returned instead of a key when the window was resized, or the program resumed after Ctrl-Z."""
@@ -109,15 +107,6 @@ class Keyboard:
     def _typed(self, seconds: float) -> bool:
         return bool(select.select([self._input], [], [], seconds)[0])
 
-    @contextlib.contextmanager
-    def _lent(self) -> Iterator[None]:
-        """Restore the terminal's original state for the block."""
-        self._set_modes(single_keys=False)
-        try:
-            yield
-        finally:
-            self._set_modes(single_keys=True)
-
     def line(self, prompt: str, text: str = "") -> str:
         """Edit a line.
 
@@ -133,32 +122,15 @@ class Keyboard:
             readline = importlib.import_module("readline")
             readline.set_auto_history(False)
             readline.set_startup_hook(lambda: readline.insert_text(text))
+        self._set_modes(single_keys=False)
         try:
-            with self._lent():
-                return tidy(input(prompt))
+            return tidy(input(prompt))
         except (EOFError, KeyboardInterrupt):
             return ""
         finally:
+            self._set_modes(single_keys=True)
             if readline is not None:
                 readline.set_startup_hook(None)
-
-    def in_editor(self, text: str, notes: str) -> str:
-        """Edit a text in ``$VISUAL`` or ``$EDITOR``; lines that begin with ``#`` are left out.
-
-        Args:
-            text: The text.
-            notes: Shown below it.
-
-        Raises:
-            SetupError: The program is missing or failed.
-        """
-        comment = "".join(f"# {line}\n" for line in notes.splitlines())
-        try:
-            with self._lent():
-                edited = click.edit(f"{text}\n\n{comment}", require_save=False) or ""
-        except (click.ClickException, ValueError) as error:
-            raise SetupError(f"the editor cannot be started, or failed ({tidy(str(error))}); set EDITOR") from error
-        return tidy(" ".join(line for line in edited.splitlines() if not line.startswith("#")))
 
 
 _ANYWAY = "y keep it anyway  e edit again  any other key leaves the prompt unchanged"
@@ -183,7 +155,6 @@ class TerminalReview:
         self._actions: dict[str, Callable[[], str | None]] = {
             "k": review.keep,
             "e": self._edit,
-            "E": self._edit_outside,
             "f": self._correct,
             "d": self._drop,
             "s": review.skip,
@@ -217,20 +188,9 @@ class TerminalReview:
         self._console.print(Text(footer, "dim"))
 
     def _edit(self) -> str:
-        return self._edit_by(lambda text: self._keyboard.line("new text: ", text))
-
-    def _edit_outside(self) -> str:
-        entry = self._review.with_corrections()
-        notes = "\n".join(f"{name}: {tidy(getattr(entry, name))}" for name in ("subject", "action", "place", "outcome"))
-        try:
-            return self._edit_by(lambda text: self._keyboard.in_editor(text, notes))
-        except SetupError as error:
-            return str(error)
-
-    def _edit_by(self, ask: Callable[[str], str]) -> str:
         """Accept a new text; if the checks report faults, show them and offer to edit again."""
         text = tidy(self._review.with_corrections().prompt)
-        while text := ask(text):
+        while text := self._keyboard.line("new text: ", text):
             wrong = self._review.warnings_of(text)
             key = "y"
             if wrong:

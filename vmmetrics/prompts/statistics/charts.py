@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
 from vmmetrics.prompts.checks import LONGEST, SHORTEST
@@ -17,7 +18,7 @@ from vmmetrics.prompts.statistics.measures import FIGURES, TAG_VALUES
 from vmmetrics.prompts.statistics.report import NEAREST_STEP, ListComparison, ListStatistics
 from vmmetrics.prompts.statistics.tables import shown
 from vmmetrics.utils.display import style
-from vmmetrics.utils.display.canvas import INK, MUTED, RULE, WIDTH, chart_style, hexadecimal, label, nothing_to_draw
+from vmmetrics.utils.display.canvas import MUTED, RULE, WIDTH, chart_style, hexadecimal, label, nothing_to_draw
 
 PATTERN_COLOURS: Mapping[str, str] = {
     **{pattern: hexadecimal(style.OBJECTS[index]) for index, pattern in enumerate(PATTERNS[:5])},
@@ -28,22 +29,23 @@ COLOURS = hexadecimal(style.OBJECTS[0]), hexadecimal(style.OBJECTS[1])
 """Colours of two lists side by side."""
 CLASSES = 40
 """Most rows of the coverage chart: the classes with most actions."""
-_SHADES = tuple(hexadecimal((r + (255 - r) // 2, g + (255 - g) // 2, b + (255 - b) // 2)) for r, g, b in style.OBJECTS)
-"""The palette at half strength, for bars with text."""
 
 
 def statistics_chart(statistics: ListStatistics) -> Figure:
     """Draw a list on one page."""
     with chart_style():
         figure = Figure(figsize=(WIDTH, 12.5), layout="constrained")
-        cells = figure.add_gridspec(3, 2, height_ratios=(1.0, 1.1, 3.0))
-        _patterns(figure.add_subplot(cells[0, 0]), [statistics])
-        _lengths(figure.add_subplot(cells[0, 1]), statistics)
-        _tags(figure.add_subplot(cells[1, 0]), statistics)
-        _nearest(figure.add_subplot(cells[1, 1]), statistics)
-        _coverage(figure.add_subplot(cells[2, :]), statistics)
+        _coverage(_panels(figure, [statistics], (1.0, 1.6, 3.0)), statistics)
         figure.suptitle(f"{label(statistics.name, 60)}: {statistics.prompts:,} prompts", x=0.01, ha="left", fontsize=12)
     return figure
+
+
+def _panels(figure: Figure, lists: Sequence[ListStatistics], heights: Sequence[float]) -> Axes:
+    """Draw the four panels that one list and two have alike; return the empty one below them."""
+    cells = figure.add_gridspec(3, 2, height_ratios=heights)
+    for number, draw in enumerate((_patterns, _lengths, _tags, _nearest)):
+        draw(figure.add_subplot(cells[divmod(number, 2)]), lists)
+    return figure.add_subplot(cells[2, :])
 
 
 def _empty(axes: Axes, why: str) -> None:
@@ -55,6 +57,10 @@ def _rows(axes: Axes, names: Sequence[str], **letters: Any) -> None:
     """Label the rows of bars, the first at the top."""
     axes.set_yticks(range(len(names)), names, **letters)
     axes.tick_params(axis="y", length=0)
+
+
+def _as_shares(axis: Axis) -> None:
+    axis.set_major_formatter(lambda value, _: f"{value:.0%}")
 
 
 def _below(axes: Axes, text: str) -> None:
@@ -81,50 +87,56 @@ def _patterns(axes: Axes, lists: Sequence[ListStatistics]) -> None:
     axes.invert_yaxis()
 
 
-def _lengths(axes: Axes, statistics: ListStatistics) -> None:
-    lengths = statistics.lengths
-    axes.set_title(f"words of a prompt: {lengths.within:.1%} have {SHORTEST} to {LONGEST}")
+def _lengths(axes: Axes, lists: Sequence[ListStatistics]) -> None:
+    axes.set_title("words of a prompt, share of the list")
     axes.axvspan(SHORTEST - 0.5, LONGEST + 0.5, color=RULE, alpha=0.5, linewidth=0)
-    axes.bar(list(lengths.counts), list(lengths.counts.values()), width=0.9, color=hexadecimal(style.OBJECTS[0]))
-    axes.axvline(lengths.quantiles[2], color=INK, linewidth=1)
-    _below(axes, "words; the line is their median")
+    for one, colour in zip(lists, COLOURS, strict=False):
+        counts = one.lengths.counts
+        words = np.arange(min(counts), max(counts) + 1)
+        shares = np.array([counts.get(int(word), 0) for word in words]) / one.prompts
+        axes.stairs(shares, np.append(words, words[-1] + 1) - 0.5, color=colour, fill=True, alpha=0.5)
+        axes.axvline(one.lengths.quantiles[2], color=colour, linewidth=1.5)
+    _as_shares(axes.yaxis)
+    within = ", ".join(f"{one.lengths.within:.1%}" for one in lists)
+    _below(axes, f"words; lines: medians, grey: {SHORTEST} to {LONGEST} ({within} of the prompts)")
 
 
-def _tags(axes: Axes, statistics: ListStatistics) -> None:
-    """Draw a bar of shares per tag, with the values' names where they fit."""
+def _tags(axes: Axes, lists: Sequence[ListStatistics]) -> None:
+    """Draw a row per tag and value, with a bar for each list that has tags."""
     axes.set_title("tags, share of all prompts")
-    if not statistics.tags:
-        _empty(axes, "the list has no tags")
+    tagged = [(one, colour) for one, colour in zip(lists, COLOURS, strict=False) if one.tags]
+    if not tagged:
+        _empty(axes, "the list has no tags" if len(lists) == 1 else "neither list has tags")
         return
-    for y, name in enumerate(TAG_VALUES):
-        left = 0.0
-        for index, (value, count) in enumerate(statistics.tags[name].items()):
-            share = count / statistics.prompts
-            axes.barh(y, share, left=left, color=_SHADES[index % len(_SHADES)], height=0.72, edgecolor="white")
-            if share > 0.0145 * (len(value) + 4):  # measured: a letter at this size takes about 1.45 % of the panel
-                axes.text(left + share / 2, y, f"{value} {share:.0%}", ha="center", va="center", fontsize=7)
-            left += share
-    _rows(axes, list(TAG_VALUES))
-    axes.set_xlim(0, 1)
-    axes.invert_yaxis()
-    axes.xaxis.set_major_formatter(lambda v, _: f"{v:.0%}")
+    pairs = [(tag, value) for tag, values in TAG_VALUES.items() for value in values]
+    rows = [(tag, value) for tag, value in pairs if any(value in one.tags[tag] for one, _ in tagged)]
+    for (one, colour), shift in zip(tagged, (0.0,) if len(tagged) == 1 else (-0.2, 0.2), strict=True):
+        shares = [one.tags[tag].get(value, 0) / one.prompts for tag, value in rows]
+        bars = axes.barh(np.arange(len(rows)) + shift, shares, color=colour, height=0.72 / len(tagged))
+        if len(lists) == 1:
+            axes.bar_label(bars, [f" {share:.0%}" for share in shares], color=MUTED, fontsize=6)
+    _rows(axes, [f"{tag}: {value}" for tag, value in rows], fontsize=6)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    _as_shares(axes.xaxis)
+    without = [f"{label(one.name, 30)} has no tags" for one in lists if not one.tags]
+    _below(axes, ", ".join(without))
 
 
-def _nearest(axes: Axes, statistics: ListStatistics) -> None:
-    if not statistics.nearest:
-        axes.set_title("nearest neighbours")
+def _nearest(axes: Axes, lists: Sequence[ListStatistics]) -> None:
+    axes.set_title("nearest neighbour of each prompt, share of the list")
+    measured = [(one, colour) for one, colour in zip(lists, COLOURS, strict=False) if one.nearest]
+    if not measured:
         _empty(axes, "not measured")
         return
-    pairs = int(statistics.figures["pairs"])
-    sampled = "" if statistics.sampled == statistics.prompts else f", of {statistics.sampled:,} sampled"
-    axes.set_title(f"nearest neighbour of each prompt{sampled}: {pairs} pairs over {NEAR_DUPLICATE:g}")
-    lefts = np.array(list(statistics.nearest))
-    colour = hexadecimal(style.OBJECTS[2])
-    axes.bar(lefts, list(statistics.nearest.values()), width=NEAREST_STEP * 0.92, align="edge", color=colour)
+    for one, colour in measured:
+        lefts = np.array(list(one.nearest))
+        shares = np.array(list(one.nearest.values())) / one.sampled
+        axes.bar(lefts, shares, width=NEAREST_STEP, align="edge", color=colour, alpha=0.5)
+        axes.axvline(1 - one.figures["distance"], color=colour, linewidth=1.5)
     axes.axvline(NEAR_DUPLICATE, color=hexadecimal(style.FAULT), linewidth=1)
-    axes.axvline(1 - statistics.figures["distance"], color=INK, linewidth=1)
-    axes.set_xlim(min(lefts.min(), 0.3), 1)
-    _below(axes, "cosine; black: mean, red: near-duplicates")
+    _as_shares(axes.yaxis)
+    pairs = ", ".join(f"{one.figures['pairs']:.0f} pairs of {one.sampled:,}" for one, _ in measured)
+    _below(axes, f"cosine; lines: means, red: near-duplicates ({pairs})")
 
 
 def _coverage(axes: Axes, statistics: ListStatistics) -> None:
@@ -172,66 +184,13 @@ def comparison_chart(comparison: ListComparison) -> Figure:
     both = comparison.first, comparison.second
     with chart_style():
         figure = Figure(figsize=(WIDTH, 9.5), layout="constrained")
-        cells = figure.add_gridspec(3, 2, height_ratios=(1.0, 1.6, 1.9))
-        _patterns(figure.add_subplot(cells[0, 0]), both)
-        _both_lengths(figure.add_subplot(cells[0, 1]), both)
-        _both_tags(figure.add_subplot(cells[1, 0]), both)
-        _both_nearest(figure.add_subplot(cells[1, 1]), both)
-        _variety(figure.add_subplot(cells[2, :]), comparison)
+        _variety(_panels(figure, both, (1.0, 1.6, 1.9)), comparison)
         handles = [
             figure.axes[0].barh([0], [0], color=colour, label=f"{label(one.name, 40)} ({one.prompts:,})")
             for one, colour in zip(both, COLOURS, strict=True)
         ]
         figure.legend(handles=handles, loc="outside upper left", ncols=2)
     return figure
-
-
-def _both_lengths(axes: Axes, both: Sequence[ListStatistics]) -> None:
-    axes.set_title("words of a prompt, share of the list")
-    axes.axvspan(SHORTEST - 0.5, LONGEST + 0.5, color=RULE, alpha=0.5, linewidth=0)
-    for one, colour in zip(both, COLOURS, strict=True):
-        counts = one.lengths.counts
-        words = np.arange(min(counts), max(counts) + 1)
-        shares = np.array([counts.get(int(word), 0) for word in words]) / one.prompts
-        axes.stairs(shares, np.append(words, words[-1] + 1) - 0.5, color=colour, fill=True, alpha=0.5)
-    axes.yaxis.set_major_formatter(lambda v, _: f"{v:.0%}")
-    _below(axes, f"words; grey: {SHORTEST} to {LONGEST}")
-
-
-def _both_tags(axes: Axes, both: Sequence[ListStatistics]) -> None:
-    axes.set_title("tags, share of all prompts")
-    tagged = [(one, colour) for one, colour in zip(both, COLOURS, strict=True) if one.tags]
-    if not tagged:
-        _empty(axes, "neither list has tags")
-        return
-    pairs = [(tag, value) for tag, values in TAG_VALUES.items() for value in values]
-    rows = [(tag, value) for tag, value in pairs if any(value in one.tags[tag] for one, _ in tagged)]
-    for index, (one, colour) in enumerate(tagged):
-        shift = 0.0 if len(tagged) == 1 else (-0.2, 0.2)[index]
-        shares = [one.tags[tag].get(value, 0) / one.prompts for tag, value in rows]
-        axes.barh(np.arange(len(rows)) + shift, shares, color=colour, height=0.72 / len(tagged))
-    _rows(axes, [f"{tag}: {value}" for tag, value in rows], fontsize=6)
-    axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.xaxis.set_major_formatter(lambda v, _: f"{v:.0%}")
-    if len(tagged) == 1:
-        other = next(one for one in both if not one.tags)
-        _below(axes, f"{label(other.name, 30)} has no tags")
-
-
-def _both_nearest(axes: Axes, both: Sequence[ListStatistics]) -> None:
-    axes.set_title("nearest neighbours, share of the list")
-    measured = [(one, colour) for one, colour in zip(both, COLOURS, strict=True) if one.nearest]
-    if not measured:
-        _empty(axes, "not measured")
-        return
-    for one, colour in measured:
-        lefts = np.array(list(one.nearest))
-        shares = np.array(list(one.nearest.values())) / one.sampled
-        axes.bar(lefts, shares, width=NEAREST_STEP, align="edge", color=colour, alpha=0.5)
-        axes.axvline(1 - one.figures["distance"], color=colour, linewidth=1.5)
-    axes.axvline(NEAR_DUPLICATE, color=hexadecimal(style.FAULT), linewidth=1)
-    axes.yaxis.set_major_formatter(lambda v, _: f"{v:.0%}")
-    _below(axes, "cosine; lines: means, red: near-duplicates")
 
 
 def _variety(axes: Axes, comparison: ListComparison) -> None:
