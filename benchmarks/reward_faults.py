@@ -2,11 +2,11 @@
 
     python -m benchmarks.reward_faults [--faults 10000] [--real 500] [--kills 20]
 
-Batches of eight samples in two groups, some of which are spoilt: frames with NaN or infinity, one frame, values out of
+Batches of eight samples in two groups, some of which are spoilt: frames with NaN or infinity, no frame, values out of
 range, another type, cut and empty files, files that are none, absent files, a rate other than stated. A stand-in scores
-most of them (the brightest frame's mean), the real metrics ``--real``. ``--kills`` batches go to workers that are killed,
-or that hang beyond their deadline, meanwhile. A spoilt sample must have NaN and a reason, its group too where components
-are left out, and the others exactly the number that they have alone.
+most of them (the brightest frame's mean), the real metrics ``--real``. ``--kills`` batches go to workers that are
+killed, or that hang beyond their deadline, meanwhile. A spoilt sample must have NaN and a reason, its group too where
+components are left out, and the others a number.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -37,8 +38,8 @@ def outputs(cells: list[dict], kind: str) -> list[str]:
     return texts
 
 
-def test_there_are_two() -> None:
-    assert [path.stem for path in NOTEBOOKS] == ["align_with_ratings", "score_and_look"]
+def test_there_are_three() -> None:
+    assert [path.stem for path in NOTEBOOKS] == ["align_with_ratings", "score_and_look", "toy_grpo"]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -61,3 +62,12 @@ def test_aligning_with_ratings(monkeypatch: pytest.MonkeyPatch) -> None:
     claims, figures = outputs(cells, "text/plain")
     assert claims.startswith("- ")
     assert {line.split()[0] for line in figures.splitlines()} >= {"cas", "mss", "pas", "motion_index"}
+
+
+@pytest.mark.slow
+def test_a_policy_learns_what_the_reward_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = executed(ROOT / "docs" / "notebooks" / "toy_grpo.ipynb", monkeypatch)
+    (learnt,) = [text for text in outputs(cells, "text/plain") if "stillness" in text]
+    shares = {line.split()[0]: dict(re.findall(r"(\w[\w ]*) (\d\.\d+)", line[10:])) for line in learnt.splitlines()}
+    assert float(shares["ours"]["as it is"]) > 0.9
+    assert float(shares["stillness"]["frozen"]) > 0.9
