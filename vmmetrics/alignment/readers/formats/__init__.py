@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from vmmetrics.alignment.readers.formats import (
     arena,
+    ayase,
     google_forms,
     label_studio,
     mturk,
@@ -47,7 +48,7 @@ class TableFormat(Protocol):
         ...
 
 
-CONTENTS: tuple[ContentFormat, ...] = (label_studio, arena, uve, pandas_json, nested_rows)
+CONTENTS: tuple[ContentFormat, ...] = (label_studio, arena, ayase, uve, pandas_json, nested_rows)
 """Formats of JSON, in the order tried."""
 TABLES: tuple[TableFormat, ...] = (mturk, qualtrics, pick_a_pic, rapidata, google_forms)
 """Formats of tables, in the order tried."""
