@@ -44,7 +44,13 @@ NAMES = {f"judge_{key}" for key in METRICS}
 def pauses(monkeypatch) -> list[float]:
     """What was slept between tries."""
     slept: list[float] = []
-    monkeypatch.setattr(wire, "rest", lambda seconds, _: slept.append(seconds))
+
+    class Noted(Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            slept.append(timeout or 0.0)
+            return self.is_set()
+
+    monkeypatch.setattr(wire, "Event", Noted)
     return slept
 
 
@@ -285,16 +291,14 @@ def test_a_key_that_no_header_may_hold_is_not_quoted(monkeypatch):
     assert "cret" not in str(caught.value)
 
 
-def test_requests_keep_their_distance(monkeypatch):
-    slept = []
+def test_requests_keep_their_distance(monkeypatch, pauses):
     monkeypatch.setattr("vmmetrics.utils.endpoint.wire.time.monotonic", lambda: 100.0)
-    monkeypatch.setattr("vmmetrics.utils.endpoint.wire.rest", lambda seconds, _: slept.append(seconds))
     pace = Pace(per_minute=30)
     for _ in range(3):
-        pace.wait(Event())
-    assert slept == [2.0, 4.0]  # 100, 102 and 104 while the clock stands still
-    Pace(None).wait(Event())
-    assert len(slept) == 2
+        pace.wait(wire.Event())
+    assert pauses == [2.0, 4.0]  # 100, 102 and 104 while the clock stands still
+    Pace(None).wait(wire.Event())
+    assert len(pauses) == 2
 
 
 @pytest.mark.parametrize(
