@@ -128,7 +128,7 @@ def test_values_of_any_metric_stand_in_the_lines() -> None:
     with live:
         live.begin(1, 0)
         live.advance(record("x.mp4", 1, ssim=0.5, brisque=83.9361234))
-    assert text.getvalue() == "[1/1] x.mp4  SSIM 0.5000 BRISQUE 83.936  done\n"
+    assert text.getvalue() == "[1/1] x.mp4  ssim 0.5000 brisque 83.936  done\n"
 
 
 def test_nothing_is_said_of_the_time_where_nothing_was_scored() -> None:

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
 from vmmetrics.cli.terminal import Bar, count, error
+from vmmetrics.metrics.registry import label
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.table import cell
 from vmmetrics.utils.storage.addresses import address_of, is_web, safe_name
@@ -98,7 +99,7 @@ class LiveProgress(Bar):
             text = f"failed: {record.clip}: {reasons(record)}"
             error(self._console, text)
         if not self.show(status=self._status()) and not record.failed:
-            scores = " ".join(f"{m.upper()} {cell(record, m)}" for m in self._metrics if cell(record, m))
+            scores = " ".join(f"{label(m)} {cell(record, m)}" for m in self._metrics if cell(record, m))
             line = f"[{self._done}/{self._total}] {record.clip}  {scores}  {self._status()}"
             self._console.print(line, soft_wrap=True)
 
@@ -154,7 +155,7 @@ class LiveProgress(Bar):
 
 def reasons(record: Record) -> str:
     """Return why a clip failed, in one line."""
-    return record.error or "; ".join(f"{metric.upper()}: {text}" for metric, text in record.errors.items())
+    return record.error or "; ".join(f"{label(metric)}: {text}" for metric, text in record.errors.items())
 
 
 def clock(seconds: float) -> str:

@@ -16,8 +16,9 @@ from vmmetrics.cli.formats import name, number, print_result, print_titled, whol
 from vmmetrics.cli.formats import table as grid_of
 from vmmetrics.cli.progress import reasons
 from vmmetrics.cli.terminal import count, error
+from vmmetrics.metrics.registry import label
 from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO, anchor_lines, missing_lines, remarks
-from vmmetrics.scoring.table import Table, head, missing_reason
+from vmmetrics.scoring.table import Table, missing_reason
 from vmmetrics.types import IntArray
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Lines, Part, figure, heads
 from vmmetrics.utils.statistics.paired import Mean
@@ -71,7 +72,7 @@ def results_data(table: Table) -> dict[str, Any]:
 def results_parts(table: Table) -> list[Part]:
     """Return clips and means as tables, and the remarks on them."""
     columns = table.shown
-    heads_of = heads("clip", *map(head, columns))
+    heads_of = heads("clip", *map(label, columns))
     clips = DisplayTable("clips", "Clips", table.label, heads_of)
     for record in table:
         scores = {**record.scores, "motion_index": record.motion_index}
@@ -90,7 +91,7 @@ def results_parts(table: Table) -> list[Part]:
 
 def means_columns(table: Table) -> dict[str, str]:
     """Return the columns of a table of means and their heads: that of the index twice where clips collapsed."""
-    columns = {metric: metric.upper() for metric in table.metrics}
+    columns = {metric: label(metric) for metric in table.metrics}
     if table.summary.collapsed:
         return {**columns, INDEX: "INDEX, judged", INDEX_OR_ZERO: "INDEX, collapsed as 0"}
     return {**columns, INDEX: "INDEX"} if table.summary.indexed else columns
@@ -122,7 +123,7 @@ def _print_tables(table: Table, output: Console) -> None:
 
 
 def _clips(table: Table) -> Grid:
-    grid = grid_of(name("clip"), *(whole(head(metric)) for metric in table.shown))
+    grid = grid_of(name("clip"), *(whole(label(metric)) for metric in table.shown))
     for record in table.records[:SHOWN_CLIPS]:
         cells = table.cells(record)
         grid.add_row(record.clip, *(Text(c, _STYLES.get(c, "")) for c in cells.values()))

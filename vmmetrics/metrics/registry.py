@@ -275,8 +275,8 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def label(name: str) -> str:
-    """Return a score's name in charts and tables: built-in metrics in capitals."""
-    return name.upper() if name in METRICS else name
+    """Return a score's name in charts and tables: built-in metrics in capitals, and INDEX."""
+    return "INDEX" if name == "motion_index" else name.upper() if name in METRICS else name
 
 
 def colour_of(name: str) -> Colour:

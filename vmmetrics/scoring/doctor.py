@@ -16,6 +16,7 @@ import numpy as np
 from vmmetrics.engines.connection import Cluster, Connection
 from vmmetrics.engines.node import CLOCK_SECONDS, describe_node, node_time
 from vmmetrics.errors import SetupError, install
+from vmmetrics.metrics.registry import label
 from vmmetrics.perception.presets import preset_names
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.utils.storage import provenance
@@ -128,7 +129,7 @@ def _preset(name: str) -> Finding:
     except Exception as error:  # the doctor has to survive whatever is broken
         return Finding(name, False, f"cannot run: {type(error).__name__}: {error}", _REINSTALL)
     if scores.errors:
-        return Finding(name, False, "; ".join(f"{m.upper()}: {e}" for m, e in scores.errors.items()), _REINSTALL)
+        return Finding(name, False, "; ".join(f"{label(m)}: {e}" for m, e in scores.errors.items()), _REINSTALL)
     return Finding(name, True, f"runs: scored a test clip in {scores.seconds:.1f} s")
 
 

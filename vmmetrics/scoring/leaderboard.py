@@ -272,10 +272,7 @@ def _missing_notes(rows: Sequence[Row], keys: Sequence[str]) -> list[str]:
 
 def head(column: str) -> str:
     """Return a column's name as tables show it."""
-    return _HEADS.get(column) or label(column)
-
-
-_HEADS = {INDEX: "INDEX", INDEX_OR_ZERO: "INDEX, collapsed as 0"}
+    return "INDEX, collapsed as 0" if column == INDEX_OR_ZERO else label(column)
 
 
 def _rank_notes(rows: Sequence[Row], by: str) -> list[str]:

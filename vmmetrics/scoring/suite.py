@@ -114,8 +114,7 @@ class ClipScores:
         index = self.index
         scores = self.scores if index is None else {**self.scores, INDEX: index}
         widths = {key: place.half_width for key, place in self.places.items()}
-        heads = {INDEX: "INDEX"}
-        shown = [f"{heads.get(key) or label(key)} {rounded(score, widths.get(key))}" for key, score in scores.items()]
+        shown = [f"{label(key)} {rounded(score, widths.get(key))}" for key, score in scores.items()]
         shown += [f"{label(key)} missing" for key in self.missing] + [f"{label(key)} failed" for key in self.errors]
         return f"ClipScores({self.name!r}: {', '.join(shown) or 'no score'})"
 

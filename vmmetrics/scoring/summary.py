@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.metrics.registry import in_order, registered
+from vmmetrics.metrics.registry import in_order, label, registered
 from vmmetrics.scoring.anchors import ANCHORED, Place
 from vmmetrics.scoring.record import FIRST_VERSION, INDEX_NEEDS, Record
 from vmmetrics.scoring.versions import differing
@@ -332,10 +332,10 @@ def _missing_line(total: int, about: _Reason, of: _Clips) -> str:
     more = f" and {clips - len(names)} more" if clips > len(names) else ""
     collapse = collapse_of(reason) is not None and {*INDEX_NEEDS} <= {*metrics}
     named = clips < total or (collapse and clips > 1)
-    label = ", ".join(metric.upper() for metric in metrics)
+    names_of = ", ".join(map(label, metrics))
     verb = ("do not apply to" if len(metrics) > 1 else "does not apply to") if foreign else "missing in"
     which = f" ({', '.join(names)}{more})" if named else ""
-    return f"- {label} {verb} {share}: {'collapsed, ' if collapse else ''}{reason}{which}"
+    return f"- {names_of} {verb} {share}: {'collapsed, ' if collapse else ''}{reason}{which}"
 
 
 def remarks(table: Scores, clips: int | None = None) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vmmetrics.errors import SetupError, install
-from vmmetrics.metrics.registry import METRICS, in_order
+from vmmetrics.metrics.registry import METRICS, in_order, label
 from vmmetrics.scoring import anchors
 from vmmetrics.scoring.anchors import Place, Scale, rounded
 from vmmetrics.scoring.record import Record
@@ -198,7 +198,7 @@ class Table(Sequence[Record]):
         names = [r.clip for r in self.records[:_SHOWN_ROWS]]
         rows = [list(self.cells(record).values()) for record in self.records[:_SHOWN_ROWS]]
         last = [(name, [_mean(means, m) for m in self.shown]) for name, means in _mean_rows(self)]
-        table = [("clip", [*map(head, self.shown)]), *zip(names, rows, strict=True), *last]
+        table = [("clip", [*map(label, self.shown)]), *zip(names, rows, strict=True), *last]
         width = max(len(name) for name, _ in table)
         widths = [max(7, *map(len, column)) for column in zip(*(texts for _, texts in table), strict=True)]
         lines = []
@@ -210,7 +210,7 @@ class Table(Sequence[Record]):
         return "\n".join([*lines, *remarks(self, _SHOWN_ROWS), *filter(None, [self.label])])
 
     def _repr_html_(self) -> str:
-        top = "".join(f"<th>{head(m)}</th>" for m in self.shown)
+        top = "".join(f"<th>{label(m)}</th>" for m in self.shown)
         body = ""
         for record in self.records[:_SHOWN_ROWS]:
             cells = "".join(
@@ -230,11 +230,6 @@ class Table(Sequence[Record]):
             f"<table><thead><tr><th>clip</th>{top}</tr></thead><tbody>{body}</tbody><tfoot>{foot}</tfoot></table>"
             + "".join(f"<p>{html.escape(text)}</p>" for text in texts if text)
         )
-
-
-def head(metric: str) -> str:
-    """Return the head of a score's column."""
-    return metric.upper().removeprefix("MOTION_")
 
 
 def _in_memory(records: Sequence[Record]) -> Sequence[Record]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from vmmetrics.alignment.baselines import formulas, natural_scenes
 from vmmetrics.metrics import METRICS
+from vmmetrics.metrics.registry import find
 from vmmetrics.perception.scene import Flow, Scene
 from vmmetrics.types import FloatArray
 
@@ -191,7 +192,11 @@ _OF_FAMILIES: tuple[tuple[str, str, str, bool, str], ...] = (
     ("dino_consistency", "dino_consistency", "0..1", False, "VBench 2024, subject consistency"),
     ("film_smoothness", "film_smoothness", "0..1", False, "VBench 2024, motion smoothness, FILM for AMT"),
     ("dover", "dover", "network's output", False, "DOVER 2023, technical branch, before any rescaling"),
-    *(("vlm_judge", f"judge_{k}", "level, 1..5", False, "rating by a video language model") for k in METRICS),
+    *(
+        ("vlm_judge", f"judge_{k}", "level, 1..5", False, "rating by a video language model")
+        for k in METRICS
+        if (m := find(k)) and m.question
+    ),
 )
 BASELINES: Mapping[str, Baseline] = {b.name: b for b in CPU} | {
     name: Baseline(name, unit, lower, source, family=family, compares=family not in ("film_smoothness", "dover"))

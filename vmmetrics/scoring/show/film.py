@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from vmmetrics.clip import Clip
+from vmmetrics.metrics.registry import label
 from vmmetrics.scoring.show.findings import Findings, Perceived
 from vmmetrics.scoring.show.plot import draw_plot, frame_x, strips_of
 from vmmetrics.scoring.show.sheet import draw_frame
@@ -50,7 +51,7 @@ def _page(
 ) -> NDArray[np.uint8]:
     page = Image.new("RGB", size, PAPER)
     draw = ImageDraw.Draw(page)
-    scores = "   ".join(f"{m.upper().removeprefix('MOTION_')} {score}" for m, score in findings.scores.items())
+    scores = "   ".join(f"{label(m)} {score}" for m, score in findings.scores.items())
     moment = f"frame {frame}, {clip.timestamps[frame]:.2f} s"
     at_fault = any(frame in event.frames for event in findings.faults)
     write(draw, (16, 8), findings.title, 18, INK, width=size[0] - 220)

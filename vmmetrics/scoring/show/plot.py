@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageDraw
 
-from vmmetrics.metrics.registry import colour_of
+from vmmetrics.metrics.registry import colour_of, label
 from vmmetrics.scoring.show.findings import Findings
 from vmmetrics.types import Event, FloatArray
 from vmmetrics.utils.display.style import EXCUSED, FAULT, INK, MUTED, PAPER, RULE, Colour, write
@@ -71,7 +71,7 @@ def draw_plot(strips: list[Strip], num_frames: int, fps: float, width: int, mark
     for row, strip in enumerate(strips):
         top = row * (STRIP_HEIGHT + GAP) + GAP
         plot.paste(_curve(strip, num_frames, width), (0, top))
-        write(draw, (MARGIN, top - 22), f"{strip.metric.upper()} {strip.name}", 15, INK)
+        write(draw, (MARGIN, top - 22), f"{label(strip.metric)} {strip.name}", 15, INK)
         low, high = _range(strip)
         for value, y in ((high, top), (low, top + STRIP_HEIGHT)):
             write(draw, (MARGIN - 8, y), f"{value:.3g}", 12, MUTED, anchor="rm")

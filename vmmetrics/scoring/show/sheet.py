@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from vmmetrics.clip import Clip
-from vmmetrics.metrics.registry import colour_of
+from vmmetrics.metrics.registry import colour_of, label
 from vmmetrics.perception.scene import Objects, PointTracks, Poses
 from vmmetrics.scoring.anchors import INDEX, rounded
 from vmmetrics.scoring.show.findings import Findings, Perceived
@@ -128,7 +128,7 @@ def _boxes(picture: Picture, events: list[Event], scale: tuple[float, float]) ->
     for x0, y0, x1, y1 in (_scaled(event.box, scale) for event in events if event.box):
         draw.rectangle((x0, y0, max(x0 + 1, x1), max(y0 + 1, y1)), outline=FAULT, width=3)
     for box, group in itertools.groupby(sorted(events, key=_box_of), key=_box_of):  # no box crosses a label
-        names = (f"{e.metric.upper()} {e.target + ': ' if e.target else ''}{e.reason}" for e in group)
+        names = (f"{label(e.metric)} {e.target + ': ' if e.target else ''}{e.reason}" for e in group)
         text = ", ".join(dict.fromkeys(names))
         x0, y0, _, _ = _scaled(box, scale) if box else rim
         top = y0 - size - 6 if box and y0 > size + 6 else y0
@@ -248,7 +248,7 @@ def draw_header(draw: ImageDraw.ImageDraw, findings: Findings, left: int, width:
         x, y = left + index * (chip + 12), BORDER + 84
         draw.rounded_rectangle((x, y, x + chip, y + _CHIP), 6, outline=RULE, width=2)
         draw.rectangle((x + 2, y + 8, x + 6, y + _CHIP - 8), fill=colour_of(metric))
-        write(draw, (x + 16, y + 8), metric.upper().removeprefix("MOTION_"), 14, MUTED)
+        write(draw, (x + 16, y + 8), label(metric), 14, MUTED)
         if value:
             write(draw, (x + 16, y + 27), value, 20, INK)
         for row, line in enumerate(style.wrapped(small, 12, chip - 24, 3)):
@@ -295,7 +295,7 @@ def _draw_events(draw: ImageDraw.ImageDraw, events: list[Event], total: int, top
         y = top + row * _LINE + 4
         colour = FAULT if event.excuse is None else MUTED
         draw.ellipse((BORDER, y + 5, BORDER + 7, y + 12), fill=colour)
-        write(draw, (BORDER + 16, y), event.metric.upper(), 14, INK)
+        write(draw, (BORDER + 16, y), label(event.metric), 14, INK)
         text = describe(event)
         write(draw, (BORDER + 64, y), text, 14, INK if event.excuse is None else MUTED, width=WIDTH - 2 * BORDER - 64)
     if total > len(events):

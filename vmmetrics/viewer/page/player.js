@@ -111,7 +111,7 @@ export class FramePlayer {
       (stored) => {
         if (this.destroyed || !stored) return;
         const { overlay, error } = decodeOverlay(stored);
-        if (error) this.say(`The stored overlay is damaged: ${error}. Delete it in the run, and write the report again.`);
+        if (error) this.say(`The stored overlay is damaged: ${error}. Delete it, and write the report again.`);
         this.overlay = overlay;
         this.stage.classList.toggle("drawn", Boolean(overlay));
         this.draw();
