@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.types import FloatArray
-
-if TYPE_CHECKING:
-    from vmmetrics.understanding.synthetic.textures import Textures
 
 # Shapes on a canvas: one description of a moment gives both its picture and where its markers are.
 
@@ -74,9 +71,7 @@ class Polygon:
 Shape = Line | Disc | Polygon
 
 
-def paint(
-    canvas: Picture, shapes: Iterable[Shape], camera: FloatArray = IDENTITY, cloth: Textures | None = None
-) -> None:
+def paint(canvas: Picture, shapes: Iterable[Shape], camera: FloatArray = IDENTITY, cloth: Cloth | None = None) -> None:
     """Paint shapes onto a canvas, in their order.
 
     Args:
@@ -109,6 +104,22 @@ def paint(
             cv2.fillPoly(canvas, [fixed], colour, cv2.LINE_AA, _SHIFT)
         if cloth is not None:
             _weave(canvas, cloth.grain, at, radius)
+
+
+class Cloth(Protocol):
+    """Textures of the figures in a textured clip."""
+
+    @property
+    def ink(self) -> Colour:
+        """Colour of figures."""
+
+    @property
+    def light(self) -> Colour:
+        """Colour of lit limbs."""
+
+    @property
+    def grain(self) -> Picture:
+        """(N, N, 3) darkening in steps of 255; N is at least the width of any shape."""
 
 
 def _weave(canvas: Picture, grain: Picture, at: Sequence[Point], radius: float) -> None:
