@@ -1,4 +1,4 @@
-"""The reward server: both forms, groups, what is refused, limits, the queue, its description; workers that are killed."""
+"""The reward server: both forms, groups, refusals, limits, the queue, its description; workers that are killed."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ import base64
 import io
 import json
 import os
-import random
 import signal
-import socket
-import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,8 +18,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from PIL import Image
 
+from benchmarks import serve_load
 from tests.scoring.conftest import MakeClips
 from vmmetrics.functional.tripwires import UNITS
 from vmmetrics.scoring.engine import InProcess
@@ -221,7 +219,8 @@ def test_pages_of_other_sites_and_names_that_resolve_here_are_refused(make: Make
 
 def test_a_key_is_asked_for(make: Make) -> None:
     service = make(key="secret")
-    for header in ({}, {"Authorization": "Bearer secre"}, {"Authorization": "secret"}, {"Authorization": "Basic secret"}):
+    for wrong in ("", "Bearer secre", "secret", "Basic secret"):
+        header = {"Authorization": wrong}
         for path in ("/rewards", "/metrics", "/openapi.json"):
             answer = ask(service, "GET", path, headers=header)
             assert answer.status_code == 401
@@ -332,3 +331,61 @@ def test_models_that_cannot_be_loaded_are_no_answers_of_clips(make: Make) -> Non
         answer = post(service, {"clips": [{"base64": "AAAA"}] * 3})
         assert (answer.status_code, answer.json()["detail"]) == (503, "no weights")
     assert ask(service, "GET", "/health").status_code == 503
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for workers in /proc")
+def test_every_request_is_answered_once_while_workers_are_killed(tmp_path: Path) -> None:
+    found = serve_load.load(tmp_path, requests=200, clients=32, kills=5)
+    assert (found.answered, found.wrong, found.twice, found.code) == (200, 0, 0, 0)
+    assert found.kills >= 1
+    assert found.failed <= found.kills  # each cost its own sample, or none
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="sends signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_lets_accepted_requests_finish(make_clips: MakeClips, tmp_path: Path, number: int) -> None:
+    folder = make_clips("slow")
+    body = {"requests": [sample(folder / "slow.npy")] * 10}
+    with serve_load.server(tmp_path, "--root", folder) as (process, port), ThreadPoolExecutor(1) as threads:
+        accepted = threads.submit(serve_load.ask, port, body)
+        while not (tmp_path / "suite.log").exists():  # the first is scored
+            assert not accepted.done()
+            time.sleep(0.02)
+        process.send_signal(number)
+        status, answer = accepted.result()
+        assert status == 200
+        assert all(result["mss"]["mss"] > 0 for result in answer["results"])
+        assert process.wait(20) == 0
+        with pytest.raises(OSError):
+            serve_load.ask(port, body)
+
+
+@pytest.mark.slow
+def test_the_server_is_as_it_describes_itself(make: Make) -> None:
+    """Made-up requests get answers of the described status and form, wrong ones none; whatever comes, no fault."""
+    schemathesis = pytest.importorskip("schemathesis")
+    from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+    key = {"Authorization": "Bearer secret"}
+    schema = schemathesis.openapi.from_asgi("/openapi.json", make(key="secret"), headers=key)
+    bounded = settings(
+        max_examples=60, deadline=None, database=None, derandomize=True, phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    statuses: set[int] = set()
+    for operation in (one.ok() for one in schema.get_all_operations()):
+        for mode in schemathesis.GenerationMode if operation.path == "/score" else ["positive"]:
+
+            @settings(bounded)
+            @given(operation.as_strategy(generation_mode=schemathesis.GenerationMode(mode)))
+            def ask_for(case: Any, mode: str = mode) -> None:
+                assume(mode == "positive" or case.media_type == "application/json")  # fields of a form have no types
+                answer = case.call(headers=key)
+                statuses.add(answer.status_code)
+                # A schema does not say that a path lies below a folder and that a reward is on offer.
+                case.validate_response(answer, excluded_checks=[positive_data_acceptance])
+
+            ask_for()
+    assert statuses >= {200, 400, 403, 422}

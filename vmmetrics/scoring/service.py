@@ -97,7 +97,7 @@ class Service:
                 Route("/openapi.json", lambda _: JSONResponse(self._description)),
             ],
             exception_handlers={
-                HTTPException: lambda _, error: _problem(error.status_code, error.detail, error.headers),  # type: ignore[attr-defined]
+                HTTPException: lambda _, error: _problem(error.status_code, error.detail, error.headers),
                 BusyError: lambda _, error: _problem(429, str(error), {"Retry-After": str(self._retry_after)}),
                 SetupError: lambda _, error: _problem(503, str(error)),
                 RewardError: lambda _, error: _problem(422, str(error)),
@@ -197,9 +197,10 @@ class Service:
             raise ValueError("clip: expected files")
         value: dict[str, Any] = {"clips": [{} for _ in files]}
         for name in ("prompt", "group"):
-            if len(given := texts.get(name) or [None] * len(files)) != len(files):
+            given = texts.get(name, [])
+            if len(given) not in (0, len(files)):
                 raise ValueError(f"{name}: expected none, or one for each of {len(files)} clips, but got {len(given)}")
-            for clip, text in zip(value["clips"], given, strict=True):
+            for clip, text in zip(value["clips"], given, strict=False):
                 clip[name] = text
         for name in ("fps", "weights", "missing", "collapsed"):
             for text in texts.get(name, ()):
