@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -41,15 +42,14 @@ def serve(
     put a proxy before it. Ctrl-C and SIGTERM answer what was accepted, then stop. Exit codes: 0 stopped, 2 wrong usage
     or setup.
     """
+    for package in ("starlette", "uvicorn", "python_multipart"):
+        if find_spec(package) is None:
+            raise SetupError(f"The server needs {package}: {install('serve')}")
     from vmmetrics.cli.running import parse_bytes, parse_names
     from vmmetrics.metrics import METRICS
-    from vmmetrics.scoring.rewards import sample_settings
-
-    try:
-        from vmmetrics.scoring.service import Service, run
-    except ModuleNotFoundError as error:
-        raise SetupError(f"The server needs {error.name}: {install('serve')}") from error
     from vmmetrics.scoring.engine import local_workers
+    from vmmetrics.scoring.rewards import sample_settings
+    from vmmetrics.scoring.service import Service, run
 
     _, messages = open_consoles()
     key = _key(key_file)
