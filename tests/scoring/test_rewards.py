@@ -173,7 +173,7 @@ def test_workers_that_die_or_hang_cost_their_sample(fake: None, make_clips: Make
         again = vmmetrics.rewards(paths[::3], fps=None, weights=ALL, jobs=2, timeout=2)
         assert again.values.tolist() == found.values[::3].tolist()
     finally:
-        module._loaded(("mss", "ois"), 2, 2, None).close()
+        module._loaded(("mss", "ois"), 2, 2).close()
 
 
 @pytest.mark.parametrize(

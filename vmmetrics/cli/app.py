@@ -65,6 +65,7 @@ app = group(
         "probe": "probe:probe",
         "doctor": "weights:doctor",
         "verify": "verify:verify",
+        "serve": "serve:serve",
         "cas": cas,
         "prompts": prompts,
         "understand": understand,

@@ -26,7 +26,7 @@ from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.reward_groups import Collapsed, Missing, Rewards, ScoredSample, combine
 from vmmetrics.scoring.scorer import Scorer
 from vmmetrics.scoring.session import MemoryStore, Session
-from vmmetrics.scoring.settings import Settings, reading_options
+from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.tasks import Task
 from vmmetrics.video import read_clip
 from vmmetrics.video.arrays import guess_layout, to_numpy
@@ -83,7 +83,7 @@ def rewards(
         >>> rewards(still, fps=8, groups=[0, 0], weights={"pas": 1}).values
         array([0., 0.])
     """
-    chosen = _checked_weights({INDEX: 1.0} if weights is None else weights)
+    chosen = checked_weights({INDEX: 1.0} if weights is None else weights)
     for name, value, kind in (("missing", missing, Missing), ("collapsed", collapsed, Collapsed)):
         if value not in get_args(kind):
             raise ValueError(f"Expected {name} to be one of {', '.join(get_args(kind))} but got {value!r}")
@@ -102,8 +102,8 @@ def rewards(
         _task(number, sample, measured, text, fps, layout, value_range)
         for number, (sample, text) in enumerate(zip(samples, texts, strict=True))
     ]
-    scored = _loaded(measured, jobs, checked_timeout(timeout, jobs), fps).score(tasks, retries)
-    checked = [_with_rate(one, fps) for one in scored]
+    scored = _loaded(measured, jobs, checked_timeout(timeout, jobs)).score(tasks, retries)
+    checked = [with_rate(one, fps) for one in scored]
     return combine(checked, chosen, names, missing, collapsed)
 
 
@@ -125,7 +125,12 @@ def split(videos: Any, layout: str | None = None) -> list[Any]:
     return list(np.moveaxis(array, axes.index("B"), 0))
 
 
-def _checked_weights(weights: Mapping[str, float]) -> dict[str, float]:
+def checked_weights(weights: Mapping[str, float]) -> dict[str, float]:
+    """Return the weights that are not 0.
+
+    Raises:
+        ValueError: A component is unknown, or no weight or an infinite one is left.
+    """
     known = (*registered(), INDEX, *UNITS)
     if unknown := sorted(weights.keys() - set(known)):
         raise ValueError(f"Expected weights of {', '.join(known)} but got {unknown[0]!r}")
@@ -144,7 +149,7 @@ def _task(
     value_range: tuple[float, float] | None,
 ) -> Task:
     """Return the task of a sample; what is wrong with it alone is its own failure."""
-    task = Task(f"sample-{number:04d}", None, None, metrics, prompt)
+    task = Task(f"sample-{number:04d}", None, None, metrics, prompt, fps=fps)
     if isinstance(sample, bytes | bytearray | memoryview):
         return replace(task, in_memory=InlineClip(bytes(sample)))
     if isinstance(sample, str | os.PathLike):
@@ -161,6 +166,11 @@ def _task(
     except ClipError as error:
         return replace(task, broken=str(error))
     return replace(task, in_memory=clip, subject=clip.subject)
+
+
+def sample_settings(metrics: tuple[str, ...], jobs: int) -> Settings:
+    """Return the settings with which samples are scored."""
+    return Settings(metrics=metrics, keep_overlays=False, threads=1 if jobs > 1 else None, tripwires=True)
 
 
 class _Store(MemoryStore):
@@ -183,16 +193,10 @@ class SampleScorer:
         metrics: What to score.
         jobs: Worker processes; 0 scores in this one.
         timeout: Seconds that a sample may take in a worker.
-        fps: Frames per second of files that state none; None takes the reader's default.
     """
 
-    def __init__(
-        self, metrics: tuple[str, ...], jobs: int = 0, timeout: float | None = None, fps: float | None = None
-    ) -> None:
-        settings = Settings(
-            metrics=metrics, reading=reading_options(fps), keep_overlays=False, threads=1 if jobs > 1 else None,
-            tripwires=True,
-        )  # fmt: skip
+    def __init__(self, metrics: tuple[str, ...], jobs: int = 0, timeout: float | None = None) -> None:
+        settings = sample_settings(metrics, jobs)
         self._engine: Engine = (
             local_workers(settings, jobs, timeout) if timeout is not None else InProcess(Scorer(settings))
         )
@@ -228,13 +232,13 @@ class SampleScorer:
 
 
 @cache
-def _loaded(metrics: tuple[str, ...], jobs: int, timeout: float | None, fps: float | None) -> SampleScorer:
-    scorer = SampleScorer(metrics, jobs, timeout, fps)
+def _loaded(metrics: tuple[str, ...], jobs: int, timeout: float | None) -> SampleScorer:
+    scorer = SampleScorer(metrics, jobs, timeout)
     atexit.register(scorer.close)
     return scorer
 
 
-def _with_rate(one: ScoredSample, fps: float | None) -> ScoredSample:
+def with_rate(one: ScoredSample, fps: float | None) -> ScoredSample:
     """Return a sample, failed if its file states another rate than its caller: every speed would be wrong."""
     stated = one.record.fps
     if fps is None or stated is None or abs(stated - fps) <= _SAME_RATE * fps:

@@ -233,7 +233,10 @@ class Scorer:
         in_memory = task.in_memory
         if isinstance(in_memory, Clip):
             return in_memory
-        metadata: dict[str, Any] = {"prompt": task.prompt, "subject": task.subject, "tags": task.tags}
+        options: dict[str, Any] = {"prompt": task.prompt, "subject": task.subject, "tags": task.tags}
+        options |= self._settings.reading
+        if task.fps is not None:
+            options["assume_fps"] = task.fps
         source = fetched or task.path
         with contextlib.nullcontext(source) if in_memory is None else temporary_file(in_memory.content) as path:
-            return read_clip(path, name=task.clip, root=task.root, **metadata, **dict(self._settings.reading))
+            return read_clip(path, name=task.clip, root=task.root, **options)

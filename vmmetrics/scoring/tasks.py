@@ -47,6 +47,7 @@ class Task:
         broken: Why it cannot be scored, where that is known before it is read.
         uri: Its address, where it is not on this machine; with all that opens it, so it is never kept or shown.
         listed: State of the file in a listing.
+        fps: Frames per second if its file states none; None takes those of the settings.
     """
 
     clip: str
@@ -62,6 +63,7 @@ class Task:
     broken: str | None = None
     uri: str | None = None
     listed: FileState | None = None
+    fps: float | None = None
 
     @property
     def key(self) -> str:

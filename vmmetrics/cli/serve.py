@@ -1,0 +1,93 @@
+"""``vmmetrics serve``: rewards over HTTP."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vmmetrics.cli.options import MAX_SECONDS, count_option, jobs_option, names_option, number_option, option
+from vmmetrics.cli.stopping import stoppable
+from vmmetrics.cli.terminal import open_consoles, usage
+from vmmetrics.errors import SetupError, cannot, install
+
+KEY_VARIABLE = "VMMETRICS_SERVE_KEY"
+"""Environment variable of the key."""
+
+
+def serve(
+    host: Annotated[str, option("Address to listen on; another than this machine's needs a key.")] = "127.0.0.1",
+    port: Annotated[int, option("Port; 0 takes a free one.", min=0, max=65535)] = 8080,
+    key_file: Annotated[
+        Path | None,
+        option(f"File with the key that requests must bring as 'Authorization: Bearer KEY'; also {KEY_VARIABLE}."),
+    ] = None,
+    root: Annotated[
+        list[Path] | None, option("Folder whose clips requests may name by path; repeatable. Default: none.")
+    ] = None,
+    metrics: Annotated[str | None, names_option("Metrics to score and offer. Default: all.")] = None,
+    jobs: Annotated[int, jobs_option("Worker processes.")] = 1,
+    queue: Annotated[int, count_option("Samples that may wait; more are answered with 429.")] = 256,
+    deadline: Annotated[float, number_option("Seconds for a request, else 504.", 0.1, MAX_SECONDS)] = 300.0,
+    max_bytes: Annotated[str, option("Largest body, else 413.", metavar="SIZE")] = "256MB",
+) -> None:
+    """Serve rewards over HTTP: POST /score, in the form of UniRL's reward service or a plain one.
+
+    GET /openapi.json describes it; /health, /rewards and /metrics (Prometheus) tell its state. It speaks no TLS:
+    put a proxy before it. Ctrl-C and SIGTERM answer what was accepted, then stop. Exit codes: 0 stopped, 2 wrong usage
+    or setup.
+    """
+    for package in ("starlette", "uvicorn", "python_multipart"):
+        if find_spec(package) is None:
+            raise SetupError(f"The server needs {package}: {install('serve')}")
+    from vmmetrics.cli.running import parse_bytes, parse_names
+    from vmmetrics.metrics import METRICS
+    from vmmetrics.scoring.engine import local_workers
+    from vmmetrics.scoring.rewards import sample_settings
+    from vmmetrics.scoring.service import Service, run
+
+    _, messages = open_consoles()
+    key = _key(key_file)
+    if key is None and not _is_this_machine(host):
+        raise typer.BadParameter(f"{host} needs a key: --key-file or {KEY_VARIABLE}", param_hint="--host")
+    for folder in root or ():
+        if not folder.is_dir():
+            raise typer.BadParameter(f"{folder} is no folder", param_hint="--root")
+    with usage("--metrics"):
+        settings = sample_settings(METRICS if metrics is None else parse_names(metrics), jobs)
+    size = parse_bytes(max_bytes, "--max-bytes")
+    with stoppable(), suppress(KeyboardInterrupt):
+        label = settings.build().describe()["label"]  # what is missing shows before anything is served
+        service = Service(
+            local_workers(settings, jobs, deadline), settings.metrics, label, queue=queue, deadline=deadline,
+            max_bytes=size, key=key, roots=root or (),
+        )  # fmt: skip
+        run(service, host, port, lambda url: messages.print(f"{url} (Ctrl-C ends it)", soft_wrap=True))
+
+
+def _key(file: Path | None) -> str | None:
+    """Return the key in a file or in the environment; None where there is none.
+
+    Raises:
+        SetupError: The file cannot be read, or has none.
+    """
+    if file is None:
+        return os.environ.get(KEY_VARIABLE, "").strip() or None
+    try:
+        key = file.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise cannot("read", file, error if isinstance(error, OSError) else OSError(str(error))) from error
+    if not key:
+        raise SetupError(f"{file} has no key")
+    return key
+
+
+def _is_this_machine(host: str) -> bool:
+    with suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost"
