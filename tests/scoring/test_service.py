@@ -284,32 +284,49 @@ class Stuck:
     def close(self) -> None: ...
 
 
-def test_a_full_queue_refuses_and_a_deadline_takes_back_what_waits(make: Make) -> None:
+ONE = {"clips": [{"base64": "AAAA"}]}
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_a_full_queue_refuses(make: Make) -> None:
     engine = Stuck()
-    service = make(engine, queue=2, deadline=0.6)
-    clips = {"clips": [{"base64": "AAAA"}]}
-    with ThreadPoolExecutor(4) as threads:
-        answers = []
-        for _ in range(4):  # one at work, two that wait, one too many
-            answers.append(threads.submit(post, service, clips))
-            time.sleep(0.1)
-        full = answers[3].result()
+    service = make(engine, queue=2)
+    with ThreadPoolExecutor(3) as threads:
+        accepted = [threads.submit(post, service, ONE)]
+        wait_for(lambda: engine.task is not None)
+        accepted += [threads.submit(post, service, ONE) for _ in range(2)]
+        wait_for(lambda: "vmmetrics_queue_samples 2\n" in ask(service, "GET", "/metrics").text)
+        full = post(service, ONE)
         assert full.status_code == 429
         assert int(full.headers["Retry-After"]) >= 1
-        assert [one.result().status_code for one in answers[:3]] == [504] * 3
-        assert "0 of 1 samples" in answers[0].result().json()["detail"]
-        assert len(service._queue) == 0
         engine.go.set()
-        assert post(service, clips).json()["reasons"][0]["reward"] == "as wished"
+        assert [one.result().status_code for one in accepted] == [200] * 3
+
+
+def test_a_deadline_takes_back_what_waits(make: Make) -> None:
+    engine = Stuck()
+    service = make(engine, deadline=1)
+    late = post(service, {"clips": ONE["clips"] * 3})
+    assert late.status_code == 504
+    assert "0 of 3 samples" in late.json()["detail"]
+    assert "vmmetrics_queue_samples 0\n" in ask(service, "GET", "/metrics").text
+    engine.go.set()
+    wait_for(lambda: engine.task is None)
+    assert post(service, ONE).json()["reasons"][0]["reward"] == "as wished"
 
 
 def test_what_was_accepted_is_answered_and_what_comes_later_is_refused(make: Make) -> None:
     engine = Stuck()
     service = make(engine, deadline=10)
     with ThreadPoolExecutor(1) as threads:
-        accepted = threads.submit(post, service, {"clips": [{"base64": "AAAA"}]})
-        while engine.task is None:
-            time.sleep(0.01)
+        accepted = threads.submit(post, service, ONE)
+        wait_for(lambda: engine.task is not None)
         service.stopping = True
         assert post(service, {"clips": []}).status_code == 503
         assert ask(service, "GET", "/health").json()["status"] == "stopping"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 from contextlib import suppress
 from importlib.util import find_spec
@@ -15,13 +14,14 @@ from vmmetrics.cli.options import MAX_SECONDS, count_option, jobs_option, names_
 from vmmetrics.cli.stopping import stoppable
 from vmmetrics.cli.terminal import open_consoles, usage
 from vmmetrics.errors import SetupError, cannot, install
+from vmmetrics.utils.request_rules import HOST, NAMES
 
 KEY_VARIABLE = "VMMETRICS_SERVE_KEY"
 """Environment variable of the key."""
 
 
 def serve(
-    host: Annotated[str, option("Address to listen on; another than this machine's needs a key.")] = "127.0.0.1",
+    host: Annotated[str, option("Address to listen on; another than this machine's needs a key.")] = HOST,
     port: Annotated[int, option("Port; 0 takes a free one.", min=0, max=65535)] = 8080,
     key_file: Annotated[
         Path | None,
@@ -53,7 +53,7 @@ def serve(
 
     _, messages = open_consoles()
     key = _key(key_file)
-    if key is None and not _is_this_machine(host):
+    if key is None and host not in (name.strip("[]") for name in NAMES):
         raise typer.BadParameter(f"{host} needs a key: --key-file or {KEY_VARIABLE}", param_hint="--host")
     for folder in root or ():
         if not folder.is_dir():
@@ -85,9 +85,3 @@ def _key(file: Path | None) -> str | None:
     if not key:
         raise SetupError(f"{file} has no key")
     return key
-
-
-def _is_this_machine(host: str) -> bool:
-    with suppress(ValueError):
-        return ipaddress.ip_address(host).is_loopback
-    return host == "localhost"
