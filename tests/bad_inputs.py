@@ -52,6 +52,12 @@ def moving_frames(count: int = 8, size: tuple[int, int] = (SIZE, SIZE), seed: in
     return np.stack([wide[:, 2 * t : 2 * t + width] for t in range(count)]).astype(np.uint8)
 
 
+def to_ordinary_priority() -> None:
+    """Undo what SVT-AV1 does to the thread that opens it as root: realtime priority, which its children inherit."""
+    if hasattr(os, "sched_setscheduler"):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
 def write_video(
     path: Path,
     frames: Frames,
@@ -82,6 +88,7 @@ def write_video(
                 frame.time_base = Fraction(1, 1000)
             output.mux(stream.encode(frame))
         output.mux(stream.encode())
+    to_ordinary_priority()
     return path
 
 

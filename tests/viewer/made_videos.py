@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.bad_inputs import to_ordinary_priority
 from vmmetrics.scoring.record import Record, uneven_times
 from vmmetrics.types import UInt8Array
 from vmmetrics.video import read_clip
@@ -51,6 +52,7 @@ def write_video(
                 frame.pts, frame.time_base = times_ms[number], Fraction(1, 1000)
             output.mux(stream.encode(frame))
         output.mux(stream.encode(None))
+    to_ordinary_priority()
     return path
 
 
