@@ -37,7 +37,7 @@ def test_a_table_of_means_and_a_run(vmmetrics: Any, clips: Path, capsys: Capture
     assert "lower" in row and "levels of 255" in row
     assert "needs 3 prompts" in row and ".." not in row  # of two clips the ends would be the two
     assert "one" in shown.out and "two" in shown.out
-    assert "SSIM missing in 1 of 3 clips: one frame" in shown.out
+    assert "ssim missing in 1 of 3 clips: one frame" in shown.out
     assert "vmmetrics align RUN run RATINGS" in shown.err
     assert "[3/3]" in shown.err
     assert json.loads(Path("run/run.json").read_text())["lower_is_better"] == ["frame_difference"]
@@ -91,7 +91,7 @@ def test_a_judge_beside_the_others(
     command = ["baselines", clips, "--metrics", "vlm_judge,ssim", *judge, "--out", "run"]
     assert vmmetrics(*command) == 0
     shown = capsys.readouterr().out
-    refused = "JUDGE_CAS, JUDGE_MSS, JUDGE_OIS, JUDGE_PAS, JUDGE_TCS missing in 1 of 3 clips"
+    refused = "judge_cas, judge_mss, judge_ois, judge_pas, judge_tcs missing in 1 of 3 clips"
     assert f"{refused}: the judge refused to rate the clip" in " ".join(shown.split())
     assert len(script.requests) == 2  # a clip of one frame is not shown
     assert script.requests[0][0]["Authorization"] == "Bearer sk-in-the-environment-alone"

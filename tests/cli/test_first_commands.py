@@ -77,7 +77,7 @@ COMMANDS = (
     Typed("align scores.csv ratings.csv --face mss=smoothness", 2, (), ("--pair",)),
     Typed("plan", 0, ("ρ",), (), "", (("PYTHONIOENCODING", "utf-8"),), apart=True),
     Typed("plan", 0, ("rho",), (), "", (("PYTHONIOENCODING", "ascii"),), apart=True),
-    Typed("baselines clips --metrics ssim -o base", 0, ("ssim", "fast"), ("SSIM 0.",)),
+    Typed("baselines clips --metrics ssim -o base", 0, ("ssim", "fast"), ("ssim 0.",)),
     Typed("prompts stats mini", 0, ("mini",)),
     Typed("prompts review mini --reviewer me --decisions d.jsonl", piped="keep\ndrop unclear\nquit\n", apart=True),
     Typed("understand list", 0, ("synthetic", "motionbench")),

@@ -68,7 +68,7 @@ def test_it_is_scored_by_two_workers(folder: Path, scored: str) -> None:
     assert {clip: float(value) for clip, value in scores(folder).items()} == {
         "flashing/a.npy": 0.75, "flashing/b.npy": 0.75, "steady/a.npy": 1.0, "steady/b.npy": 1.0,
     }  # fmt: skip
-    assert re.search(r"clip +PAS +LIGHT", scored)
+    assert re.search(r"clip +PAS +light", scored)
     events = [json.loads(line) for line in (folder / "run" / "events.jsonl").read_text().splitlines()]
     faults = {line["clip"]: line["metrics"]["light"]["events"] for line in events}
     assert [event["frames"] for event in faults["flashing/a.npy"]] == [[4], [5]]
