@@ -11,7 +11,7 @@ from typing import Any
 
 from cosmos_curate.core.interfaces.stage_interface import CuratorStage, CuratorStageResource
 
-from vmmetrics.scoring.rewards import rewards
+from vmmetrics.integrations import score_apart
 
 
 class MotionIndexStage(CuratorStage):  # type: ignore[misc]
@@ -36,10 +36,9 @@ class MotionIndexStage(CuratorStage):  # type: ignore[misc]
 
     def process_data(self, tasks: list[Any]) -> list[Any]:
         """Score ``clip.encoded_data`` of every clip; what has no score is filtered, with the reason in its errors."""
-        for video in (task.video for task in tasks if task.video.clips):
+        for video in (task.video for task in tasks):
             videos = [b"" if clip.encoded_data is None else bytes(clip.encoded_data) for clip in video.clips]
-            options: dict[str, Any] = {"weights": {self._component: 1}, "missing": "nan", "groups": range(len(videos))}
-            found, kept = rewards(videos, fps=None, **options), list[Any]()
+            found, kept = score_apart(videos, self._component), list[Any]()
             for clip, value, why in zip(video.clips, found.components[self._component], found.reasons, strict=True):
                 self.scores[clip.uuid] = float(value)
                 if value != value:

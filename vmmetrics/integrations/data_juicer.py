@@ -12,7 +12,7 @@ import numpy as np
 from data_juicer.ops.base_op import OPERATORS, UNFORKABLE, Filter
 from data_juicer.utils.constant import Fields
 
-from vmmetrics.scoring.rewards import rewards
+from vmmetrics.integrations import score_apart
 
 NAME = "vmmetrics_motion_filter"
 
@@ -38,10 +38,8 @@ class MotionFilter(Filter):  # type: ignore[misc]
     def compute_stats_single(self, sample: dict[str, Any], context: bool = False) -> dict[str, Any]:  # noqa: ARG002
         """Add the scores of a sample's videos to its statistics."""
         if self.key not in sample[Fields.stats]:
-            videos = list(sample.get(self.video_key) or [])
-            options: dict[str, Any] = {"weights": {self.component: 1}, "missing": "nan", "groups": range(len(videos))}
-            scores = rewards(videos, fps=None, **options).components[self.component] if videos else np.empty(0)
-            sample[Fields.stats][self.key] = scores.tolist()
+            found = score_apart(sample.get(self.video_key) or (), self.component)
+            sample[Fields.stats][self.key] = found.components[self.component].tolist()
         return sample
 
     def process_single(self, sample: dict[str, Any]) -> bool:

@@ -13,7 +13,7 @@ from nemo_curator.stages.base import ProcessingStage
 from nemo_curator.stages.resources import Resources
 from nemo_curator.tasks.video import VideoTask
 
-from vmmetrics.scoring.rewards import rewards
+from vmmetrics.integrations import score_apart
 
 
 @dataclass
@@ -39,13 +39,11 @@ class MotionIndexStage(ProcessingStage[VideoTask, VideoTask]):  # type: ignore[m
     def process(self, task: Any) -> Any:
         """Score ``clip.buffer`` of every clip into ``clip.vmmetrics_score``; without a score: None, and an error."""
         clips, kept = task.data.clips, list[Any]()
-        options: dict[str, Any] = {"weights": {self.component: 1}, "missing": "nan", "groups": range(len(clips))}
-        found = rewards([clip.buffer or b"" for clip in clips], fps=None, **options) if clips else None
-        for number, clip in enumerate(clips if found else ()):
-            value = float(found.components[self.component][number])  # type: ignore[union-attr]
+        found = score_apart([clip.buffer or b"" for clip in clips], self.component)
+        for clip, value, why in zip(clips, found.components[self.component].tolist(), found.reasons, strict=True):
             clip.vmmetrics_score = None if value != value else value
             if value != value:
-                clip.errors[self.name] = "; ".join(found.reasons[number].values())  # type: ignore[union-attr]
+                clip.errors[self.name] = "; ".join(why.values())
             keep = self.score_only or value >= self.threshold
             (kept if keep else task.data.filtered_clips).append(clip)
         task.data.clips = kept

@@ -13,7 +13,7 @@ from vmmetrics.functional.motion_index import PARTS, motion_index
 from vmmetrics.functional.tripwires import TRIPWIRES, UNITS
 from vmmetrics.metrics.registry import registered
 from vmmetrics.scoring.anchors import INDEX
-from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.record import INDEX_NEEDS, Record
 from vmmetrics.types import BoolArray, FloatArray, collapse_of
 
 Missing = Literal["raise", "drop-component", "nan"]
@@ -171,14 +171,14 @@ def _one_index(
     parts = {number: one.index_parts for number, one in samples.items()}
     common = frozenset.intersection(*parts.values()) if parts else frozenset()
     every = frozenset[str]().union(*parts.values())
-    if missing == "drop-component" and {"cas", "mss"} <= common:
+    if missing == "drop-component" and common.issuperset(INDEX_NEEDS):
         for number, one in samples.items():
             index[number] = one.index_over(common)
         return [f"{part} in {INDEX}" for part in sorted(every - common)]
     for number, of in parts.items():
         if of != every or np.isnan(index[number]):
             index[number] = np.nan
-            absent = sorted((every | {"cas", "mss"}) - of)
+            absent = sorted(every.union(INDEX_NEEDS) - of)
             why = "; ".join(
                 f"no {part}: {reasons[number].get(part, reasons[number].get(REWARD, ''))}" for part in absent
             )

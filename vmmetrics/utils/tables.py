@@ -187,16 +187,21 @@ def located_rows(
     """
     suffix = path.suffix.lower()
     try:
-        if most is not None and path.stat().st_size > most:
-            raise SetupError(f"{path}: larger than {most // 2**20} MiB; {expected}")
         if suffix == ".parquet":
+            if most is not None and path.stat().st_size > most:
+                raise SetupError(f"{path}: larger than {most // 2**20} MiB; {expected}")
             with open_parquet(path) as table:
                 columns = [field.name for field in table.schema_arrow if "binary" not in str(field.type)]
                 unpacked = 4 * (most or _MOST_BYTES)  # where packed to a quarter
                 for number, row in enumerate(parquet_rows(table, path, columns, MOST_ROWS, unpacked), 1):
                     yield f"{path.name}, row {number}", row
             return
-        with io.TextIOWrapper(open_regular(path), "utf-8-sig", newline="" if suffix in SEPARATORS else "\n") as file:
+        ends = "" if suffix in SEPARATORS else "\n"
+        with (
+            io.TextIOWrapper(open_regular(path), "utf-8-sig", newline=ends)
+            if most is None
+            else io.StringIO(read_text(path, most, expected, called), newline=ends)
+        ) as file:
             if suffix in SEPARATORS:
                 rows = read_cells(file, SEPARATORS[suffix], path)
                 _, names = next(rows, (0, []))
