@@ -18,7 +18,7 @@ from vmmetrics.perception.embedded.plausibility import evidence as measured
 from vmmetrics.perception.embedded.plausibility.evidence import MAPS, STILL, PlausibilityEvidence
 from vmmetrics.perception.embedded.plausibility.views import Backbone, pictures, subsequences_of
 from vmmetrics.perception.scene import Scene
-from vmmetrics.types import BoolArray, FloatArray, SaliencyMap
+from vmmetrics.types import BoolArray, FloatArray, IntArray, SaliencyMap
 from vmmetrics.utils.weights.manifest import weight_path
 
 # The classifier, trained on corruption levels: a sum of ramps, each of which can only count against a clip.
@@ -98,13 +98,15 @@ def view_of(evidence: PlausibilityEvidence, name: str, first: int, stop: int) ->
 
 
 def summarise_map(name: str, values: FloatArray) -> FloatArray:
-    """Return the statistics of a map's ``values`` (k, CELLS, CELLS), one per :data:`SUMMARIES`; NaN where k is 0."""
-    if len(values) == 0:
-        return np.full(len(SUMMARIES), np.nan)
-    flat = values.reshape(len(values), -1)
-    best, worst = np.quantile(flat, (0.25, 0.9))
-    worst_cells, calm = np.quantile(flat.mean(0), 0.95), np.quantile(flat.mean(1), 0.25)
-    numbers = np.array([flat.mean(), worst, worst_cells, best, calm])
+    """Return the statistics (..., len(SUMMARIES)) of a map's ``values`` (..., k, CELLS, CELLS); NaN where k is 0."""
+    *variants, count, _, _ = values.shape
+    if count == 0:
+        return np.full((*variants, len(SUMMARIES)), np.nan)
+    flat = values.reshape(*variants, count, -1)
+    all_cells = flat.reshape(*variants, -1)
+    best, worst = np.quantile(all_cells, (0.25, 0.9), axis=-1)
+    worst_cells, calm = np.quantile(flat.mean(-2), 0.95, axis=-1), np.quantile(flat.mean(-1), 0.25, axis=-1)
+    numbers = np.stack([all_cells.mean(-1), worst, worst_cells, best, calm], axis=-1)
     return numbers if name in _LINEAR else np.log(numbers + _FLOOR)
 
 
@@ -352,18 +354,15 @@ class OrdinalPlausibility:
         excess = self.model.shares(view.numbers[None])[0] - self.model.shares(usual)[0]
         by_map = excess[: len(view.evidence.maps) * len(SUMMARIES)].reshape(-1, len(SUMMARIES)).sum(1)
         names = [list(view.evidence.maps)[i] for i in np.argsort(-by_map, kind="stable")[:MAPS_HIDDEN]]
-        before = _badness(self.model, view.numbers)
-        edges = np.linspace(0, measured.CELLS, PARTS + 1).astype(int)
+        before = float(self.model.badness(view.numbers[None])[0])
 
-        def gain(first: int, stop: int, cells: FloatArray) -> FloatArray:
+        def gain(first: int, stop: int, cells: BoolArray) -> FloatArray:
             falls = np.zeros((PARTS, PARTS))
-            for row, column in np.argwhere(cells).tolist():
-                rows, columns = slice(*edges[row : row + 2]), slice(*edges[column : column + 2])
-                falls[row, column] = before - _badness(self.model, _hidden(view, names, (first, stop), rows, columns))
+            falls[cells] = before - self.model.badness(_hidden(view, names, (first, stop), np.argwhere(cells)))
             return np.maximum(falls, 0.0)
 
         # A part at fault throughout hardly shows with a quarter of the time masked: distribute the gain of the whole.
-        whole = gain(0, MOMENTS, np.ones((PARTS, PARTS)))
+        whole = gain(0, MOMENTS, np.ones((PARTS, PARTS), np.bool_))
         matters = whole > _LITTLE * whole.max()
         alone = np.stack([gain(moment, moment + 1, matters) for moment in range(MOMENTS)]) + _NO_GAIN
         reason = next(text for start, text in sorted(REASONS.items(), reverse=True) if names[0].startswith(start))
@@ -374,22 +373,24 @@ class OrdinalPlausibility:
         return tuple(looks)
 
 
-def _hidden(view: _View, names: list[str], moments: tuple[int, int], rows: slice, columns: slice) -> FloatArray:
-    """Return the numbers of ``view`` with a part of the ``names`` maps masked from one interval up to another."""
-    numbers = view.numbers.copy()
+def _hidden(view: _View, names: list[str], moments: tuple[int, int], parts: IntArray) -> FloatArray:
+    """Return the numbers (P, F) of ``view`` with one of ``parts`` (P, 2: row, column) of the ``names`` maps masked.
+
+    It is masked from one interval up to another.
+    """
+    numbers = np.tile(view.numbers, (len(parts), 1))
+    edges = np.linspace(0, measured.CELLS, PARTS + 1).astype(int)
     for name in names:
         values = view_of(view.evidence, name, view.first, view.first + len(view.frames))
         if len(values) == 0:
             continue
-        values = values.copy()
         start, stop = (round(len(values) * m / MOMENTS) for m in moments)
+        masked = np.tile(values, (len(parts), 1, 1, 1))
         if stop > start:
             good = np.quantile(values[start:stop].reshape(stop - start, -1), 0.25, axis=1)[:, None, None]
-            values[start:stop, rows, columns] = np.minimum(values[start:stop, rows, columns], good)
+            for variant, (row, column) in zip(masked, parts, strict=True):
+                cells = variant[start:stop, edges[row] : edges[row + 1], edges[column] : edges[column + 1]]
+                np.minimum(cells, good, out=cells)
         at = NAMES.index(f"{name}: {SUMMARIES[0]}")
-        numbers[at : at + len(SUMMARIES)] = summarise_map(name, values)
+        numbers[:, at : at + len(SUMMARIES)] = summarise_map(name, masked)
     return numbers
-
-
-def _badness(model: OrdinalModel, numbers: FloatArray) -> float:
-    return float(model.badness(numbers[None])[0])
