@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import cv2
@@ -51,6 +52,8 @@ all exceed one or the other.
 """
 
 
+_Change = Callable[[int, int], BoolArray]
+"""Pixels of one frame that differ in another: :func:`~.matching.changed_pixels` of the clip."""
 PopIn = tuple[int, bool, dict[int, BoolArray]]
 """An object that pops in or out: the frame in which it is fully visible (the first after the change, or the last before
 it), True if it pops in, and its masks (h, w) by frame, from the change to that frame."""
@@ -67,7 +70,7 @@ def pop_ins(evidence: Evidence, labels: Labels, moving: BoolArray) -> list[PopIn
     count, area = len(evidence), labels.shape[1] * labels.shape[2]
     changes: list[tuple[int, int, int, BoolArray]] = []
 
-    @lru_cache(maxsize=4 * (STEPS[-1] + 1))  # the end of a long step is the beginning of a later short one
+    @lru_cache(maxsize=64)  # those of some ten frames: the end of a long step is the beginning of a later short one
     def change(one: int, other: int) -> BoolArray:
         return changed_pixels(evidence, one, other)
 
@@ -80,8 +83,8 @@ def pop_ins(evidence: Evidence, labels: Labels, moving: BoolArray) -> list[PopIn
         labelled = np.asarray(labels[t - 1 : t + step + 2].any(0), np.uint8)
         changed &= np.asarray(cv2.dilate(labelled, disc(7))) == 0
         things = (mask for mask in _things(changed, area) if not relit_or_overlaid(evidence, mask, t, t + step))
-        lasting = (mask for mask in things if _stays(evidence, mask, t, step))
-        changes += [(int(m.sum()), t, step, m) for m in lasting if _alone(evidence, moving, m, t, step)]
+        lasting = (mask for mask in things if _stays(evidence, change, mask, t, step))
+        changes += [(int(m.sum()), t, step, m) for m in lasting if _alone(evidence, change, moving, m, t, step)]
     changes_on_spot: list[PopIn] = []
     taken = np.zeros(labels.shape, np.bool_)
     for _, t, step, mask in sorted(changes, key=lambda one: (-one[0], one[2], one[1])):
@@ -109,26 +112,23 @@ def _things(changed: BoolArray, frame_area: int) -> list[BoolArray]:
     return things
 
 
-def _stays(evidence: Evidence, mask: BoolArray, t: int, step: int) -> bool:
+def _stays(evidence: Evidence, change: _Change, mask: BoolArray, t: int, step: int) -> bool:
     """Return True if ``mask`` changes permanently from frame ``t`` on and is constant before and after the change."""
     early, late = max(0, t - STAYS), min(len(evidence) - 1, t + step + STAYS)
-    across = changed_pixels(evidence, t, late)[mask].mean() >= STAYS_SHARE
-    before = changed_pixels(evidence, t, early)[mask].mean() <= 1 - STAYS_SHARE
-    later_mask = warp_mask(mask, evidence.positions(t + step, t))
-    if not later_mask.any():
+    if change(t, late)[mask].mean() < STAYS_SHARE or change(t, early)[mask].mean() > 1 - STAYS_SHARE:
         return False
-    after = changed_pixels(evidence, t + step, late)[later_mask].mean() <= 1 - STAYS_SHARE
-    return bool(across and before and after)
+    later_mask = warp_mask(mask, evidence.positions(t + step, t))
+    return bool(later_mask.any() and change(t + step, late)[later_mask].mean() <= 1 - STAYS_SHARE)
 
 
-def _alone(evidence: Evidence, moving: BoolArray, mask: BoolArray, t: int, step: int) -> bool:
+def _alone(evidence: Evidence, change: _Change, moving: BoolArray, mask: BoolArray, t: int, step: int) -> bool:
     """Return True if nothing passes: a passing object that uncovers a region also changes and moves beside it."""
     size = np.count_nonzero(mask)
     near = with_surroundings(mask)
     ring = near & (cv2.dilate(mask.view(np.uint8), disc(7)) == 0)
     first, last = max(0, t - SETTLED), min(len(evidence) - 1, t + step + SETTLED)
     for one, other in ((t, t + step), (first, last)):
-        if np.count_nonzero(changed_pixels(evidence, one, other) & ring) > AROUND_CHANGED * size:
+        if np.count_nonzero(change(one, other) & ring) > AROUND_CHANGED * size:
             return False
     for s in range(max(0, t - 1), min(len(evidence), t + step + 2)):
         moves = warp_mask(moving[s], evidence.positions(t, s))
