@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -27,6 +28,7 @@ from benchmarks.footage_changes import damaged
 from vmmetrics import rewards
 from vmmetrics.alignment.perturbations.frames import reencoded
 from vmmetrics.clip import Clip
+from vmmetrics.functional.motion_index import PARTS, motion_index
 from vmmetrics.functional.tripwires import UNITS
 from vmmetrics.types import UInt8Array
 
@@ -209,33 +211,51 @@ def search(sample: Sample, steps: int, path: Path) -> None:
             if value > most:
                 best, most = plan, value
             if step >= len(done["harmless"]):
-                value, _ = reward_of(harmless(sample.clip, np.random.default_rng([7, step])))
-                keep({"kind": "harmless", "reward": value})
+                value, parts = reward_of(harmless(sample.clip, np.random.default_rng([7, step])))
+                keep({"kind": "harmless", "reward": value, "parts": parts})
+
+
+def gain(line: dict[str, Any], clean: dict[str, Any]) -> float:
+    """Return the reward of a line less that of the clean clip, in a group of both: made of what both have."""
+    common = [key for key in PARTS if np.isfinite(line["parts"][key]) and np.isfinite(clean["parts"][key])]
+    return _over(line, common) - _over(clean, common)
+
+
+def _over(line: dict[str, Any], keys: Sequence[str]) -> float:
+    """Return the reward made of these scores alone; NaN without one."""
+    scores = {key: line["parts"][key] for key in PARTS if np.isfinite(line["parts"][key])}
+    whole, part = (motion_index({key: scores[key] for key in of}).score for of in (scores, keys))
+    return line["reward"] * part / whole if whole and part is not None else line["reward"]
 
 
 def report(files: Sequence[Path]) -> None:
-    """Print gains of search and of harmless changes by clip, and their 95 % quantiles."""
-    gains = []
+    """Print gains of search and of harmless changes by clip, their 95 % quantiles, and gains by operation."""
+    gains, by_name = [], defaultdict[str, list[float]](list)
     for path in files:
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         clean = next(line for line in lines if line["kind"] == "clean")
-        found = [line for line in lines if line["kind"] == "search" and line["reward"] == line["reward"]]
-        best = max(found, key=lambda line: line["reward"], default=None)
-        alike = [line["reward"] for line in lines if line["kind"] == "harmless" and line["reward"] == line["reward"]]
-        if best is None or not alike or clean["reward"] != clean["reward"]:
+        rewarded = [line for line in lines if line["reward"] == line["reward"]]
+        searched = [(gain(line, clean), line) for line in rewarded if line["kind"] == "search"]
+        alike = [gain(line, clean) for line in rewarded if line["kind"] == "harmless"]
+        if not searched or not alike or clean["reward"] != clean["reward"]:
             print(f"{path.stem}: no reward")
             continue
-        gain, other = best["reward"] - clean["reward"], max(alike) - clean["reward"]
-        gains.append((gain, other))
+        most, best = max(searched, key=lambda one: one[0])
+        gains.append((most, max(alike)))
+        for name in OPERATIONS:
+            alone = [of for of, line in searched if [step[0] for step in line["plan"]] == [name]]
+            by_name[name].append(max(alone))
         plan = ", ".join(f"{name} {amount:.2f}" for name, amount in best["plan"])
-        trips = {name: round(best["parts"][name], 3) for name in UNITS}
-        gained = f"search {gain:+.3f} ({len(found)}: {plan}), harmless {other:+.3f}"
-        print(f"{path.stem}: {clean['reward']:.3f}; {gained}; {trips}")
+        parts = {name: round(best["parts"][name], 2) for name in (*PARTS, *UNITS)}
+        print(f"{path.stem}: {clean['reward']:.3f}; search {most:+.3f} ({len(searched)}: {plan}), "
+              f"harmless {max(alike):+.3f}; {parts}")  # fmt: skip
     if gains:
         quantiles = np.quantile(np.array(gains), 0.95, axis=0)
-        above = sum(gain > other for gain, other in gains)
+        above = sum(of > other for of, other in gains)
         print(f"{len(gains)} clips: 95 % quantile of the gain by search {quantiles[0]:+.3f}, by harmless changes "
               f"{quantiles[1]:+.3f}; search gains more on {above}")  # fmt: skip
+        for name, of in by_name.items():
+            print(f"  {name} alone, at best: median {np.median(of):+.3f}, largest {max(of):+.3f}")
 
 
 def main() -> None:
