@@ -225,7 +225,7 @@ def _over(line: dict[str, Any], keys: Sequence[str]) -> float:
     """Return the reward made of these scores alone; NaN without one."""
     scores = {key: line["parts"][key] for key in PARTS if np.isfinite(line["parts"][key])}
     whole, part = (motion_index({key: scores[key] for key in of}).score for of in (scores, keys))
-    return line["reward"] * part / whole if whole and part is not None else line["reward"]
+    return float(line["reward"] * part / whole if whole and part is not None else line["reward"])
 
 
 def report(files: Sequence[Path]) -> None:
