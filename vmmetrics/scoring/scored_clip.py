@@ -16,7 +16,7 @@ from vmmetrics.scoring.anchors import Scale
 from vmmetrics.scoring.record import Record, result_from_json
 from vmmetrics.scoring.records import read_events, read_records, read_run_json
 from vmmetrics.scoring.settings import Settings
-from vmmetrics.scoring.show.findings import Findings, Perceived, explain, perceive
+from vmmetrics.scoring.show.findings import Findings, Perceived, explain, perceive, scaled_result
 from vmmetrics.scoring.show.overlay import read_overlay
 from vmmetrics.scoring.table import with_index
 from vmmetrics.types import MetricResult, Protocol
@@ -85,10 +85,16 @@ def recall(run: Path, name: str, *, fetch: bool = False) -> Recalled:
         except ValueError as error:
             warnings.append(f"events.jsonl, {metric} of {record.clip}, {error}; left out, score the clip again")
     perceived = None if record.sha256 is None else read_overlay(run, record.sha256)
+    if record.windows:  # boxes and overlay are in the pixels of the windows, whose frames do not fit the memory at once
+        pixels = _scale(record, clip)
+        results = {metric: scaled_result(result, pixels) for metric, result in results.items()}
+        perceived = perceived and perceived.scaled(pixels)
     if perceived is None:
         settings = Settings(stored.preset, stored.protocol, reading=tuple(reading.items()))
         suite = settings.build()
         different = provenance.differences(settings.configuration(suite), configuration)
+        if record.windows:
+            warnings.append("scored in windows, drawn as a whole: masks and tracks may differ from those scored")
         warnings += [f"{line}; masks and tracks may differ from those that were scored" for line in different]
         scene = suite.scene(clip)
         if not warnings:  # these are the models that scored it
@@ -136,6 +142,12 @@ def _result(metric: str, line: Any, record: Record, num_frames: int) -> MetricRe
     if empty:
         raise ValueError(f"series.{empty[0]}: expected values but got none")
     return result
+
+
+def _scale(record: Record, clip: Clip) -> tuple[float, float]:
+    """Return pixels of the clip as read whole per pixel of the windows that were scored."""
+    width, height = record.scored_size or record.size or (clip.width, clip.height)
+    return clip.width / width, clip.height / height
 
 
 def find(records: Sequence[Record], name: str) -> Record:
