@@ -27,7 +27,7 @@ from vmmetrics.utils.storage.addresses import address_of, is_web, safe_name
 from vmmetrics.utils.storage.remote import check_address
 from vmmetrics.utils.storage.scratch import Scratch
 from vmmetrics.utils.storage.state import FileState
-from vmmetrics.video import ASSUME_FPS, read_clip
+from vmmetrics.video import ASSUME_FPS, read_clip, sample_clip
 from vmmetrics.video.budget import DEFAULT_MAX_MEMORY
 from vmmetrics.video.content import fingerprint, is_there
 
@@ -77,7 +77,10 @@ def recall(run: Path, name: str, *, fetch: bool = False) -> Recalled:
     if record.subject is not None:
         subject = check(Subject, record.subject, f"{run / 'scores.jsonl'}, subject of {record.clip}")
     with unchanged(record, fetch) if local_file is None else nullcontext(local_file) as path:
-        clip = read_clip(path, name=record.clip, prompt=record.prompt, subject=subject, tags=record.tags, **reading)
+        if record.windows:  # perception of the whole would not fit the memory, its frames do at a smaller size
+            clip = sample_clip(path, lambda times, _: range(len(times)), max_memory=stored.reading.max_memory)
+        else:
+            clip = read_clip(path, name=record.clip, prompt=record.prompt, subject=subject, tags=record.tags, **reading)
     results: dict[str, MetricResult] = {}
     for metric, line in read_events(run, record, warnings).items():
         try:
@@ -85,16 +88,16 @@ def recall(run: Path, name: str, *, fetch: bool = False) -> Recalled:
         except ValueError as error:
             warnings.append(f"events.jsonl, {metric} of {record.clip}, {error}; left out, score the clip again")
     perceived = None if record.sha256 is None else read_overlay(run, record.sha256)
-    if record.windows:  # boxes and overlay are in the pixels of the windows, whose frames do not fit the memory at once
+    if record.windows:  # boxes and overlay are in the pixels of the windows
         pixels = _scale(record, clip)
         results = {metric: scaled_result(result, pixels) for metric, result in results.items()}
-        perceived = perceived and perceived.scaled(pixels)
+        if perceived is None:
+            warnings.append("scored in windows, and the run kept no overlay: masks, tracks and skeletons are not drawn")
+        perceived = (perceived or Perceived()).scaled(pixels)
     if perceived is None:
         settings = Settings(stored.preset, stored.protocol, reading=tuple(reading.items()))
         suite = settings.build()
         different = provenance.differences(settings.configuration(suite), configuration)
-        if record.windows:
-            warnings.append("scored in windows, drawn as a whole: masks and tracks may differ from those scored")
         warnings += [f"{line}; masks and tracks may differ from those that were scored" for line in different]
         scene = suite.scene(clip)
         if not warnings:  # these are the models that scored it

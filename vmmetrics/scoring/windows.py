@@ -51,15 +51,15 @@ def score_windows(
 
     Args:
         suite: The suite.
-        windows: The windows in order; two of them, at most, are in memory.
+        windows: The windows in order; each is freed before the next one is asked for.
         count: Their number, for the progress; None where it is not known.
         seen: Called for each window.
     """
     across = {key for key, metric in registered().items() if metric.across and key in suite.metrics}
     whole = _Whole(suite)
     end: Window | None = None
-    for number, window in enumerate(windows):
-        share = (lambda done, k=number: (k + done) / count) if count else (lambda _: 0.0)
+    for window in windows:  # not enumerated: that would keep a window in memory while the next one is read
+        share = (lambda done, k=len(whole.parts): (k + done) / count) if count else (lambda _: 0.0)
         if end is not None and across:
             with part(share(0.0), share(_OVERLAP_SHARE)):
                 whole.overlaps.append(_overlap(suite, window.after(end), across))
@@ -70,7 +70,7 @@ def score_windows(
             if seen is not None:
                 seen(window, scene, scores, numbered)
         end = window.end()
-        del window, scene  # two windows at once would be in memory otherwise
+        del window, scene
         yield scores
     yield whole.scores()
 
@@ -94,13 +94,13 @@ class _Part:
 
 
 class _Whole:
-    """Windows and overlaps that were scored; ``overlaps`` has one less."""
+    """Windows and overlaps that were scored, and the number of objects and people so far."""
 
     def __init__(self, suite: Suite) -> None:
-        self.overlaps: list[ClipScores] = []
         self._suite = suite
-        self._parts: list[_Part] = []
-        self.numbered = 0  # objects and people so far
+        self.parts: list[_Part] = []
+        self.overlaps: list[ClipScores] = []
+        self.numbered = 0
 
     def add(self, window: Window, scores: ClipScores, scene: Scene) -> ClipScores:
         """Keep the scores of a window; return them with the numbers of frames and objects of the whole clip."""
@@ -111,7 +111,7 @@ class _Whole:
         results = _in_clip(scores.results, window.first, self.numbered)
         self.numbered += _most_numbered(scene, scores.results)
         scores = replace(scores, name=f"{scores.name}, {window.text}", results=results, windows=(about,))
-        self._parts.append(_Part(scores, window.first, about))
+        self.parts.append(_Part(scores, window.first, about))
         return scores
 
     def scores(self) -> ClipScores:
@@ -120,34 +120,34 @@ class _Whole:
         Raises:
             ValueError: There is no window.
         """
-        if not self._parts:
+        if not self.parts:
             raise ValueError("Expected at least one frame but got none")
-        name = self._parts[0].scores.name.rpartition(", ")[0]
-        if len(self._parts) == 1:
-            return replace(self._parts[0].scores, name=name)
+        name = self.parts[0].scores.name.rpartition(", ")[0]
+        if len(self.parts) == 1:
+            return replace(self.parts[0].scores, name=name)
         results: dict[str, MetricResult] = {}
         errors: dict[str, str] = {}
-        notes = [note for p in self._parts for note in p.scores.notes]
+        notes = [note for p in self.parts for note in p.scores.notes]
         for metric in self._suite.metrics:
             failed = [f"{s.name}: {s.errors[metric]}" for s in self._all() if metric in s.errors]
             if failed:
                 errors[metric] = failed[0] + (f" (and {len(failed) - 1} more windows)" if len(failed) > 1 else "")
             else:
                 results[metric] = self._combined(metric)
-                lacking = [p for p in self._parts if metric in p.scores.missing]
+                lacking = [p for p in self.parts if metric in p.scores.missing]
                 if lacking and results[metric].score is not None:
                     spans = ", ".join(p.scores.name.rpartition(", ")[2] for p in lacking)
                     notes.append(f"{label(metric)} is missing in {spans}: {lacking[0].scores.missing[metric]}")
-        windows = tuple(p.window for p in self._parts)
+        windows = tuple(p.window for p in self.parts)
         drifts = {metric: drift(windows, metric) for metric in results}
         texts = [f"{label(metric)} {change:+.3f}" for metric, change in drifts.items() if change is not None]
         notes.insert(
             0,
             f"scored in {len(windows)} windows of {WINDOW_SECONDS:g} s" + "; drift: " * bool(texts) + ", ".join(texts),
         )
-        changes = [(p.window.own_change, p.seconds) for p in self._parts if p.window.own_change is not None]
+        changes = [(p.window.own_change, p.seconds) for p in self.parts if p.window.own_change is not None]
         return replace(
-            self._parts[0].scores,
+            self.parts[0].scores,
             name=name,
             results=results,
             errors=errors,
@@ -158,13 +158,13 @@ class _Whole:
         )
 
     def _all(self) -> Iterator[ClipScores]:
-        yield from (p.scores for p in self._parts)
+        yield from (p.scores for p in self.parts)
         yield from self.overlaps
 
     def _combined(self, metric: str) -> MetricResult:
         """Return the result of a metric that failed in no window."""
-        of_windows = [p.scores.results[metric] for p in self._parts]
-        scored = [(p, r) for p, r in zip(self._parts, of_windows, strict=True) if r.score is not None]
+        of_windows = [p.scores.results[metric] for p in self.parts]
+        scored = [(p, r) for p, r in zip(self.parts, of_windows, strict=True) if r.score is not None]
         events = tuple(event for result in of_windows for event in result.events)
         series = self._series(of_windows)
         if not scored:
@@ -176,7 +176,7 @@ class _Whole:
             return replace(self._plausibility(metric, views), series=series)
         score = _weighted([(float(r.score or 0.0), p.seconds) for p, r in scored])
         across = list(self._across(metric))
-        total = self._parts[-1].window.end
+        total = self.parts[-1].window.end
         lost = sum(cost for _, cost in across) * WINDOW_SECONDS / total
         result = replace(
             scored[0][1],
@@ -192,7 +192,7 @@ class _Whole:
     def _series(self, results: Sequence[MetricResult]) -> dict[str, FloatArray]:
         """Return the series of the windows one after the other, NaN where one has none, and :data:`SERIES`."""
         names = dict.fromkeys(name for result in results for name in result.series)
-        counts = [p.window.frames for p in self._parts]
+        counts = [p.window.frames for p in self.parts]
         joined = {
             name: np.concatenate([r.series.get(name, np.full(n, np.nan)) for r, n in zip(results, counts, strict=True)])
             for name in names
@@ -203,7 +203,7 @@ class _Whole:
     def _across(self, metric: str) -> Iterator[tuple[Event, float]]:
         """Yield the events at edges that no window has, with their cost in a window."""
         known = find(metric)
-        for overlap, (before, after) in zip(self.overlaps, pairwise(self._parts), strict=False):
+        for overlap, (before, after) in zip(self.overlaps, pairwise(self.parts), strict=False):
             result = overlap.results.get(metric)
             if result is None or known is None:
                 continue
@@ -211,20 +211,20 @@ class _Whole:
             near = EDGE_SECONDS * rate + 0.5
             seen = [e for p in (before, after) for e in p.scores.results[metric].events if e.frames]
             costs = event_costs(known.division, result, round(WINDOW_SECONDS * rate), self._suite.protocol).costs
-            for event, cost in zip(result.events, costs, strict=True):
-                if not event.frames or abs(event.frames[0] - after.first) > near:
-                    continue
-                same = [e for e in seen if e.reason == event.reason and abs(e.frames[0] - event.frames[0]) <= near]
-                if same:
-                    seen.remove(min(same, key=lambda e: abs(e.frames[0] - event.frames[0])))
-                else:
+            new = [(e, cost or 0.0) for e, cost in zip(result.events, costs, strict=True) if e.frames]
+            for event in seen:
+                gaps = [abs(e.frames[0] - event.frames[0]) if e.reason == event.reason else near + 1 for e, _ in new]
+                if min(gaps, default=near + 1) <= near:
+                    del new[gaps.index(min(gaps))]
+            for event, cost in new:
+                if abs(event.frames[0] - after.first) <= near:
                     self.numbered += 1
-                    yield _renumbered(event, 0, self.numbered), cost or 0.0
+                    yield _renumbered(event, 0, self.numbered), cost
 
     def _plausibility(self, metric: str, views: Sequence[tuple[_Part, PlausibilityResult]]) -> PlausibilityResult:
         """Return the plausibility by the mean probabilities; those of windows without motion to judge are "Bad"."""
         rows = [(r.probabilities, p.seconds) for p, r in views]
-        rows += [(_BAD, p.seconds) for p in self._parts if collapse_of(p.scores.missing.get(metric, ""))]
+        rows += [(_BAD, p.seconds) for p in self.parts if collapse_of(p.scores.missing.get(metric, ""))]
         overlaps = [s.results.get(metric) for s in self.overlaps]
         rows += [
             (r.probabilities, OVERLAP_SECONDS)
