@@ -58,8 +58,11 @@ def score_windows(
     across = {key for key, metric in registered().items() if metric.across and key in suite.metrics}
     whole = _Whole(suite)
     end: Window | None = None
-    for window in windows:  # not enumerated: that would keep a window in memory while the next one is read
-        share = (lambda done, k=len(whole.parts): (k + done) / count) if count else (lambda _: 0.0)
+
+    def share(of_window: float) -> float:
+        return (len(whole.parts) + of_window) / count if count else 0.0
+
+    for window in windows:
         if end is not None and across:
             with part(share(0.0), share(_OVERLAP_SHARE)):
                 whole.overlaps.append(_overlap(suite, window.after(end), across))
@@ -129,14 +132,14 @@ class _Whole:
         errors: dict[str, str] = {}
         notes = [note for p in self.parts for note in p.scores.notes]
         for metric in self._suite.metrics:
-            failed = [f"{s.name}: {s.errors[metric]}" for s in self._all() if metric in s.errors]
+            failed = [f"{_span(s)}: {s.errors[metric]}" for s in self._all() if metric in s.errors]
             if failed:
                 errors[metric] = failed[0] + (f" (and {len(failed) - 1} more windows)" if len(failed) > 1 else "")
             else:
                 results[metric] = self._combined(metric)
                 lacking = [p for p in self.parts if metric in p.scores.missing]
                 if lacking and results[metric].score is not None:
-                    spans = ", ".join(p.scores.name.rpartition(", ")[2] for p in lacking)
+                    spans = ", ".join(_span(p.scores) for p in lacking)
                     notes.append(f"{label(metric)} is missing in {spans}: {lacking[0].scores.missing[metric]}")
         windows = tuple(p.window for p in self.parts)
         drifts = {metric: drift(windows, metric) for metric in results}
@@ -241,6 +244,11 @@ class _Whole:
             view_frames=tuple(frames for _, r in views for frames in r.view_frames),
             looks=worst.looks,
         )
+
+
+def _span(scores: ClipScores) -> str:
+    """Return the time of a window or an overlap, which its name ends with."""
+    return scores.name.rpartition(", ")[2]
 
 
 def _weighted(values: Sequence[tuple[float, float]]) -> float:
