@@ -82,7 +82,7 @@ def one_memory(path: Path, max_memory: int) -> None:
     watcher.join()
     print(
         f"{record.frames} frames of {record.size[0]}x{record.size[1]}, {record.frames / record.fps:.0f} s: "
-        f"{len(record.windows)} windows, peak {(peak - before) / MIB:.0f} MiB above {before / MIB:.0f} MiB with models, "
+        f"{len(record.windows)} windows, peak {(peak - before) / MIB:.0f} MiB above {before / MIB:.0f} MiB, "
         f"{time.process_time() - cpu:.0f} CPU s, {time.perf_counter() - start:.0f} s; "
         f"{record.error or record.errors or 'no failure'}; {' | '.join(record.notes)}",
         flush=True,
