@@ -36,8 +36,8 @@ from vmmetrics.video.encoding import write_h264
 from vmmetrics.video.windows import WINDOW_SECONDS
 
 FOOTAGE = REPOSITORY.parent / "shared" / "footage"
-CLIPS = ("../real-clips/sam2_01_dog.mp4", "real/r_aa_guitar.mp4", "real/r_vl_stage.mp4", "real/r_aa_yoga.mp4")
-EDGE_FPS, EDGE_WIDTH = 10, 320
+CLIPS = ("../real-clips/sam2_01_dog.mp4", "real/r_aa_guitar.mp4")
+EDGE_FPS, EDGE_WIDTH = 8, 240
 
 
 def looped(frames: UInt8Array, count: int) -> Iterator[UInt8Array]:
@@ -102,12 +102,12 @@ def memory(options: argparse.Namespace) -> None:
 
 
 def in_windows(suite: Suite, frames: UInt8Array, fps: float) -> list[ClipScores]:
-    return list(suite.stream(frames, fps=fps))
+    return list(suite.stream(frames, fps=fps, layout="HWC"))
 
 
 def equal() -> None:
     suite = Suite(threads=1)
-    for name in CLIPS[:2]:
+    for name in CLIPS[:1]:
         frames = footage(FOOTAGE / name, EDGE_FPS)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "clip.mp4"
@@ -139,10 +139,10 @@ def damaged(frames: UInt8Array, other: UInt8Array) -> dict[str, UInt8Array]:
 
 
 def edges() -> None:
-    suite = Suite(threads=1, metrics=("mss", "tcs", "cas"))
+    suite = Suite(threads=1, metrics=("mss", "tcs"))
     edge = round(WINDOW_SECONDS * EDGE_FPS)
     for name, other in zip(CLIPS, (*CLIPS[1:], CLIPS[0]), strict=True):
-        frames, others = (footage(FOOTAGE / path, EDGE_FPS)[: 2 * edge - 2] for path in (name, other))
+        frames, others = (footage(FOOTAGE / path, EDGE_FPS)[: 2 * edge - 4] for path in (name, other))
         for kind, shown in damaged(frames, others).items():
             whole = suite.score_clip(shown, fps=EDGE_FPS, layout="THWC")
             for way, scores in (("whole", whole), ("windows", in_windows(suite, shown, EDGE_FPS)[-1])):
@@ -150,7 +150,7 @@ def edges() -> None:
                     f"{e.metric} {e.frames[0]} {e.reason}{' (excused)' if e.excuse else ''}"
                     for result in scores.results.values()
                     for e in result.events
-                    if e.metric != "cas" and e.frames and abs(e.frames[0] - edge) <= EDGE_FPS / 4
+                    if e.frames and abs(e.frames[0] - edge) <= EDGE_FPS / 4
                 ]
                 numbers = " ".join(f"{key} {score:.3f}" for key, score in scores.scores.items())
                 print(f"{Path(name).stem} {kind} {way}: {numbers}; {', '.join(near) or 'none at the edge'}", flush=True)

@@ -72,7 +72,7 @@ class ScriptedSuite:
 
 def windows_of(seconds: float) -> Iterator[Window]:
     frames = (np.full((8, 8, 3), number, np.uint8) for number in range(round(seconds * FPS)))
-    return stream_windows(frames, {"name": "a", "prompt": None, "tags": {}}, fps=FPS)
+    return stream_windows(frames, {"name": "a"}, fps=FPS)
 
 
 def scored(seconds: float, suite: ScriptedSuite) -> ClipScores:

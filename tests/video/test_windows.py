@@ -54,7 +54,7 @@ def test_a_window_is_complete_one_second_after_its_end() -> None:
 def test_windows_of_a_file_hold_its_frames_at_full_size(tmp_path: Path) -> None:
     path = written(tmp_path / "a.mp4", 11.5)
     whole = read_clip(path)
-    long = long_clip(path, max_memory=memory_for(7))
+    long = long_clip(path, {}, max_memory=memory_for(7))
     assert long is not None
     windows = list(long.windows())
     assert [(w.first, w.start, len(w.clip)) for w in windows] == [(0, 0, 30), (30, 5, 30), (60, 10, 9)]
@@ -70,18 +70,19 @@ def test_windows_of_a_file_hold_its_frames_at_full_size(tmp_path: Path) -> None:
 
 def test_what_fits_or_is_slow_is_read_whole(tmp_path: Path) -> None:
     path = written(tmp_path / "a.mp4", 11)
-    assert long_clip(path, max_memory=memory_for(11)) is None
-    assert long_clip(path) is None
+    assert long_clip(path, {}, max_memory=memory_for(11)) is None
+    assert long_clip(path, {}) is None
+    assert long_clip(written(tmp_path / "one.mp4", 6), {}, max_memory=memory_for(5)) is None
     slow = written(tmp_path / "slow.mp4", 11, times=range(0, 66 * 90_000, 90_000))
-    assert long_clip(slow, max_memory=memory_for(7)) is None
+    assert long_clip(slow, {}, max_memory=memory_for(7)) is None
     np.save(tmp_path / "a.npy", np.zeros((66, 64, 72, 3), np.uint8))
-    assert long_clip(tmp_path / "a.npy", max_memory=memory_for(7)) is None
+    assert long_clip(tmp_path / "a.npy", {}, max_memory=memory_for(7)) is None
 
 
 def test_a_window_that_does_not_fit_is_made_smaller_and_says_so(tmp_path: Path) -> None:
     frames = moving_frames(66, (144, 128))
     write_h264(tmp_path / "a.mp4", frames, FPS, {"crf": "18"})
-    long = long_clip(tmp_path / "a.mp4", max_memory=memory_for(7))
+    long = long_clip(tmp_path / "a.mp4", {}, max_memory=memory_for(7))
     assert long is not None
     width, height = long.plan.stored
     assert f"downscaled from 144x128 to {width}x{height}" in long.notes[0]
@@ -92,7 +93,7 @@ def test_damage_at_the_end_is_found_before_the_first_window(tmp_path: Path) -> N
     path = written(tmp_path / "a.mp4", 11)
     path.write_bytes(path.read_bytes()[:-2000])
     with pytest.raises(ClipError):
-        long_clip(path, max_memory=memory_for(7))
+        long_clip(path, {}, max_memory=memory_for(7))
 
 
 def arriving(count: int, chunk: int | None = None) -> Iterator[UInt8Array]:
@@ -101,7 +102,7 @@ def arriving(count: int, chunk: int | None = None) -> Iterator[UInt8Array]:
 
 
 def test_frames_that_arrive_make_the_same_windows_in_any_pieces() -> None:
-    about = {"name": "a", "tags": {}}
+    about = {}
     one = list(stream_windows(arriving(69), about, fps=FPS))
     several = list(stream_windows(arriving(69, 7), about, fps=FPS))
     floats = (frame.transpose(2, 0, 1) / 255 for frame in arriving(69))
@@ -121,4 +122,4 @@ def test_frames_that_arrive_make_the_same_windows_in_any_pieces() -> None:
 )
 def test_streams_that_cannot_be_windows_are_refused(items: list[UInt8Array], fps: float, text: str) -> None:
     with pytest.raises(ClipError, match=text):
-        list(stream_windows(items, {"name": "a", "tags": {}}, fps=fps))
+        list(stream_windows(items, {}, fps=fps))

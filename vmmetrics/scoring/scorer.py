@@ -256,8 +256,9 @@ class Scorer:
         in_memory = task.in_memory
         if isinstance(in_memory, Clip):
             return in_memory
-        options: dict[str, Any] = {"prompt": task.prompt, "subject": task.subject, "tags": task.tags}
-        options |= self._settings.reading
+        about: dict[str, Any] = {"name": task.clip}
+        about |= {"prompt": task.prompt, "subject": task.subject, "tags": task.tags}
+        options: dict[str, Any] = {"root": task.root, **dict(self._settings.reading)}
         if task.fps is not None:
             options["assume_fps"] = task.fps
         with contextlib.ExitStack() as stack:
@@ -265,8 +266,8 @@ class Scorer:
             if in_memory is not None:
                 source = stack.enter_context(temporary_file(in_memory.content))
             if source is not None and getattr(self.suite(task.metrics), "takes_windows", False):
-                long = long_clip(source, name=task.clip, root=task.root, **options)
+                long = long_clip(source, about, **options)
                 if long is not None:
                     long.resources.push(stack.pop_all())
                     return long
-            return read_clip(source, name=task.clip, root=task.root, **options)
+            return read_clip(source, **about, **options)

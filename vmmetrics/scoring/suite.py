@@ -28,7 +28,6 @@ from vmmetrics.scoring.record import WindowScores
 from vmmetrics.scoring.windows import Seen, score_windows
 from vmmetrics.types import MetricResult, Protocol, Tags
 from vmmetrics.video import read_clip
-from vmmetrics.video.subject import subject_of
 from vmmetrics.video.windows import LongClip, long_clip, stream_windows
 
 
@@ -260,7 +259,7 @@ class Suite:
         """
         start = time.perf_counter()
         if isinstance(clip, str | os.PathLike) and fps is None and self.takes_windows:
-            long = long_clip(clip, name=name, prompt=prompt, subject=subject, tags=tags)
+            long = long_clip(clip, {"name": name, "prompt": prompt, "subject": subject, "tags": tags})
             if long is not None:
                 with closing(long):
                     return self.score_long(long)
@@ -277,7 +276,7 @@ class Suite:
     def score_long(self, clip: LongClip, seen: Seen | None = None) -> ClipScores:
         """Score a clip window by window; ``seen`` receives each window while its perception is in memory."""
         *_, whole = score_windows(self, clip.windows(), len(clip.lengths), seen)
-        notes = (*clip.notes, *whole.notes, *too_short(clip.tags, clip.seconds, clip.fps))
+        notes = (*clip.notes, *whole.notes, *too_short(clip.about["tags"], whole.windows[-1].end, clip.fps))
         return replace(whole, notes=tuple(dict.fromkeys(notes)))
 
     def stream(
@@ -317,7 +316,7 @@ class Suite:
         """
         if not self.takes_windows:
             raise ValueError("Only preset embedded with protocol vmmetrics scores in windows; use score_clip")
-        about = {"name": name, "prompt": prompt, "subject": subject_of(prompt, subject), "tags": tags or {}}
+        about = {"name": name, "prompt": prompt, "subject": subject, "tags": tags}
         windows = stream_windows(
             frames, about, fps=fps, layout=layout, value_range=value_range, max_memory=max_memory
         )  # fmt: skip

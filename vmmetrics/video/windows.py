@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
+import sys
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from vmmetrics.clip import Clip, Subject
+from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError
-from vmmetrics.types import FloatArray, Tags, UInt8Array
+from vmmetrics.types import FloatArray, UInt8Array
 from vmmetrics.video.arrays import read_arrays, to_numpy
 from vmmetrics.video.budget import FrameStore, SizePlan, check_total, clip_bytes, make_plan
 from vmmetrics.video.containers import opened
@@ -132,41 +133,36 @@ class LongClip:
     """A video file that does not fit the memory at its full size; it is read window by window.
 
     Attributes:
-        name: Name shown to the user.
+        about: ``name``, ``prompt``, ``subject`` and ``tags`` of its clips.
         timestamps: (T,) seconds of all frames from the first.
         fps: Mean frames per second.
+        lengths: Frames of each window.
         plan: Size that the frames of a window are stored at.
         size: (width, height) as stored in the file.
         notes: Assumptions and changes of the reader.
-        codec: Name of its codec.
-        prompt: Text it was generated from, or None.
-        subject: Subject, or None.
-        tags: Tags on the expected motion.
-        resources: What the file needs while it is read; closed by :meth:`close`.
+        path: The file, or a temporary copy.
+        index: Index of its packets.
+        resources: Temporary files, removed by :meth:`close`.
     """
 
-    name: str
+    about: Mapping[str, Any]
     timestamps: FloatArray
     fps: float
+    lengths: tuple[int, ...]
     plan: SizePlan
     size: tuple[int, int]
     notes: tuple[str, ...]
-    codec: str | None
-    prompt: str | None
-    subject: Subject | None
-    tags: Tags
     path: Path
     index: Index
-    lengths: tuple[int, ...]
-    resources: ExitStack = field(default_factory=ExitStack)
+    resources: ExitStack
 
     def __len__(self) -> int:
         return len(self.timestamps)
 
     @property
-    def seconds(self) -> float:
-        """Duration, the last frame included."""
-        return float(self.timestamps[-1]) + 1 / self.fps
+    def codec(self) -> str | None:
+        """Name of its codec."""
+        return self.index.codec
 
     def windows(self) -> Iterator[Window]:
         """Yield the windows, decoded as they are asked for.
@@ -174,12 +170,12 @@ class LongClip:
         Raises:
             ClipError: The file is damaged.
         """
-        one = replace(self.plan, count=1)
-        tags = {name: value for name, value in self.tags.items() if name != "seconds"}  # those of the whole clip
-        same = {name: getattr(self, name) for name in ("name", "prompt", "subject", "size", "codec")}
-        frames, read = iterate(self.path, self.index, lambda *_: one), 0
+        one, read = replace(self.plan, count=1), 0
+        frames = iterate(self.path, self.index, lambda *_: one)
+        like = {**self.about, "size": self.size, "codec": self.codec, "fps": self.fps}
+        like["tags"] = {name: value for name, value in like["tags"].items() if name != "seconds"}  # of the whole clip
         with reasons():
-            for window in _windows(frames, self.timestamps.tolist(), {**same, "tags": tags, "fps": self.fps}):
+            for window in _windows(frames, self.timestamps.tolist(), like):
                 read += len(window.clip)
                 yield window
                 del window
@@ -193,23 +189,26 @@ class LongClip:
 
 def long_clip(
     source: str | os.PathLike[str],
+    about: Mapping[str, Any],
     *,
     assume_fps: float = ASSUME_FPS,
     max_memory: int | None = None,
-    name: str | None = None,
-    prompt: str | None = None,
-    subject: Subject | str | None = None,
-    tags: Tags | None = None,
     root: str | os.PathLike[str] | None = None,
 ) -> LongClip | None:
     """Return a video file that does not fit ``max_memory`` at full size, to be read in windows.
 
     It is decoded once for its times, so that damage is found before hours of scoring, and once more for its windows.
-    Arguments are those of :func:`vmmetrics.read_clip`.
+
+    Args:
+        source: Path of any clip.
+        about: ``name``, ``prompt``, ``subject`` and ``tags`` of :func:`vmmetrics.read_clip`.
+        assume_fps: As there.
+        max_memory: Bytes a window may take while it is scored; its frames are downscaled to fit. Default 4 GiB.
+        root: As there.
 
     Returns:
-        The clip; None for one that :func:`vmmetrics.read_clip` reads whole: it fits, is no video file, or has fewer
-        than :data:`LEAST_FRAMES` frames in a window.
+        The clip; None for one that :func:`vmmetrics.read_clip` reads whole: it fits, is no video file, is a single
+        window, or has fewer than :data:`LEAST_FRAMES` frames in one.
 
     Raises:
         ClipError: The file cannot be read.
@@ -220,29 +219,35 @@ def long_clip(
         if kind_of(path, inside) != "video" or _surely_fits(path, limits):
             return None
         index = index_of(path)
-        sizes: list[tuple[int, int]] = []
-
-        def note_size(width: int, height: int) -> SizePlan:
-            sizes.append((width, height))
-            return SizePlan(1, (width, height), (width, height), limits.max_memory)
-
-        decode(path, index, note_size, last=0)
-        if not sizes or clip_bytes(len(index.pts), *sizes[0]) <= limits.max_memory:
+        first, _ = decode(path, index, _full_size, last=0)
+        if not first.num_frames:
             return None
-        check_total(len(index.pts), *sizes[0])
+        height, width = first.store.frames.shape[1:3]
+        if clip_bytes(len(index.pts), width, height) <= limits.max_memory:
+            return None
+        check_total(len(index.pts), width, height)
         notes = check_index(index)
-        decoder, rate = decode(path, index, note_size, lambda number, _: number == 0)
+        decoder, rate = decode(path, index, _full_size, lambda number, _: number == 0)
         notes += decoder.finish()
         timing = without_gaps(limits.timing(index.shown_at(decoder.times), rate))
-        if timing.fps * WINDOW_SECONDS < LEAST_FRAMES:
-            return None
         lengths = tuple(window_lengths(timing.timestamps.tolist()))
-        plan = make_plan(max(lengths) + round(OVERLAP_SECONDS * timing.fps), *sizes[0], limits.max_memory)
+        if len(lengths) == 1 or timing.fps * WINDOW_SECONDS < LEAST_FRAMES:
+            return None
+        plan = make_plan(max(lengths) + round(OVERLAP_SECONDS * timing.fps), width, height, limits.max_memory)
         return LongClip(
-            name or Path(source).name, timing.timestamps, timing.fps, plan, decoder.size,
-            tuple(filter(None, (*timing.notes, *notes, *decoder.notes, plan.note))), index.codec, prompt,
-            subject_of(prompt, subject), tags or {}, path, index, lengths, stack.pop_all(),
+            _about(Path(source).name, about), timing.timestamps, timing.fps, lengths, plan, decoder.size,
+            tuple(filter(None, (*timing.notes, *notes, *decoder.notes, plan.note))), path, index, stack.pop_all(),
         )  # fmt: skip
+
+
+def _full_size(width: int, height: int) -> SizePlan:
+    return SizePlan(1, (width, height), (width, height), sys.maxsize)
+
+
+def _about(name: str, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a clip, with its name and subject where they were not stated."""
+    subject = subject_of(about.get("prompt"), about.get("subject"))
+    return {**about, "name": about.get("name") or name, "subject": subject, "tags": about.get("tags") or {}}
 
 
 def _surely_fits(path: Path, limits: Limits) -> bool:
@@ -279,7 +284,7 @@ def stream_windows(
     limits = limits_of(check_fps(fps), ASSUME_FPS, max_memory)
     if fps * WINDOW_SECONDS < LEAST_FRAMES:
         raise ClipError(f"Expected at least {LEAST_FRAMES / WINDOW_SECONDS:g} frames per second but got {fps:g}")
-    like = {**about, "fps": float(fps)}
+    like = {**_about("clip", about), "fps": float(fps)}
     return _windows(_arriving(frames, layout, value_range, limits, like), (n / fps for n in count()), like)
 
 
