@@ -208,7 +208,10 @@ Retries = Annotated[
     typer.Option(min=1, max=100, help="Ray: retries of a clip whose worker died. Default: 2."),
 ]
 MaxMemory = Annotated[
-    str | None, option("Memory limit per clip, such as 2GB; larger clips are downscaled. Default: 4GB.")
+    str | None,
+    option(
+        "Memory limit per clip, such as 2GB; longer videos go in windows, other clips are downscaled. Default: 4GB."
+    ),
 ]
 FollowLinks = Annotated[
     bool, option("Follow symlinks that point outside the given folders; without it such a clip fails.")

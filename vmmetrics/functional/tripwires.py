@@ -71,16 +71,20 @@ def tripwires(frames: UInt8Array, fps: float) -> Tripwires:
     """
     if len(frames) < 2:
         raise ValueError("Expected two frames or more but got one")
-    colours = np.stack([_block_means(frame) for frame in frames])
+    return tripwires_of(block_means(frames), fps)
+
+
+def tripwires_of(colours: FloatArray, fps: float) -> Tripwires:
+    """Measure the tripwires by the mean colour of blocks, (T, rows, columns, 3) of :func:`block_means`, T ≥ 2."""
     luma = colours @ _LUMA
     means = luma.mean((1, 2))
     shapes = luma - means[:, None, None]
     moving = np.abs(np.diff(shapes, axis=0)).mean((1, 2)) > STILL_LEVELS
-    onset = int(np.argmax(moving)) if moving.any() else len(frames)
+    onset = int(np.argmax(moving)) if moving.any() else len(colours)
     away = np.abs(shapes - shapes[0]).mean((1, 2))
     most = colours.max(-1)
     saturation = ((most - colours.min(-1)) / np.maximum(most, 1)).mean((1, 2))
-    jumps = np.abs(np.diff(means, 2)) / 2 if len(frames) > 2 else np.zeros(1)
+    jumps = np.abs(np.diff(means, 2)) / 2 if len(colours) > 2 else np.zeros(1)
     return Tripwires(
         frozen_share=float(1 - moving.mean()),
         onset=onset / fps,
@@ -89,6 +93,11 @@ def tripwires(frames: UInt8Array, fps: float) -> Tripwires:
         saturation_drift=_drift(saturation),
         flicker=float(jumps.mean() / 255),
     )
+
+
+def block_means(frames: UInt8Array) -> FloatArray:
+    """Return the mean colour of the blocks of frames (T, H, W, 3), (T, rows, columns, 3) float32."""
+    return np.stack([_block_means(frame) for frame in frames])
 
 
 def _block_means(frame: UInt8Array) -> FloatArray:

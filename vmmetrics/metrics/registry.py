@@ -66,6 +66,7 @@ class Metric:
         question: The question for a video language model on this aspect, or None.
         beside: ``beside(clip, protocol)`` to the properties of the scene that can be computed while other metrics
             run, as ``module:name``; None for none.
+        across: True if it judges changes, so that the edge between two windows of a long clip is judged as well.
         source: Its origin: file or package, and its hash or version; empty for built-in metrics.
         divide: Division of its loss, 1 less the score, among events, as ``module:name``
             (:data:`vmmetrics.functional.event_costs.Divide`); None for a metric whose loss is not divided.
@@ -90,6 +91,7 @@ class Metric:
     not_of: tuple[str, ...] = ()
     question: str | None = None
     beside: str | None = None
+    across: bool = False
     source: Mapping[str, str] = field(default_factory=dict)
     divide: str | None = None
     meaning: str = ""
@@ -161,6 +163,7 @@ _OURS = (
         "motion smoothness",
         column="mss",
         divide="vmmetrics.functional.mss:divide_loss",
+        across=True,
         meaning="is the picture equally clear while things move, without stutter, flicker or smearing",
         version=2,
         needs=("quality",),
@@ -192,6 +195,7 @@ _OURS = (
         "temporal coherence",
         column="tcs",
         divide="vmmetrics.functional.tcs:divide_loss",
+        across=True,
         meaning="does whatever is shown stay there unless something explains its absence",
         needs=("objects",),
         colour=(86, 180, 233),
@@ -207,6 +211,7 @@ _OURS = (
         "commonsense adherence",
         column="cas",
         divide="vmmetrics.functional.cas:divide_loss",
+        across=True,
         meaning="do things move as gravity, inertia, contact and their own build allow",
         needs=("plausibility",),
         version=2,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
@@ -34,6 +34,55 @@ EVEN_SECONDS = 0.001
 """Seconds, the tick to which Matroska and WebM round times."""
 _DOWNSCALED = re.compile(r"downscaled from [0-9]{1,6}x[0-9]{1,6} to ([0-9]{1,6})x([0-9]{1,6}) ")
 _SERIES_DIGITS = 6  # significant digits kept of a per-frame value: below the width of a line in any picture
+
+
+@dataclass(frozen=True, slots=True)
+class WindowScores:
+    """Scores of one window of a clip that was scored in windows.
+
+    Attributes:
+        start: Its beginning, seconds from the first frame of the clip.
+        end: Its end, seconds.
+        frames: Number of its frames.
+        scores: Score by metric, as of these frames alone.
+        missing: Reason why there is no score, by metric.
+        errors: Reason of the failure, by metric.
+        own_change: As of :class:`Record`.
+    """
+
+    start: float
+    end: float
+    frames: int
+    scores: Mapping[str, float] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
+    own_change: float | None = None
+
+    def with_metrics_of(self, older: WindowScores) -> WindowScores:
+        """Return this window with the metrics of an older record of it that this one lacks."""
+        own = {*self.scores, *self.missing, *self.errors}
+        parts = ("scores", "missing", "errors")
+        merged: dict[str, Any] = {p: {**_without(getattr(older, p), own), **getattr(self, p)} for p in parts}
+        return replace(self, **merged, own_change=older.own_change if self.own_change is None else self.own_change)
+
+
+def drift(windows: Sequence[WindowScores], metric: str) -> float | None:
+    """Return the mean score of the last half of the windows less that of the first, each weighted by its seconds.
+
+    Of an odd number of windows with a score, the one in the middle is in neither half.
+
+    Returns:
+        The drift in the unit of the score; None for fewer than two windows with a score.
+    """
+    scored = [window for window in windows if metric in window.scores]
+    half = len(scored) // 2
+    if not half:
+        return None
+    last, first = (
+        np.average([w.scores[metric] for w in part], weights=[w.end - w.start for w in part])
+        for part in (scored[-half:], scored[:half])
+    )
+    return round(float(last - first), 6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +124,8 @@ class Record:
         timestamps: Seconds of every frame from the first, to the microsecond; None where the frames are evenly spaced
             by ``fps``, to :data:`EVEN_SECONDS`.
         codec: Name of the codec the frames were stored with, or None.
+        windows: The windows whose scores were combined (:mod:`vmmetrics.scoring.windows`); none of a clip that was
+            scored whole.
 
     Raises:
         ValueError: ``own_change`` lies outside 0..1, or under protocol ``vmmetrics`` a score outside its range.
@@ -108,6 +159,7 @@ class Record:
     timestamps: tuple[float, ...] | None = None
     codec: str | None = None
     own_change: float | None = None
+    windows: tuple[WindowScores, ...] = ()
 
     @classmethod
     def from_line(cls, line: bytes) -> Record:
@@ -236,14 +288,24 @@ class Record:
             notes=tuple(dict.fromkeys((*older.notes, *self.notes))),
             seconds=round(self.seconds + older.seconds, 3),
             score_version={**_without(older.score_version, own), **self.score_version},
+            windows=tuple(
+                window.with_metrics_of(earlier) for window, earlier in zip(self.windows, older.windows, strict=False)
+            ),
         )
+
+    @property
+    def drift(self) -> dict[str, float]:
+        """Drift over its windows by metric (:func:`drift`); empty for a clip that was scored whole."""
+        drifts = {metric: drift(self.windows, metric) for metric in self.scores}
+        return {metric: change for metric, change in drifts.items() if change is not None}
 
     def to_json(self) -> dict[str, Any]:
         """Return the line in ``scores.jsonl``; :func:`vmmetrics.utils.schema.convert` reads it back."""
-        return {name: dict(v) if isinstance(v := getattr(self, name), Mapping) else v for name in _FIELDS}
+        line = {name: dict(v) if isinstance(v := getattr(self, name), Mapping) else v for name in _FIELDS}
+        return {**line, "windows": plain(list(self.windows))} if self.windows else line
 
 
-_FIELDS = tuple(item.name for item in fields(Record))
+_FIELDS = tuple(item.name for item in fields(Record) if item.name != "windows")  # which few have
 
 
 def uneven_times(timestamps: FloatArray, fps: float) -> tuple[float, ...] | None:

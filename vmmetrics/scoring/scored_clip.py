@@ -16,7 +16,7 @@ from vmmetrics.scoring.anchors import Scale
 from vmmetrics.scoring.record import Record, result_from_json
 from vmmetrics.scoring.records import read_events, read_records, read_run_json
 from vmmetrics.scoring.settings import Settings
-from vmmetrics.scoring.show.findings import Findings, Perceived, explain, perceive
+from vmmetrics.scoring.show.findings import Findings, Perceived, explain, perceive, scaled_result
 from vmmetrics.scoring.show.overlay import read_overlay
 from vmmetrics.scoring.table import with_index
 from vmmetrics.types import MetricResult, Protocol
@@ -27,7 +27,7 @@ from vmmetrics.utils.storage.addresses import address_of, is_web, safe_name
 from vmmetrics.utils.storage.remote import check_address
 from vmmetrics.utils.storage.scratch import Scratch
 from vmmetrics.utils.storage.state import FileState
-from vmmetrics.video import ASSUME_FPS, read_clip
+from vmmetrics.video import ASSUME_FPS, read_clip, sample_clip
 from vmmetrics.video.budget import DEFAULT_MAX_MEMORY
 from vmmetrics.video.content import fingerprint, is_there
 
@@ -77,7 +77,10 @@ def recall(run: Path, name: str, *, fetch: bool = False) -> Recalled:
     if record.subject is not None:
         subject = check(Subject, record.subject, f"{run / 'scores.jsonl'}, subject of {record.clip}")
     with unchanged(record, fetch) if local_file is None else nullcontext(local_file) as path:
-        clip = read_clip(path, name=record.clip, prompt=record.prompt, subject=subject, tags=record.tags, **reading)
+        if record.windows:  # perception of the whole would not fit the memory, its frames do at a smaller size
+            clip = sample_clip(path, lambda times, _: range(len(times)), max_memory=stored.reading.max_memory)
+        else:
+            clip = read_clip(path, name=record.clip, prompt=record.prompt, subject=subject, tags=record.tags, **reading)
     results: dict[str, MetricResult] = {}
     for metric, line in read_events(run, record, warnings).items():
         try:
@@ -85,6 +88,12 @@ def recall(run: Path, name: str, *, fetch: bool = False) -> Recalled:
         except ValueError as error:
             warnings.append(f"events.jsonl, {metric} of {record.clip}, {error}; left out, score the clip again")
     perceived = None if record.sha256 is None else read_overlay(run, record.sha256)
+    if record.windows:  # boxes and overlay are in the pixels of the windows
+        pixels = _scale(record, clip)
+        results = {metric: scaled_result(result, pixels) for metric, result in results.items()}
+        if perceived is None:
+            warnings.append("scored in windows, and the run kept no overlay: masks, tracks and skeletons are not drawn")
+        perceived = (perceived or Perceived()).scaled(pixels)
     if perceived is None:
         settings = Settings(stored.preset, stored.protocol, reading=tuple(reading.items()))
         suite = settings.build()
@@ -136,6 +145,12 @@ def _result(metric: str, line: Any, record: Record, num_frames: int) -> MetricRe
     if empty:
         raise ValueError(f"series.{empty[0]}: expected values but got none")
     return result
+
+
+def _scale(record: Record, clip: Clip) -> tuple[float, float]:
+    """Return pixels of the clip as read whole per pixel of the windows that were scored."""
+    width, height = record.scored_size or record.size or (clip.width, clip.height)
+    return clip.width / width, clip.height / height
 
 
 def find(records: Sequence[Record], name: str) -> Record:

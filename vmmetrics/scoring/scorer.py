@@ -11,15 +11,16 @@ from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, explain
-from vmmetrics.functional.tripwires import TRIPWIRES, tripwires
+from vmmetrics.functional.tripwires import TRIPWIRES, Tripwires, tripwires
 from vmmetrics.metrics.registry import version_of
 from vmmetrics.scoring.pictures import Pictures
 from vmmetrics.scoring.record import Record, result_to_json, uneven_times
 from vmmetrics.scoring.settings import Scoring, Settings
+from vmmetrics.scoring.show.album import Album
 from vmmetrics.scoring.show.capture import pictures_of
 from vmmetrics.scoring.tasks import Task, identify
 from vmmetrics.utils.storage.scratch import Fetched, Scratch, ScratchError
@@ -27,8 +28,13 @@ from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video import read_clip
 from vmmetrics.video.content import file_state, is_settled, state
 from vmmetrics.video.shards import temporary_file
+from vmmetrics.video.windows import LongClip, long_clip
 
-ClipAndFile = tuple[Clip | None, Fetched | None]
+if TYPE_CHECKING:
+    from vmmetrics.scoring.suite import ClipScores, Suite
+
+AnyClip = Clip | LongClip
+ClipAndFile = tuple[AnyClip | None, Fetched | None]
 
 
 class ClipReader:
@@ -39,14 +45,14 @@ class ClipReader:
         read: Reads the clip of a task, from the downloaded file or from the task's own path.
     """
 
-    def __init__(self, scratch: Scratch, read: Callable[[Task, Path | None], Clip]) -> None:
+    def __init__(self, scratch: Scratch, read: Callable[[Task, Path | None], AnyClip]) -> None:
         self._scratch, self._read = scratch, read
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="read ahead")
         self._lock = Lock()  # of what is ahead: a worker on a cluster hears of it in another thread
         self._ahead: tuple[Task, object, Future[ClipAndFile]] | None = None
 
-    def clip(self, task: Task, seen: object = None) -> tuple[Clip, Fetched | None]:
-        """Return the clip of a task, and the download of its address.
+    def clip(self, task: Task, seen: object = None) -> tuple[AnyClip, Fetched | None]:
+        """Return the clip of a task, and the download of its address, which a long clip keeps until it is closed.
 
         Args:
             task: The task.
@@ -59,11 +65,13 @@ class ClipReader:
         with self._lock:
             ahead, self._ahead = self._ahead, None
         clip, fetched = self._prefetched(task, seen, ahead) or self._fetch_clip(task, decode=False)
-        try:
-            return clip or self._read(task, fetched.path if fetched else None), fetched
-        finally:
+        with contextlib.ExitStack() as stack:
             if fetched is not None:
-                fetched.remove()
+                stack.callback(fetched.remove)
+            clip = clip or self._read(task, fetched.path if fetched else None)
+            if isinstance(clip, LongClip):
+                clip.resources.push(stack.pop_all())
+            return clip, fetched
 
     def ahead(self, task: Task, decode: bool) -> None:
         """Begin to fetch a clip, unless another is being fetched; errors are raised by :meth:`clip`.
@@ -169,6 +177,7 @@ class Scorer:
         """
         start = time.perf_counter()
         sha256: str | None = None
+        resources = contextlib.ExitStack()
         try:
             if task.broken is not None:
                 raise ClipError(task.broken)
@@ -182,6 +191,8 @@ class Scorer:
             except OSError as error:  # the reader knows better words for most of these
                 unreadable = error
             clip, fetched = self._reader.clip(task, before)
+            if isinstance(clip, LongClip):
+                resources.enter_context(contextlib.closing(clip))
             if unreadable is not None:
                 raise unreadable
             # Of a clip alone: the record of a symlink to another file must not tell its hash.
@@ -190,10 +201,7 @@ class Scorer:
                 identified(sha256)
             if following is not None:
                 self.read_ahead(following)
-            suite = self.suite(task.metrics)
-            scene = suite.scene(clip) if self._settings.keep_overlays else None
-            scores = suite.score_clip(clip) if scene is None else suite.score_scene(scene)
-            pictures, problems = pictures_of(clip, scene, scores.results)
+            scores, pictures, problems, wires = self._scored(task, clip)
             if task.path is not None and state(task.path) != before:
                 raise ClipError("The file changed while it was scored; run again once it is complete")
             record = task.record(
@@ -214,29 +222,52 @@ class Scorer:
                 state=file_stamp or (fetched and fetched.state.to_record()),
                 timestamps=uneven_times(clip.timestamps, clip.fps),
                 codec=clip.codec,
+                windows=scores.windows,
             )
             events = {metric: result_to_json(result) for metric, result in scores.results.items()}
-            if self._settings.tripwires and len(clip) > 1:
-                events[TRIPWIRES] = asdict(tripwires(clip.frames, float(clip.fps)))
+            if wires is not None:
+                events[TRIPWIRES] = asdict(wires)
             return Outcome(task, record, events, pictures)
         except ScratchError:
             raise
         except Exception as error:  # the run goes on whatever a clip does to a decoder
             seconds = round(time.perf_counter() - start, 3)
             return Outcome(task, task.record(self._settings, sha256=sha256, error=explain(error), seconds=seconds))
+        finally:
+            resources.close()
+
+    def _scored(self, task: Task, clip: AnyClip) -> tuple[ClipScores, Pictures, tuple[str, ...], Tripwires | None]:
+        """Return the scores of a clip, its pictures, the reasons of missing ones, and its tripwires if asked for."""
+        suite, settings = self.suite(task.metrics), self._settings
+        if isinstance(clip, LongClip):
+            album = Album(len(clip), float(clip.fps), settings.keep_overlays, settings.tripwires)
+            scores = cast("Suite", suite).score_long(clip, album.add)  # it takes windows
+            return scores, *album.close()
+        scene = suite.scene(clip) if settings.keep_overlays else None
+        scores = suite.score_clip(clip) if scene is None else suite.score_scene(scene)
+        wires = tripwires(clip.frames, float(clip.fps)) if settings.tripwires and len(clip) > 1 else None
+        return scores, *pictures_of(clip, scene, scores.results), wires
 
     def read_ahead(self, task: Task) -> None:
         """Begin to fetch a clip, and to read it if the suite leaves time for that; thread-safe."""
         self._reader.ahead(task, self.suite(task.metrics).reads_ahead)
 
-    def _read(self, task: Task, fetched: Path | None) -> Clip:
+    def _read(self, task: Task, fetched: Path | None) -> AnyClip:
         in_memory = task.in_memory
         if isinstance(in_memory, Clip):
             return in_memory
-        options: dict[str, Any] = {"prompt": task.prompt, "subject": task.subject, "tags": task.tags}
-        options |= self._settings.reading
+        about: dict[str, Any] = {"name": task.clip}
+        about |= {"prompt": task.prompt, "subject": task.subject, "tags": task.tags}
+        options: dict[str, Any] = {"root": task.root, **dict(self._settings.reading)}
         if task.fps is not None:
             options["assume_fps"] = task.fps
-        source = fetched or task.path
-        with contextlib.nullcontext(source) if in_memory is None else temporary_file(in_memory.content) as path:
-            return read_clip(path, name=task.clip, root=task.root, **options)
+        with contextlib.ExitStack() as stack:
+            source = fetched or task.path
+            if in_memory is not None:
+                source = stack.enter_context(temporary_file(in_memory.content))
+            if source is not None and getattr(self.suite(task.metrics), "takes_windows", False):
+                long = long_clip(source, about, **options)
+                if long is not None:
+                    long.resources.push(stack.pop_all())
+                    return long
+            return read_clip(source, **about, **options)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -24,8 +24,11 @@ from vmmetrics.perception.own_change import own_change
 from vmmetrics.perception.presets import PresetOptions, load_preset, with_cas_model
 from vmmetrics.perception.scene import Scene
 from vmmetrics.scoring.anchors import INDEX, Place, Scale, rounded
+from vmmetrics.scoring.record import WindowScores
+from vmmetrics.scoring.windows import Seen, score_windows
 from vmmetrics.types import MetricResult, Protocol, Tags
 from vmmetrics.video import read_clip
+from vmmetrics.video.windows import LongClip, long_clip, stream_windows
 
 
 def attempt(
@@ -42,11 +45,28 @@ def attempt(
         errors[key] = kind_and_text(error)
 
 
+def _with_earlier(available: Collection[Metric], keys: Collection[str]) -> tuple[Metric, ...]:
+    """Return metrics and those whose results they read, in an order that can be."""
+    needed = set(keys)
+    for metric in reversed([*available]):  # a metric is registered after those whose results it reads
+        if metric.key in needed:
+            needed.update(metric.after)
+    return tuple(metric for metric in available if metric.key in needed)
+
+
 def _ask(scene: Scene, names: Sequence[str]) -> None:
     """Compute abilities of the scene; errors are raised again in the metric that uses one."""
     for name in names:
         with suppress(Exception):
             getattr(scene, name)
+
+
+def too_short(tags: Tags, lasts: float, fps: float) -> list[str]:
+    """Return a note on a clip that lasts for less seconds than the motion of its prompt is expected to take."""
+    needed = tags.get("seconds")
+    if not isinstance(needed, int | float) or lasts >= needed - 0.5 / fps:
+        return []
+    return [f"the clip lasts {lasts:.1f} s, and its prompt's motion is expected to take {needed:g} s"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -63,6 +83,8 @@ class ClipScores:
             ``vmmetrics`` was not asked for, or there is no motion to judge.
         protocol: Definition of the metrics.
         scale: The table of real footage that the scores have their places in.
+        windows: The windows whose scores were combined (:mod:`vmmetrics.scoring.windows`), or the one these scores are
+            of; none of a clip that was scored whole.
     """
 
     name: str
@@ -73,6 +95,7 @@ class ClipScores:
     own_change: float | None = None
     protocol: Protocol = "vmmetrics"
     scale: Scale = field(default_factory=Scale, compare=False)
+    windows: tuple[WindowScores, ...] = ()
 
     @property
     def scores(self) -> dict[str, float]:
@@ -163,11 +186,7 @@ class Suite:
         self.preset = preset
         self.protocol: Protocol = protocol
         self.metrics = in_order(metrics)
-        needed = set(self.metrics)
-        for metric in reversed(list(available.values())):  # a metric is registered after those whose results it reads
-            if metric.key in needed:
-                needed.update(metric.after)
-        self._computed = tuple(metric for key, metric in available.items() if key in needed)  # in an order that can be
+        self._computed = _with_earlier(available.values(), self.metrics)
         needs = {need for metric in self._computed for need in metric.needs}
         if cas_model is not None:
             needs.discard("plausibility")
@@ -239,10 +258,69 @@ class Suite:
             ClipError: The clip cannot be read.
         """
         start = time.perf_counter()
+        if isinstance(clip, str | os.PathLike) and fps is None and self.takes_windows:
+            long = long_clip(clip, {"name": name, "prompt": prompt, "subject": subject, "tags": tags})
+            if long is not None:
+                with closing(long):
+                    return self.score_long(long)
         if not isinstance(clip, Clip):
             clip = read_clip(clip, fps=fps, layout=layout, name=name, prompt=prompt, subject=subject, tags=tags)
         scores = self.score_scene(self.scene(clip))
         return replace(scores, seconds=time.perf_counter() - start)
+
+    @property
+    def takes_windows(self) -> bool:
+        """True if clips that do not fit the memory can be scored in windows; VMBench's code sees whole clips."""
+        return self.protocol == "vmmetrics" and not self._preset.published_models
+
+    def score_long(self, clip: LongClip, seen: Seen | None = None) -> ClipScores:
+        """Score a clip window by window; ``seen`` receives each window while its perception is in memory."""
+        *_, whole = score_windows(self, clip.windows(), len(clip.lengths), seen)
+        notes = (*clip.notes, *whole.notes, *too_short(clip.about["tags"], whole.windows[-1].end, clip.fps))
+        return replace(whole, notes=tuple(dict.fromkeys(notes)))
+
+    def stream(
+        self,
+        frames: Iterable[Any],
+        *,
+        fps: float,
+        layout: str | None = None,
+        value_range: tuple[float, float] | None = None,
+        max_memory: int | None = None,
+        prompt: str | None = None,
+        subject: Subject | str | None = None,
+        tags: Tags | None = None,
+        name: str = "clip",
+    ) -> Iterator[ClipScores]:
+        """Score a clip while its frames arrive, in windows that begin at multiples of 5 s.
+
+        Args:
+            frames: Frames (H, W, 3), or arrays of several (T, H, W, 3), as they come; uint8, or floats with
+                ``value_range``. A window is scored once a second has passed after it.
+            fps: Frames per second.
+            layout: Axes of each item, such as ``"CHW"`` or ``"TCHW"``; None guesses where one reading makes sense.
+            value_range: What black and white are in floats.
+            max_memory: Bytes that a window may take while it is scored; its frames are downscaled to fit.
+            prompt: Text the clip was generated from.
+            subject: The subject of the clip.
+            tags: Tags of the prompt's motion.
+            name: Name of the clip in results.
+
+        Yields:
+            The scores of each window as of its frames alone, then those of the whole clip, combined as
+            :mod:`vmmetrics.scoring.windows` says; :attr:`ClipScores.windows` has the seconds.
+
+        Raises:
+            ValueError: Protocol or preset is ``vmbench``, whose code sees whole clips; or there is no frame.
+            ClipError: Frames cannot be read, or change their size.
+        """
+        if not self.takes_windows:
+            raise ValueError("Only preset embedded with protocol vmmetrics scores in windows; use score_clip")
+        about = {"name": name, "prompt": prompt, "subject": subject, "tags": tags}
+        windows = stream_windows(
+            frames, about, fps=fps, layout=layout, value_range=value_range, max_memory=max_memory
+        )  # fmt: skip
+        return score_windows(self, windows)
 
     def _own_change(self, scene: Scene) -> tuple[float | None, tuple[str, ...]]:
         """Return the own change where the index needs it, none without CAS, and a note where it failed."""
@@ -254,15 +332,21 @@ class Suite:
         except Exception as error:  # as of a metric: the scores stay
             return None, (f"own change failed, so no factor is in INDEX: {explain(error)}",)
 
-    def score_scene(self, scene: Scene) -> ClipScores:
-        """Score a clip with the abilities already computed in ``scene``; missing ones are computed."""
+    def score_scene(self, scene: Scene, metrics: Collection[str] | None = None) -> ClipScores:
+        """Score a clip with the abilities already computed in ``scene``; missing ones are computed.
+
+        Args:
+            scene: The clip.
+            metrics: Some of the metrics, and no index; None for all.
+        """
         start = time.perf_counter()
         results: dict[str, MetricResult] = {}
         errors: dict[str, str] = {}
         content = scene.unjudgeable if self.protocol == "vmmetrics" else None
-        judging = [m for m in self._computed if content is None or content.kind not in m.not_of]
+        computed = self._computed if metrics is None else _with_earlier(self._computed, metrics)
+        judging = [m for m in computed if content is None or content.kind not in m.not_of]
         if content is not None:
-            results.update({m.key: MetricResult(None, content.reason) for m in self._computed if m not in judging})
+            results.update({m.key: MetricResult(None, content.reason) for m in computed if m not in judging})
         finished = {metric.key: Event() for metric in judging}
 
         def compute(metrics: deque[Metric], abilities: Sequence[str] = ()) -> None:
@@ -289,14 +373,12 @@ class Suite:
                 compute(shared)
             judging = [m for m in judging if m.source]
         compute(deque(judging))
-        changed, problems = self._own_change(scene)
+        changed, problems = self._own_change(scene) if metrics is None else (None, ())
         notes, clip = [*scene.clip.notes, *scene.models.notes], scene.clip
-        needed, lasts = clip.tags.get("seconds"), float(clip.timestamps[-1]) + 1 / clip.fps
-        if isinstance(needed, int | float) and lasts < needed - 0.5 / clip.fps:
-            notes.append(f"the clip lasts {lasts:.1f} s, and its prompt's motion is expected to take {needed:g} s")
+        notes += too_short(clip.tags, float(clip.timestamps[-1]) + 1 / clip.fps, clip.fps)
         return ClipScores(
             name=scene.clip.name,
-            results={k: results[k] for k in self.metrics if k in results},
+            results={k: results[k] for k in self.metrics if k in results and (metrics is None or k in metrics)},
             errors={k: errors[k] for k in self.metrics if k in errors},
             seconds=time.perf_counter() - start,
             own_change=changed,

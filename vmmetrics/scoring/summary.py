@@ -25,6 +25,8 @@ INDEX_OR_ZERO = "motion_index_or_0"
 """The motion index with that of collapsed clips (:attr:`Record.collapsed`) as 0."""
 _EVERY = ""  # in place of a metric: clips that failed as a whole
 _SOME = 100  # scores of a group of a large run from which on nothing is drawn
+DOWNSCALED, IN_WINDOWS = "downscaled to fit --max-memory", "scored in windows of 5 s"
+"""Keys of :attr:`Summary.reduced`."""
 _NAMED = 3  # clips of a kind that are named
 NAMED_COLLAPSED = 5
 """Collapsed clips of a kind that are named."""
@@ -48,15 +50,15 @@ class Summary:
         collapsed: Number of collapsed clips.
         remarked: How many have an index that a factor lowers.
         remarks: The first of those: name, factor and reason.
-        downscaled: How many were scored at a smaller size, to fit the memory.
-        downscaled_clips: The first of those: name, width and height.
+        reduced: How many were scored at a smaller size to fit the memory, and in windows: by text, their number, and
+            the first with their size, and windows and drift.
         telling: Name of the clip on disk with the lowest score of a metric whose low scores are faults, or None.
     """
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
-        self.clips = self.failed = self.remarked = self.downscaled = 0
+        self.clips = self.failed = self.remarked = 0
         self.remarks: list[tuple[str, str]] = []
-        self.downscaled_clips: list[tuple[str, tuple[int, int]]] = []
+        self.reduced: dict[str, tuple[int, list[str]]] = {}
         self.failures: list[tuple[str, str]] = []
         self.reasons: dict[tuple[str, tuple[str, ...], bool], tuple[int, list[str]]] = {}
         self.collapsed = 0
@@ -108,15 +110,21 @@ class Summary:
             if len(self.remarks) < _NAMED:
                 self.remarks.append((record.clip, record.index_remark))
         if size := record.scored_size:
-            self.downscaled += 1
-            if len(self.downscaled_clips) < _NAMED:
-                self.downscaled_clips.append((record.clip, size))
+            self._name(DOWNSCALED, f"{record.clip} at {size[0]}x{size[1]}")
+        if record.windows:
+            drifts = [f"{label(metric)} {change:+.2f}" for metric, change in record.drift.items()]
+            drifting = f", drift {', '.join(drifts)}" if drifts else ""
+            self._name(IN_WINDOWS, f"{record.clip} in {len(record.windows)}{drifting}")
         if record.failed:
             self.failed += 1
             if len(self.failures) < _NAMED:
                 why = next(filter(None, [record.error, *record.errors.values()]))
                 self.failures.append((record.clip, why))
         self.clips += 1
+
+    def _name(self, what: str, clip: str) -> None:
+        count, named = self.reduced.get(what, (0, []))
+        self.reduced[what] = count + 1, [*named, clip][:_NAMED]
 
     def _count_reasons(self, record: Record) -> None:
         alike: dict[tuple[str, bool], list[str]] = {}
@@ -290,7 +298,7 @@ def anchor_lines(table: Scores, clips: int | None = None) -> list[str]:
 
 
 def missing_lines(table: Scores) -> list[str]:
-    """Return lines with the clips without a score by reason, those whose index is lowered, and the downscaled ones.
+    """Return lines with the clips without a score by reason, those whose index is lowered, and the reduced ones.
 
     Collapsed clips come first, a line for each kind; the most frequent of the other reasons follow.
     """
@@ -301,11 +309,16 @@ def missing_lines(table: Scores) -> list[str]:
     lines = [_missing_line(len(table), *item) for item in (*collapsed, *others[:_SHOWN_REASONS])]
     summary, total = table.summary, len(table)
     lowered = [f"{clip} {remark}" for clip, remark in summary.remarks]
-    smaller = [f"{clip} at {width}x{height}" for clip, (width, height) in summary.downscaled_clips]
     lines += _named_lines("INDEX lowered", summary.remarked, total, lowered)
-    lines += _named_lines("downscaled to fit --max-memory", summary.downscaled, total, smaller)
+    lines += reduced_lines(summary)
     rest = len(others) - _SHOWN_REASONS
     return [*lines, *([f"- {rest} more reasons of missing scores: column missing of scores.csv"] if rest > 0 else [])]
+
+
+def reduced_lines(summary: Summary) -> list[str]:
+    """Return lines with the clips that were scored at a smaller size, and those that were scored in windows."""
+    kinds = ((what, summary.reduced[what]) for what in (DOWNSCALED, IN_WINDOWS) if what in summary.reduced)
+    return [line for what, (count, named) in kinds for line in _named_lines(what, count, summary.clips, named)]
 
 
 def _named_lines(what: str, clips: int, total: int, named: Sequence[str]) -> list[str]:

@@ -8,6 +8,7 @@ from threading import Lock
 
 _listeners: list[Callable[[bool], None]] = []
 _share_listeners: list[Callable[[float], None]] = []
+_part = 0.0, 1.0
 _lock = Lock()
 _depth = 0  # of blocks within blocks, in all threads
 
@@ -23,9 +24,21 @@ def on_share(listener: Callable[[float], None]) -> None:
 
 
 def tell_share(share: float) -> None:
-    """Tell the listeners that this share of the item in hand is done."""
+    """Tell the listeners that this share of the item in hand, or of the block of :func:`part`, is done."""
+    first, last = _part
     for listener in _share_listeners:
-        listener(share)
+        listener(first + share * (last - first))
+
+
+@contextmanager
+def part(first: float, last: float) -> Iterator[None]:
+    """Mark a block as the part of the item in hand from one share of it to another."""
+    global _part
+    _part = first, last
+    try:
+        yield
+    finally:
+        _part = 0.0, 1.0
 
 
 @contextmanager

@@ -185,3 +185,9 @@ class FrameStore:
     def frames(self) -> UInt8Array:
         """(T, H, W, 3) uint8: the frames so far."""
         return self._frames[: self._used]
+
+    def take(self) -> UInt8Array:
+        """Return the frames so far and begin anew, so that frames can be handed on while others are decoded."""
+        taken, self._used = self.frames, 0
+        self._frames = np.empty((max(1, self._plan.count), *taken.shape[1:]), np.uint8)
+        return taken

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from vmmetrics.errors import ClipError, os_reason
+from vmmetrics.types import UInt8Array
 from vmmetrics.video.budget import MAX_PIXELS, FrameStore, SizePlan, check_size, make_plan
 from vmmetrics.video.containers import check_whole, opened, packets_of
 from vmmetrics.video.pixels import HDR_TRANSFERS, TRANSPARENT, Decoded, FrameConverter, Limits, Orientation, colour_of
@@ -196,6 +197,20 @@ def decode(
             if last is not None and len(decoder.times) > last:
                 break
         return decoder, stated_rate(stream)
+
+
+def iterate(path: Path, index: Index, plan: Plan) -> Iterator[UInt8Array]:
+    """Yield the frames of a file, (H, W, 3) uint8 RGB, as they are decoded; few are held at a time.
+
+    Raises:
+        ClipError: The file is damaged.
+    """
+    with opened(path) as (container, stream):
+        decoder = Decoder(stream, index, plan)
+        for packet in packets_of(container, stream):
+            decoder.feed(packet)
+            if decoder.num_frames:
+                yield from decoder.store.take()
 
 
 def stated_rate(stream: VideoStream) -> float | None:

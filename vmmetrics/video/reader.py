@@ -23,7 +23,7 @@ from vmmetrics.video.containers import opened, packets_of
 from vmmetrics.video.files import Decoder, Index, Plan, check_index, decode, index_of, read_video, stated_rate
 from vmmetrics.video.pixels import Decoded, Limits, Sampling
 from vmmetrics.video.shards import local_file
-from vmmetrics.video.subject import find_subject, subject_of_phrase
+from vmmetrics.video.subject import subject_of
 from vmmetrics.video.timing import Timing, check_fps, without_gaps
 
 # Some frames of a video file by their times: what lies between is not kept, nor, where it can be, decoded.
@@ -206,7 +206,7 @@ def read_clip(
         ClipError: The source cannot be read; the text says why.
         SetupError: Something must be installed to read this kind of source.
     """
-    limits = _limits(fps, assume_fps, max_memory)
+    limits = limits_of(fps, assume_fps, max_memory)
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
         decoded = _read_path(path, layout, limits, None if root is None else Path(root))
@@ -240,7 +240,7 @@ def sample_clip(
         ClipError: The source cannot be read; the text says why.
         SetupError: Something must be installed to read this kind of source.
     """
-    limits = replace(_limits(None, ASSUME_FPS, max_memory), sampling=Sampling(choose, side))
+    limits = replace(limits_of(None, ASSUME_FPS, max_memory), sampling=Sampling(choose, side))
     return _clip(_read_path(path, None, limits, None), path.name, None, None)
 
 
@@ -257,11 +257,16 @@ def read_batch(
 
     Clips are called ``name[0]``, ``name[1]``, ...; other arguments and errors as for :func:`read_clip`.
     """
-    clips = read_arrays(source, layout, _limits(fps, assume_fps, max_memory))
+    clips = read_arrays(source, layout, limits_of(fps, assume_fps, max_memory))
     return [_clip(decoded, f"{name}[{number}]", None, None) for number, decoded in enumerate(clips)]
 
 
-def _limits(fps: float | None, assume_fps: float, max_memory: int | None) -> Limits:
+def limits_of(fps: float | None, assume_fps: float, max_memory: int | None) -> Limits:
+    """Return the limits of options of :func:`read_clip`.
+
+    Raises:
+        ClipError: One is out of range.
+    """
     memory = DEFAULT_MAX_MEMORY if max_memory is None else max_memory
     if memory < 1:
         raise ClipError(f"Expected max_memory of at least one byte but got {memory}")
@@ -284,8 +289,8 @@ def check_header(path: Path, root: Path | None = None) -> None:
     Raises:
         ClipError: It is not a clip; the text says why.
     """
-    with _reasons(), local_file(path, root) as (path, root):
-        kind = _kind(path, root)
+    with reasons(), local_file(path, root) as (path, root):
+        kind = kind_of(path, root)
         if kind == "folder":
             for file in folders.frames_of(path, root):
                 with folders.opened_picture(file):
@@ -296,8 +301,8 @@ def check_header(path: Path, root: Path | None = None) -> None:
 
 
 def _read_path(path: Path, layout: str | None, limits: Limits, root: Path | None) -> Decoded:
-    with _reasons(), local_file(path, root) as (path, root):
-        kind = _kind(path, root)
+    with reasons(), local_file(path, root) as (path, root):
+        kind = kind_of(path, root)
         if kind == "video":
             return read_video(path, limits) if limits.sampling is None else read_sampled(path, limits, limits.sampling)
         if kind == "folder":
@@ -311,7 +316,7 @@ def _read_path(path: Path, layout: str | None, limits: Limits, root: Path | None
 
 
 @contextmanager
-def _reasons() -> Iterator[None]:
+def reasons() -> Iterator[None]:
     """Convert the system's errors on a path into a ClipError."""
     try:
         yield
@@ -319,7 +324,7 @@ def _reasons() -> Iterator[None]:
         raise ClipError(f"The file cannot be opened: {os_reason(error)}") from error
 
 
-def _kind(path: Path, root: Path | None) -> str:
+def kind_of(path: Path, root: Path | None) -> str:
     """Tell ``"folder"``, ``"npy"``, ``"pt"``, ``"video"`` or what :func:`folders.sniff` names, by the first bytes.
 
     Raises:
@@ -355,17 +360,13 @@ def _kind(path: Path, root: Path | None) -> str:
 def _clip(
     decoded: Decoded, name: str, prompt: str | None, subject: Subject | str | None, tags: Tags | None = None
 ) -> Clip:
-    if isinstance(subject, str):
-        subject = subject_of_phrase(subject, "option")
-    if subject is None and prompt:
-        subject = find_subject(prompt)
     return Clip(
         frames=decoded.frames,
         timestamps=decoded.timing.timestamps,
         fps=decoded.timing.fps,
         name=name,
         prompt=prompt,
-        subject=subject,
+        subject=subject_of(prompt, subject),
         size=decoded.size,
         notes=(*decoded.timing.notes, *decoded.notes),
         tags=tags or {},

@@ -35,6 +35,12 @@ def find_subject(prompt: str) -> Subject | None:
     return subject_of_phrase(prompt, "rule")
 
 
+def subject_of(prompt: str | None, subject: Subject | str | None) -> Subject | None:
+    """Return the subject that was stated, as text or found before, else that of the prompt."""
+    stated = subject_of_phrase(subject, "option") if isinstance(subject, str) else subject
+    return find_subject(prompt) if stated is None and prompt else stated
+
+
 def subject_of_phrase(text: str, source: str) -> Subject | None:
     """Find the first noun phrase of ``text`` and its head by rule; None where there is none.
 

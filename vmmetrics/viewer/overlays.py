@@ -88,8 +88,8 @@ def write_overlays(run: Path, rows: Sequence[Row], folder: Path, warnings: list[
 
 
 def drawable(row: Row) -> bool:
-    """Return True if the overlay of a clip can be drawn again: it was scored, and from a file."""
-    return row.record.error is None and row.record.path is not None
+    """Return True if the overlay of a clip can be drawn again: it was scored as a whole, and from a file."""
+    return row.record.error is None and row.record.path is not None and not row.record.windows
 
 
 def redraw_overlays(

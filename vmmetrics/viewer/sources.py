@@ -17,6 +17,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.scoring.anchors import Scale
 from vmmetrics.scoring.prompt_scores import DECISIVE, Run, read_run, split_source
 from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.summary import Summary, reduced_lines
 from vmmetrics.scoring.table import with_index
 from vmmetrics.scoring.versions import Versions, of_one_meaning, versions_of
 from vmmetrics.utils.storage.addresses import address_of
@@ -165,6 +166,7 @@ def describe_run(source: Source, group: int, texts: Texts) -> dict[str, Any]:
     scale = Scale(configuration)
     unanchored = {scale.text(with_index(record), record.score_version) for record in source.records} - {""}
     notes = [*_limits(sessions), *source.run.warnings]
+    notes += [line.removeprefix("- ") for line in reduced_lines(Summary(source.records))]
     notes += [f"no place among real footage: {reason}" for reason in sorted(unanchored)]
     return {
         "name": source.name,

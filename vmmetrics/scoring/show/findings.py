@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from vmmetrics.errors import VMMetricsError
 from vmmetrics.metrics.cas import explained
@@ -94,6 +96,28 @@ class Perceived:
     tracks: Mapping[int, PointTracks] = field(default_factory=dict)
     poses: Poses | None = None
     camera: Camera | None = None
+
+    def scaled(self, scale: tuple[float, float]) -> Perceived:
+        """Return this in the pixels of a clip of another size, ``scale`` of them per pixel, x and y."""
+        x, y = scale
+        objects, poses, camera = self.objects, self.poses, self.camera
+        if objects is not None:
+            objects = replace(objects, scale=(objects.scale[0] * x, objects.scale[1] * y))
+        if poses is not None:
+            poses = replace(poses, keypoints=poses.keypoints * scale, boxes=poses.boxes * [x, y, x, y])
+        if camera is not None:
+            to = np.diag([x, y, 1.0])
+            camera = replace(camera, homographies=to @ camera.homographies @ np.linalg.inv(to))
+        tracks = {number: replace(points, xy=points.xy * scale) for number, points in self.tracks.items()}
+        return Perceived(objects, tracks, poses, camera)
+
+
+def scaled_result(result: MetricResult, scale: tuple[float, float]) -> MetricResult:
+    """Return a result with the boxes of its events in the pixels of a clip of another size."""
+    x, y = scale
+    boxes = [e.box and (e.box[0] * x, e.box[1] * y, e.box[2] * x, e.box[3] * y) for e in result.events]
+    events = (replace(event, box=box) for event, box in zip(result.events, boxes, strict=True))
+    return replace(result, events=tuple(events))
 
 
 def explain(scene: Scene, results: dict[str, MetricResult]) -> dict[str, MetricResult]:

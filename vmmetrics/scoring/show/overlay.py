@@ -28,6 +28,8 @@ from vmmetrics.utils.storage.opening import read_regular
 FORMAT = 1
 TRACKS_PER_OBJECT = 36
 """Tracks kept of each object, evenly chosen: as many as a picture shows."""
+MOST_OBJECTS = 255
+"""Largest id: those of a label map."""
 _UNIT = 0.25  # clip pixels, of places of points
 _SHARE = 100  # of scores
 _MOST_FRAMES, _MOST_SIDE = 100_000, 16_384
@@ -40,6 +42,11 @@ def encode_overlay(clip: Clip, perceived: Perceived) -> bytes:
         clip: The clip.
         perceived: Perception results.
     """
+    return packed(overlay_of(clip, perceived))
+
+
+def overlay_of(clip: Clip, perceived: Perceived) -> dict[str, Any]:
+    """Return an overlay as JSON types."""
     overlay: dict[str, Any] = {"format": FORMAT, "frames": len(clip), "size": [clip.width, clip.height]}
     if (objects := perceived.objects) is not None:
         overlay["map"] = [objects.labels.shape[2], objects.labels.shape[1]]
@@ -55,7 +62,7 @@ def encode_overlay(clip: Clip, perceived: Perceived) -> bytes:
             "homographies": [[float(f"{value:.6g}") for value in row] for row in homographies],
             "inliers": np.round(perceived.camera.inliers, 3).tolist(),
         }
-    return packed(overlay)
+    return overlay
 
 
 def _object(objects: Objects, item: SceneObject) -> dict[str, Any]:
@@ -195,7 +202,7 @@ def _read_objects(overlay: _Overlay, size: tuple[int, int]) -> Objects:
     labels = np.zeros((overlay.frames, size[1], size[0]), np.uint8)
     items = []
     for item in overlay.objects:
-        if not 0 < item.id < 256 or len(item.outlines) != overlay.frames:
+        if not 0 < item.id <= MOST_OBJECTS or len(item.outlines) != overlay.frames:
             raise ValueError(f"objects: expected an id and outlines of {overlay.frames} frames")
         left = None if item.left is None else _read_marks(item.left, overlay.frames)
         seen, hidden = _read_marks(item.present, overlay.frames), _read_marks(item.occluded, overlay.frames)

@@ -1,0 +1,110 @@
+"""Pictures of a clip that is scored in windows, collected window by window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from vmmetrics.errors import explain
+from vmmetrics.functional.tripwires import Tripwires, block_means, tripwires_of
+from vmmetrics.perception.scene import Scene
+from vmmetrics.scoring.pictures import Pictures, packed
+from vmmetrics.scoring.show.capture import poster_of
+from vmmetrics.scoring.show.findings import perceive
+from vmmetrics.scoring.show.overlay import MOST_OBJECTS, overlay_of
+from vmmetrics.types import FloatArray
+from vmmetrics.video.windows import Window
+
+_NO_MOTION = [1, 0, 0, 0, 1, 0, 0, 0, 1]
+
+
+class Album:
+    """Collects poster, overlay and tripwires of a clip from its windows.
+
+    Args:
+        num_frames: Frames of the whole clip.
+        fps: Their rate.
+        overlay: True to keep masks, tracks, skeletons and camera for drawing.
+        wires: True to measure tripwires; block means of all frames are then in memory, 22 kB a frame.
+    """
+
+    def __init__(self, num_frames: int, fps: float, overlay: bool | None, wires: bool) -> None:
+        self._num_frames, self._fps = num_frames, fps
+        self._overlay: dict[str, Any] | None = {} if overlay else None
+        self._means: list[FloatArray] | None = [] if wires else None
+        self._poster = b""
+        self._numbered = 0
+        self._problems: list[str] = []
+
+    def add(self, window: Window, scene: Scene, scores: Any, numbered: int) -> None:
+        """Take a window in (:data:`vmmetrics.scoring.windows.Seen`); what fails costs a picture and no score."""
+        clip = window.clip
+        if self._means is not None:
+            self._means.append(block_means(clip.frames))
+        middle = self._num_frames // 2 - window.first
+        try:
+            if 0 <= middle < len(clip):
+                frame = replace(clip, frames=clip.frames[middle : middle + 1], timestamps=np.zeros(1))
+                self._poster = poster_of(frame)
+            if self._overlay is not None:
+                part = overlay_of(clip, perceive(scene, scores.results))
+                _join(self._overlay, part, window.first, self._num_frames, numbered)
+        except Exception as error:
+            self._problems.append(f"no pictures of {window.text}: {explain(error)}")
+            self._overlay = None
+
+    def close(self) -> tuple[Pictures, tuple[str, ...], Tripwires | None]:
+        """Return the pictures, the reasons for missing ones, and the tripwires if they were asked for."""
+        overlay = packed(self._overlay) if self._overlay else b""
+        wires = tripwires_of(np.concatenate(self._means), self._fps) if self._means else None
+        return Pictures(self._poster, overlay), tuple(self._problems), wires
+
+
+def _join(overlay: dict[str, Any], part: dict[str, Any], first: int, num_frames: int, numbered: int) -> None:
+    """Add the overlay of a window, whose objects follow ``numbered`` others."""
+    stop = first + part["frames"]
+    rest = num_frames - stop
+    for name in ("format", "size", "map", "scale"):
+        if name in part:
+            overlay.setdefault(name, part[name])
+    overlay["frames"] = num_frames
+
+    for item in part.get("objects", ()):
+        if item["id"] + numbered > MOST_OBJECTS:
+            raise ValueError(f"more than {MOST_OBJECTS} objects")
+        for name in ("present", "occluded", "left"):
+            item[name] = item[name] and _marks(item[name], first, rest)
+        item["outlines"] = [[]] * first + item["outlines"] + [[]] * rest
+        item["id"] += numbered
+    for tracks in part.get("tracks", ()):
+        tracks["object"] += numbered
+        tracks["query_frames"] = [frame + first for frame in tracks["query_frames"]]
+        tracks["visible"] = [_marks(text, first, rest) for text in tracks["visible"]]
+        tracks["xy"] = [_padded(xy, first, rest) for xy in tracks["xy"]]
+    for person in part.get("people", ()):
+        person["frames"] = [None] * first + person["frames"] + [None] * rest
+    for name in ("objects", "tracks", "people"):
+        if name in part:
+            overlay[name] = [*overlay.get(name, ()), *part[name]]
+    if "camera" in part:
+        _join_camera(overlay, part["camera"], first)
+
+
+def _marks(text: str, first: int, rest: int) -> str:
+    return "0" * first + text + "0" * rest
+
+
+def _padded(steps: Sequence[int], first: int, rest: int) -> list[int]:
+    """Return a first point and steps of x and y that stay where they are before and after."""
+    return [*steps[:2], *[0, 0] * first, *steps[2:], *[0, 0] * rest]
+
+
+def _join_camera(overlay: dict[str, Any], camera: dict[str, Any], first: int) -> None:
+    """Add the camera motion of a window; between windows, and in those without one, it is unknown."""
+    whole = overlay.setdefault("camera", {"kinds": [], "homographies": [], "inliers": []})
+    between = first - len(whole["kinds"])
+    for name, unknown in (("kinds", "unknown"), ("homographies", _NO_MOTION), ("inliers", 0.0)):
+        whole[name] += [unknown] * between + camera[name]
