@@ -151,12 +151,16 @@ def test_what_is_wrong_with_a_sample_is_its_own(fake: None, make_clips: MakeClip
     assert "0..255" in outside.reasons[1]["reward"]
 
 
-def test_a_file_that_states_another_rate_fails(fake: None) -> None:
+def test_a_file_that_states_another_rate_fails_before_it_is_scored(
+    fake: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("FAKE_SUITE_LOG", str(tmp_path / "scored"))
     pictures = [Image.new("RGB", (24, 16), (9 * n, 0, 0)) for n in range(4)]
     video = io.BytesIO()
     pictures[0].save(video, "gif", save_all=True, append_images=pictures[1:], duration=50)
     found = vmmetrics.rewards([video.getvalue()], fps=8, weights=ALL, missing="nan")
     assert "states 20 frames per second but fps is 8" in found.reasons[0]["reward"]
+    assert not (tmp_path / "scored").exists()
     assert not np.isnan(vmmetrics.rewards([video.getvalue()], fps=None, weights=ALL).values).any()
 
 

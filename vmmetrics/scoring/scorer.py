@@ -28,6 +28,8 @@ from vmmetrics.video import read_clip
 from vmmetrics.video.content import file_state, is_settled, state
 from vmmetrics.video.shards import temporary_file
 
+_SAME_RATE = 0.01  # share by which the rates of a file and of its caller may differ
+
 ClipAndFile = tuple[Clip | None, Fetched | None]
 
 
@@ -239,4 +241,8 @@ class Scorer:
             options["assume_fps"] = task.fps
         source = fetched or task.path
         with contextlib.nullcontext(source) if in_memory is None else temporary_file(in_memory.content) as path:
-            return read_clip(path, name=task.clip, root=task.root, **options)
+            clip = read_clip(path, name=task.clip, root=task.root, **options)
+        if task.fps is not None and abs(clip.fps - task.fps) > _SAME_RATE * task.fps:  # every speed would be wrong
+            stated = f"the file states {clip.fps:g} frames per second but fps is {task.fps:g}"
+            raise ClipError(f"{stated}; pass None to take what files state")
+        return clip
