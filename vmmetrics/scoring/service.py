@@ -341,20 +341,28 @@ def run(service: Service, host: str, port: int, announce: Callable[[str], None])
             return await super().on_tick(counter) or service.end is not None
 
     try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        try:
-            listener = socket.create_server((host, port), family=family)
-        except (OSError, OverflowError) as error:
-            reason = os_reason(error) if isinstance(error, OSError) else str(error)
-            raise SetupError(f"Cannot serve on {host}, port {port}: {reason}; choose another") from error
-        with listener:
+        with listener(host, port) as taken:
             config = uvicorn.Config(
                 service, log_level="warning", access_log=False, lifespan="off", ws="none", server_header=False,
                 proxy_headers=False, timeout_graceful_shutdown=math.ceil(service.deadline) + 1,
             )  # fmt: skip
-            announce(f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}")
-            Server(config).run(sockets=[listener])
+            announce(f"http://{f'[{host}]' if ':' in host else host}:{taken.getsockname()[1]}")
+            Server(config).run(sockets=[taken])
         if service.end is not None:
             raise service.end
     finally:
         service.close()
+
+
+def listener(host: str, port: int) -> socket.socket:
+    """Return a socket that listens.
+
+    Raises:
+        SetupError: The address is taken, or there is none.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        reason = os_reason(error) if isinstance(error, OSError) else str(error)
+        raise SetupError(f"Cannot serve on {host}, port {port}: {reason}; choose another") from error
