@@ -24,6 +24,8 @@ for package in ("starlette", "uvicorn", "python_multipart"):
         (["--root", "nowhere"], "nowhere"),
         (["--metrics", "beauty"], "beauty"),
         (["--max-bytes", "much"], "--max-bytes"),
+        (["--engine", "ray"], "needs --address"),
+        (["--engine", "ray", "--address", "nowhere"], "HOST:PORT"),
         (["--host", "192.0.2.1", "--key-file", "key.txt"], "192.0.2.1"),  # an address of documentation
     ],
 )

@@ -156,6 +156,15 @@ def test_what_was_read_with_a_setup_error_is_kept() -> None:
         pool.collect()
 
 
+@pytest.mark.slow
+def test_deaths_while_models_are_loaded_are_no_fault_of_the_item_but_end_the_pool_in_time(tmp_path: Path) -> None:
+    with workers() as pool:
+        (result,) = work(pool, ("die while loading", tmp_path, 2))
+        assert result.answer == tmp_path
+        with pytest.raises(SetupError, match=r"while it loaded its models, 4 times in a row \(exit code 7\)"):
+            work(pool, ("die", 0), ("die while loading", tmp_path, 9))
+
+
 def test_loading_within_loading_does_not_start_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     messages: list[tuple[str, Any]] = []
 

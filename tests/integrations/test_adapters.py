@@ -146,13 +146,15 @@ def test_flow_factory(framework: Callable[..., Any]) -> None:
     assert found.rewards == pytest.approx(EXPECTED, abs=1e-6)
 
 
-def test_dance_grpo(tmp_path: Path) -> None:
+def test_dance_grpo(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "0.png"
     path.write_bytes(encoded(120))
     inferencer = dance_grpo.MotionInferencer()
-    assert inferencer.reward([str(path)], ["a dog"], use_norm=True)[0]["MQ"] == pytest.approx(120 / 255, abs=1e-6)
+    found = inferencer.reward([str(path)], ["a dog"], use_norm=True)[0]
+    assert found["MQ"] == found["VQ"] == pytest.approx(120 / 255, abs=1e-6)
     with pytest.raises(vmmetrics.RewardError):
         inferencer.reward([str(tmp_path / "none.mp4")], ["a dog"])
+    assert "1 of 1 samples have no reward" in caplog.text  # DanceGRPO swallows the error
 
 
 def test_videox_fun(framework: Callable[..., Any]) -> None:
@@ -242,8 +244,8 @@ class Clip:
 
 
 def video() -> Any:
-    clips = [Clip(level, encoded(level)) for level in LEVELS]
-    return SimpleNamespace(clips=[*clips, Clip(1, b"no video"), Clip(0, None)], filtered_clips=[])
+    clips = [*(Clip(level, encoded(level)) for level in LEVELS), Clip(1, b"no video"), Clip(0, None)]
+    return SimpleNamespace(clips=clips, filtered_clips=[], clip_stats=SimpleNamespace(num_filtered_by_motion=0))
 
 
 def test_nemo_curator(framework: Callable[..., Any]) -> None:
@@ -255,6 +257,7 @@ def test_nemo_curator(framework: Callable[..., Any]) -> None:
     task = adapter.MotionIndexStage("mss", 0.4).process(SimpleNamespace(data=video()))
     assert [clip.uuid for clip in task.data.clips] == [120, 240]
     assert [clip.uuid for clip in task.data.filtered_clips] == [60, 1, 0]
+    assert task.data.clip_stats.num_filtered_by_motion == 3
     assert task.data.clips[0].vmmetrics_score == pytest.approx(120 / 255, abs=1e-6)
     assert task.data.filtered_clips[1].vmmetrics_score is None
     assert task.data.filtered_clips[1].errors["vmmetrics_motion"]
@@ -271,13 +274,20 @@ def test_cosmos_curate(framework: Callable[..., Any]) -> None:
         },
     )  # fmt: skip
     stage = adapter.MotionIndexStage("mss", 0.4)
-    (task,) = stage.process_data([SimpleNamespace(video=video())])
+    (task,) = stage.process_data([SimpleNamespace(video=(given := video()))])
+    assert given.clip_stats.num_filtered_by_motion == 3
     assert [clip.uuid for clip in task.video.clips] == [120, 240]
     assert [clip.uuid for clip in task.video.filtered_clips] == [60, 1, 0]
     assert stage.scores[60] == pytest.approx(60 / 255, abs=1e-6)
     assert math.isnan(stage.scores[1])
     assert task.video.filtered_clips[1].errors["vmmetrics"]
     assert stage.resources.cpus == 1
+    lazy = video()
+    for clip in lazy.clips:  # since 2026
+        data = clip.encoded_data and np.frombuffer(clip.encoded_data, np.uint8)
+        clip.encoded_data = SimpleNamespace(resolve=lambda data=data: data)
+    (task,) = stage.process_data([SimpleNamespace(video=lazy)])
+    assert [clip.uuid for clip in task.video.clips] == [120, 240]
 
 
 def test_vbench(tmp_path: Path) -> None:

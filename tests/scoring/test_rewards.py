@@ -6,6 +6,7 @@ import io
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -151,12 +152,16 @@ def test_what_is_wrong_with_a_sample_is_its_own(fake: None, make_clips: MakeClip
     assert "0..255" in outside.reasons[1]["reward"]
 
 
-def test_a_file_that_states_another_rate_fails(fake: None) -> None:
+def test_a_file_that_states_another_rate_fails_before_it_is_scored(
+    fake: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("FAKE_SUITE_LOG", str(tmp_path / "scored"))
     pictures = [Image.new("RGB", (24, 16), (9 * n, 0, 0)) for n in range(4)]
     video = io.BytesIO()
     pictures[0].save(video, "gif", save_all=True, append_images=pictures[1:], duration=50)
     found = vmmetrics.rewards([video.getvalue()], fps=8, weights=ALL, missing="nan")
     assert "states 20 frames per second but fps is 8" in found.reasons[0]["reward"]
+    assert not (tmp_path / "scored").exists()
     assert not np.isnan(vmmetrics.rewards([video.getvalue()], fps=None, weights=ALL).values).any()
 
 
@@ -221,6 +226,47 @@ def test_a_batch_of_the_real_metrics_equals_single_calls() -> None:
     assert found.collapsed.tolist() == [False, False, True]
     assert found.tripwires["frozen_share"].tolist() == [0, 0, 1]
     assert found.tripwires["onset"].tolist() == [0, 0, 1]
+
+
+@pytest.mark.slow
+def test_a_batch_of_all_five_metrics_equals_single_calls() -> None:
+    samples = Path(__file__).parents[1] / "data" / "samples"
+    clips = [samples / "zeroscope/woman-walks-and-sits.mp4", samples / "modelscope-t2v/cars-drive-fast.mp4"]
+    options: Any = {"fps": None, "weights": {"motion_index": 1.0, "tcs": 0.5, "pas": 0.5}, "missing": "nan"}
+    found = vmmetrics.rewards(clips, groups=[0, 1], **options)
+    assert not np.isnan(found.values).any()
+    suite = vmmetrics.Suite()
+    for number, clip in enumerate(clips):
+        single = vmmetrics.rewards([clip], **options)
+        assert found.values[number] == pytest.approx(single.values[0], abs=1e-9)
+        assert {"cas", "mss", "ois", "pas", "tcs"} <= single.components.keys() == found.components.keys()
+        for name, values in single.components.items():
+            assert found.components[name][number] == pytest.approx(values[0], abs=1e-9, nan_ok=True), name
+        scores = suite.score_clip(clip).scores
+        assert {name: found.components[name][number] for name in scores} == pytest.approx(scores, abs=1e-9)
+
+
+def test_a_tensor_on_a_device_is_copied_once(fake: None) -> None:
+    class OnDevice:
+        """A tensor on a GPU, of which numpy sees nothing before it is copied."""
+
+        def __init__(self, array: np.ndarray) -> None:
+            self.array, self.shape, self.ndim, self.dtype, self.copies = array, array.shape, array.ndim, None, 0
+
+        def detach(self) -> OnDevice:
+            return self
+
+        def cpu(self) -> Any:
+            self.copies += 1
+            return SimpleNamespace(numpy=lambda: self.array, dtype=None)
+
+        def __getattr__(self, name: str) -> Any:
+            raise AssertionError(f"{name} of a tensor that was not copied")
+
+    batch = OnDevice(np.random.default_rng(0).integers(0, 256, (5, 4, 3, 16, 24), dtype=np.uint8))
+    found = vmmetrics.rewards(batch, fps=8, layout="BTCHW", weights=ALL, groups=range(5))
+    assert batch.copies == 1
+    assert found.values.tolist() == vmmetrics.rewards(batch.array, fps=8, layout="BTCHW", weights=ALL).values.tolist()
 
 
 def test_tensors() -> None:

@@ -7,12 +7,17 @@ import base64
 import io
 import json
 import os
+import queue
 import signal
+import socket
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +28,7 @@ from PIL import Image
 
 from benchmarks import serve_load
 from tests.scoring.conftest import MakeClips
+from vmmetrics.errors import SetupError
 from vmmetrics.functional.tripwires import UNITS
 from vmmetrics.scoring.engine import InProcess
 from vmmetrics.scoring.rewards import sample_settings
@@ -252,10 +258,82 @@ def test_a_body_that_is_too_large(make: Make) -> None:
     service = make(max_bytes=1000)
     answer = post(service, {"requests": [], "more": "x" * 2000})
     assert answer.status_code == 413
-    assert "1000" in answer.json()["detail"]
+    assert "1000 bytes" in answer.json()["detail"]
     assert post(make(queue=2), {"requests": [sample(Path("/a"))] * 3}).status_code == 403
     clips = {"clips": [{"base64": "AAAA"}] * 3}
     assert post(make(queue=2), clips).status_code == 413
+
+
+@contextmanager
+def listening(service: Any) -> Iterator[int]:
+    """Serve over a real socket; yield the port."""
+    urls: queue.Queue[str] = queue.Queue()
+
+    def serve() -> None:
+        with suppress(SetupError):
+            service_module.run(service, "127.0.0.1", 0, urls.put)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield int(urls.get(timeout=20).rpartition(":")[2])
+    finally:
+        service.close()  # nothing is scored any more: it ends by itself
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+HEAD = b"POST /score HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+
+
+def connected(port: int, sent: bytes) -> socket.socket:
+    client = socket.create_connection(("127.0.0.1", port), timeout=20)
+    client.sendall(sent)
+    return client
+
+
+def received(client: socket.socket) -> bytes:
+    """Return all that a server sends before it closes."""
+    with client:
+        return b"".join(iter(partial(client.recv, 65536), b""))
+
+
+def test_samples_of_a_client_that_leaves_are_taken_back(make: Make) -> None:
+    engine = Stuck()
+    service = make(engine)
+    body = json.dumps({"clips": ONE["clips"] * 3}).encode()
+    with listening(service) as port:
+        client = connected(port, HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        wait_for(lambda: "vmmetrics_queue_samples 2\n" in ask(service, "GET", "/metrics").text)
+        client.close()
+        wait_for(lambda: "vmmetrics_queue_samples 0\n" in ask(service, "GET", "/metrics").text)
+        wait_for(lambda: 'requests_total{status="499"} 1\n' in ask(service, "GET", "/metrics").text)
+
+
+def test_a_large_body_without_a_length_is_not_read_to_its_end(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service_module, "_REFUSED_SECONDS", 0.3)
+    with listening(make(Stuck(), max_bytes=100_000)) as port:
+        client = connected(port, HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"ffff\r\n" + b"x" * 65535 + b"\r\n")
+        client.sendall(b"ffff\r\n" + b"x" * 65535 + b"\r\n")  # and no last chunk
+        answer = received(client)
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b"connection: close" in answer.lower()
+
+
+def test_a_slow_body_has_the_deadline(make: Make) -> None:
+    with listening(make(Stuck(), deadline=0.3)) as port:
+        client = connected(port, HEAD + b"Content-Length: 1000\r\n\r\n{")
+        assert client.recv(65536).startswith(b"HTTP/1.1 504 ")
+        client.close()
+
+
+def test_a_form_of_many_parts(make: Make) -> None:
+    service = make(queue=4)
+    files = [("clip", ("a.gif", b"x"))]
+    for parts in (files * 5, [*files, *[("prompt", (None, "x"))] * 2000]):
+        answer = ask(service, "POST", "/score", files=parts)
+        assert answer.status_code == 400
+        assert "Too many" in answer.json()["detail"]
 
 
 class Stuck:
@@ -335,8 +413,6 @@ def test_what_was_accepted_is_answered_and_what_comes_later_is_refused(make: Mak
 
 
 def test_models_that_cannot_be_loaded_are_no_answers_of_clips(make: Make) -> None:
-    from vmmetrics.errors import SetupError
-
     class Broken(Stuck):
         def collect(self, timeout: float | None = None) -> list[Outcome]:
             if self.task is None:
@@ -377,6 +453,36 @@ def test_a_signal_lets_accepted_requests_finish(make_clips: MakeClips, tmp_path:
         assert process.wait(60) == 0
         with pytest.raises(OSError):
             serve_load.ask(port, body)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="sends signals")
+def test_a_second_interrupt_ends_at_once(make_clips: MakeClips, tmp_path: Path) -> None:
+    folder = make_clips("a", "hang")
+    body = {"requests": [sample(folder / f"{name}.npy") for name in ("a", "hang")]}
+    with serve_load.server(tmp_path, "--root", folder) as (process, port), ThreadPoolExecutor(1) as threads:
+        accepted = threads.submit(serve_load.ask, port, body)
+        wait_for((tmp_path / "suite.log").exists)
+        process.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.5)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 0
+        assert accepted.exception()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="workers are processes of their own")
+def test_it_ends_with_an_error_where_models_cannot_be_loaded(
+    make_clips: MakeClips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that a load balancer leaves it out, and what supervises it starts another."""
+    monkeypatch.setenv("FAKE_SUITE_DIES", "1")
+    folder = make_clips("a")
+    with serve_load.server(tmp_path, "--root", folder) as (process, port):
+        status, answer = serve_load.ask(port, {"requests": [sample(folder / "a.npy")]})
+        assert (status, "while it loaded its models" in answer["detail"]) == (503, True)
+        assert process.wait(20) == 2
 
 
 KEY = {"Authorization": "Bearer secret"}

@@ -6,11 +6,19 @@ import os
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from vmmetrics.cli.options import MAX_SECONDS, count_option, jobs_option, names_option, number_option, option
+from vmmetrics.cli.options import (
+    MAX_SECONDS,
+    EngineName,
+    count_option,
+    jobs_option,
+    names_option,
+    number_option,
+    option,
+)
 from vmmetrics.cli.stopping import stoppable
 from vmmetrics.cli.terminal import open_consoles, usage
 from vmmetrics.errors import SetupError, cannot, install
@@ -35,12 +43,15 @@ def serve(
     queue: Annotated[int, count_option("Samples that may wait; more are answered with 429.")] = 256,
     deadline: Annotated[float, number_option("Seconds for a request, else 504.", 0.1, MAX_SECONDS)] = 300.0,
     max_bytes: Annotated[str, option("Largest body, else 413.", metavar="SIZE")] = "256MB",
+    engine: EngineName = "local",
+    address: Annotated[str | None, option("Ray: auto, or HOST:PORT of the head of a cluster that runs.")] = None,
+    replicas: Annotated[int, count_option("Ray: servers, each with --jobs workers and a queue.")] = 1,
 ) -> None:
     """Serve rewards over HTTP: POST /score, in the form of UniRL's reward service or a plain one.
 
     GET /openapi.json describes it; /health, /rewards and /metrics (Prometheus) tell its state. It speaks no TLS:
-    put a proxy before it. Ctrl-C and SIGTERM answer what was accepted, then stop. Exit codes: 0 stopped, 2 wrong usage
-    or setup.
+    put a proxy before it. Ctrl-C and SIGTERM answer what was accepted, then stop; a second Ctrl-C stops at once.
+    Exit codes: 0 stopped, 2 wrong usage or setup, models that cannot be loaded included.
     """
     for package in ("starlette", "uvicorn", "python_multipart"):
         if find_spec(package) is None:
@@ -61,13 +72,28 @@ def serve(
     with usage("--metrics"):
         settings = sample_settings(METRICS if metrics is None else parse_names(metrics), jobs)
     size = parse_bytes(max_bytes, "--max-bytes")
+
+    def announce(url: str) -> None:
+        messages.print(f"{url} (Ctrl-C ends it)", soft_wrap=True)
+
+    options: dict[str, Any] = {
+        "queue": queue, "deadline": deadline, "max_bytes": size, "key": key, "roots": root or (),
+    }  # fmt: skip
+    if engine == "ray":
+        if address is None or port == 0:
+            raise typer.BadParameter("Ray needs --address of a cluster, and a --port", param_hint="--engine")
+        from vmmetrics.engines.connection import Cluster
+        from vmmetrics.scoring.replicas import run_replicas
+
+        with usage("--address"):
+            cluster = Cluster(address)
+        with stoppable(), suppress(KeyboardInterrupt):
+            run_replicas(settings, cluster, replicas, jobs, host, port, announce, **options)
+        return
     with stoppable(), suppress(KeyboardInterrupt):
         label = settings.build().describe()["label"]  # what is missing shows before anything is served
-        service = Service(
-            local_workers(settings, jobs, deadline), settings.metrics, label, queue=queue, deadline=deadline,
-            max_bytes=size, key=key, roots=root or (),
-        )  # fmt: skip
-        run(service, host, port, lambda url: messages.print(f"{url} (Ctrl-C ends it)", soft_wrap=True))
+        service = Service(local_workers(settings, jobs, deadline), settings.metrics, label, **options)
+        run(service, host, port, announce)
 
 
 def _key(file: Path | None) -> str | None:

@@ -26,6 +26,7 @@ DEFAULT_TIMEOUT = 3600.0
 """Seconds that a worker may spend on one clip once its models are loaded."""
 LOADING_TIMEOUT = 3600.0
 """Seconds that a worker may take to start and to load its models."""
+_DEATHS = 4  # in a row, for each worker, while models are loaded, that end the pool
 _TICK_SECONDS = 0.2  # between two looks at the clocks
 
 Item = TypeVar("Item")
@@ -124,6 +125,7 @@ class Pool(Generic[Item, Answer]):
         self._context = multiprocessing.get_context("spawn")  # forking a process with running threads can deadlock
         self._workers: list[_Worker[Item]] = []
         self._lock = threading.Lock()  # guards the workers and their clocks
+        self._deaths = 0  # in a row, while models were loaded
         self._trouble: SetupError | None = None
         self._closing = threading.Event()
         self._watch: threading.Thread | None = None
@@ -215,6 +217,7 @@ class Pool(Generic[Item, Answer]):
                     worker.loading, worker.loading_seconds, worker.ready = value, 0.0, False
         elif kind == "loaded":
             worker.loaded.add(self._needs(item))
+            self._deaths = 0
         elif kind == "note":
             worker.note = value
         elif kind == "share":
@@ -228,10 +231,17 @@ class Pool(Generic[Item, Answer]):
             return Result(item, answer, failure, worker.note, round(worker.seconds, 3))
         return None
 
-    def _worker_died(self, worker: _Worker[Item], item: Item) -> Result[Item, Answer]:
+    def _worker_died(self, worker: _Worker[Item], item: Item) -> Result[Item, Answer] | None:
         if worker.late and worker.loading_seconds > LOADING_TIMEOUT:
             raise SetupError(f"A worker did not load its models within {LOADING_TIMEOUT:g} s; run it again")
         code = self._drop(worker)
+        if not worker.late and self._needs(item) not in worker.loaded:  # no fault of the item
+            self._deaths += 1
+            if self._deaths >= _DEATHS * self._jobs:
+                when = f"while it loaded its models, {self._deaths} times in a row"
+                raise SetupError(cause_of_death(code, self._log, when))
+            self.submit(item)
+            return None
         failure = too_late(self._timeout) if worker.late else cause_of_death(code, self._log)
         return Result(item, None, failure, worker.note, round(worker.seconds, 3), worker.late)
 

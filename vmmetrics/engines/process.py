@@ -44,8 +44,8 @@ def end(process: SpawnProcess) -> int | None:
     return process.exitcode
 
 
-def cause_of_death(code: int | None, log: Path | None) -> str:
-    """Return why a worker is dead, from its exit code, and where its output is."""
+def cause_of_death(code: int | None, log: Path | None, when: str = "on this clip") -> str:
+    """Return why and when a worker died, from its exit code, and where its output is."""
     if code is not None and code < 0:
         names = {number.value: number.name for number in signal.Signals}
         cause = f"killed by signal {names.get(-code, -code)}"
@@ -53,7 +53,7 @@ def cause_of_death(code: int | None, log: Path | None) -> str:
             cause += ", most likely for using too much memory: lower --max-memory or --jobs"
     else:
         cause = f"exit code {code}"
-    return f"The worker process died on this clip ({cause})" + (f"; its output is in {log}" if log else "")
+    return f"The worker process died {when} ({cause})" + (f"; its output is in {log}" if log else "")
 
 
 @contextlib.contextmanager

@@ -2,7 +2,8 @@
 
 Contract: of github.com/nvidia-cosmos/cosmos-curate, read on 2026-11-28,
 ``cosmos_curate/pipelines/video/filtering/motion/motion_filter_stages.py`` at 1db44af and
-``cosmos_curate/core/interfaces/stage_interface.py`` at 02bdcb9.
+``cosmos_curate/core/interfaces/stage_interface.py`` at 02bdcb9; and the former at 808ffaa, where encoded data are a
+``LazyData`` (``cosmos_curate/core/utils/data/lazy_data.py`` at 29f1358).
 """
 
 from __future__ import annotations
@@ -37,12 +38,18 @@ class MotionIndexStage(CuratorStage):  # type: ignore[misc]
     def process_data(self, tasks: list[Any]) -> list[Any]:
         """Score ``clip.encoded_data`` of every clip; what has no score is filtered, with the reason in its errors."""
         for video in (task.video for task in tasks):
-            videos = [b"" if clip.encoded_data is None else bytes(clip.encoded_data) for clip in video.clips]
-            found, kept = score_apart(videos, self._component), list[Any]()
+            found, kept = score_apart([_bytes(clip.encoded_data) for clip in video.clips], self._component), list[Any]()
             for clip, value, why in zip(video.clips, found.components[self._component], found.reasons, strict=True):
                 self.scores[clip.uuid] = float(value)
                 if value != value:
                     clip.errors["vmmetrics"] = "; ".join(why.values())
-                (kept if self._score_only or value >= self._threshold else video.filtered_clips).append(clip)
+                keep = bool(self._score_only or value >= self._threshold)
+                (kept if keep else video.filtered_clips).append(clip)
+                video.clip_stats.num_filtered_by_motion += not keep
             video.clips = kept
         return tasks
+
+
+def _bytes(data: Any) -> bytes:
+    data = data.resolve() if hasattr(data, "resolve") else data
+    return b"" if data is None else bytes(data)

@@ -1,7 +1,8 @@
 """Filter of Data-Juicer by motion; its statistics have NaN, never -1, where a video has no score.
 
 Contract: ``data_juicer/ops/filter/video_motion_score_filter.py`` of github.com/datajuicer/data-juicer at 0740aba, read
-on 2026-11-28. Named in ``custom-operator-paths`` of a recipe, it is the operator ``vmmetrics_motion_filter``.
+on 2026-11-28; ran with py-data-juicer 1.6.1. Named in ``custom-operator-paths`` of a recipe, it is the operator
+``vmmetrics_motion_filter``.
 """
 
 from __future__ import annotations

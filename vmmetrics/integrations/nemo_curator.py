@@ -1,7 +1,7 @@
 """Stage of NeMo Curator that scores clips and filters by their motion.
 
 Contract: ``nemo_curator/stages/video/filtering/motion_filter.py`` of github.com/NVIDIA-NeMo/Curator at 9578fde, read on
-2026-11-28.
+2026-11-28; ran with nemo-curator 1.4.0.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class MotionIndexStage(ProcessingStage[VideoTask, VideoTask]):  # type: ignore[m
 
     def outputs(self) -> tuple[list[str], list[str]]:
         """Return what a task has afterwards."""
-        return ["data"], ["vmmetrics_score", "filtered_clips"]
+        return ["data"], ["vmmetrics_score", "filtered_clips", "clip_stats"]
 
     def process(self, task: Any) -> Any:
         """Score ``clip.buffer`` of every clip into ``clip.vmmetrics_score``; without a score: None, and an error."""
@@ -46,5 +46,6 @@ class MotionIndexStage(ProcessingStage[VideoTask, VideoTask]):  # type: ignore[m
                 clip.errors[self.name] = "; ".join(why.values())
             keep = self.score_only or value >= self.threshold
             (kept if keep else task.data.filtered_clips).append(clip)
+            task.data.clip_stats.num_filtered_by_motion += not keep
         task.data.clips = kept
         return task

@@ -1,7 +1,7 @@
 """Reward backend of UniRL, in its process; over HTTP, ``vmmetrics serve`` speaks its reward service's protocol.
 
 Contract: ``unirl/reward/base.py`` and ``local/base.py`` of github.com/Tencent-Hunyuan/UniRL at 104aad6 and aa0aa43,
-``unirl/types/reward.py`` at 17863c4, read on 2026-11-28. As UniRL's only reward it needs
+``unirl/types/reward.py`` at 17863c4, and unirl 0.2.0, read on 2026-11-28. As UniRL's only reward it needs
 ``require_prompt_video: false``: it does not compare videos with prompts.
 """
 
@@ -32,7 +32,7 @@ class MotionReward(LocalRewardBackend):  # type: ignore[misc]
     def compute_rewards(self, request: Any) -> Any:
         """Score videos (C, T, H, W) of floats in 0..1; one without a reward has NaN, no success, and the reason."""
         start = time.time()
-        groups = request.group_ids or request.prompts or None
+        groups = request.group_ids or getattr(request, "prompts", None) or None  # 0.2.0 has no prompts
         found = rewards(request.videos, layout="CTHW", value_range=(0, 1), groups=groups, **self.options)
         errors = [why.get("reward", "") if value != value else None
                   for value, why in zip(found.values, found.reasons, strict=True)]  # fmt: skip

@@ -17,7 +17,7 @@ from vmmetrics.functional.tripwires import UNITS
 from vmmetrics.scoring.anchors import INDEX
 from vmmetrics.scoring.record import INDEX_NEEDS
 from vmmetrics.scoring.reward_groups import REWARD, Collapsed, Missing, ScoredSample, combine
-from vmmetrics.scoring.rewards import checked_weights, with_rate
+from vmmetrics.scoring.rewards import checked_weights
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.version import __version__
 
@@ -163,8 +163,7 @@ class RewardsRequest:
             RewardError: A component is missing, and ``missing`` is ``"raise"``.
         """
         groups = [clip.group or clip.prompt or "" for clip in self.clips]
-        checked = [with_rate(one, self.fps) for one in samples]
-        found = combine(checked, self._weights, groups, self.missing, self.collapsed)
+        found = combine(samples, self._weights, groups, self.missing, self.collapsed)
         scores = {name: values for name, values in found.components.items() if name not in UNITS}
         return RewardsAnswer(
             **plain({

@@ -32,8 +32,6 @@ from vmmetrics.video import read_clip
 from vmmetrics.video.arrays import guess_layout, to_numpy
 from vmmetrics.video.content import InlineClip
 
-_SAME_RATE = 0.01  # share by which the rates of a file and of its caller may differ
-
 
 def rewards(
     videos: Any,
@@ -103,8 +101,7 @@ def rewards(
         for number, (sample, text) in enumerate(zip(samples, texts, strict=True))
     ]
     scored = _loaded(measured, jobs, checked_timeout(timeout, jobs)).score(tasks, retries)
-    checked = [with_rate(one, fps) for one in scored]
-    return combine(checked, chosen, names, missing, collapsed)
+    return combine(scored, chosen, names, missing, collapsed)
 
 
 def split(videos: Any, layout: str | None = None) -> list[Any]:
@@ -236,13 +233,3 @@ def _loaded(metrics: tuple[str, ...], jobs: int, timeout: float | None) -> Sampl
     scorer = SampleScorer(metrics, jobs, timeout)
     atexit.register(scorer.close)
     return scorer
-
-
-def with_rate(one: ScoredSample, fps: float | None) -> ScoredSample:
-    """Return a sample, failed if its file states another rate than its caller: every speed would be wrong."""
-    stated = one.record.fps
-    if fps is None or stated is None or abs(stated - fps) <= _SAME_RATE * fps:
-        return one
-    error = f"the file states {stated:g} frames per second but fps is {fps:g}; pass None to take what files state"
-    record = one.record
-    return ScoredSample(Record(record.clip, None, record.path, None, record.preset, record.protocol, error=error), {})

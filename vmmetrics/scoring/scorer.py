@@ -33,6 +33,8 @@ from vmmetrics.video.windows import LongClip, long_clip
 if TYPE_CHECKING:
     from vmmetrics.scoring.suite import ClipScores, Suite
 
+_SAME_RATE = 0.01  # share by which the rates of a file and of its caller may differ
+
 AnyClip = Clip | LongClip
 ClipAndFile = tuple[AnyClip | None, Fetched | None]
 
@@ -265,9 +267,16 @@ class Scorer:
             source = fetched or task.path
             if in_memory is not None:
                 source = stack.enter_context(temporary_file(in_memory.content))
+            clip: AnyClip | None = None
             if source is not None and getattr(self.suite(task.metrics), "takes_windows", False):
-                long = long_clip(source, about, **options)
-                if long is not None:
-                    long.resources.push(stack.pop_all())
-                    return long
-            return read_clip(source, **about, **options)
+                clip = long_clip(source, about, **options)
+            if clip is None:
+                clip = read_clip(source, **about, **options)
+            if isinstance(clip, LongClip):
+                clip.resources.push(stack.pop_all())
+            if task.fps is not None and abs(clip.fps - task.fps) > _SAME_RATE * task.fps:  # every speed would be wrong
+                if isinstance(clip, LongClip):
+                    clip.close()
+                stated = f"the file states {clip.fps:g} frames per second but fps is {task.fps:g}"
+                raise ClipError(f"{stated}; pass None to take what files state")
+            return clip

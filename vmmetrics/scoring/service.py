@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import secrets
+import signal
 import socket
 import time
 from base64 import b64decode
@@ -47,6 +48,8 @@ from vmmetrics.video.content import InlineClip
 
 _File = tuple[str, bytes]
 _REFUSED_SECONDS = 2.0  # in which a refused body is read: a client reset while it sends sees no reason
+_CLOSE = {"Connection": "close"}  # else the server would read the rest of a refused body
+_LEFT = 499  # as other servers count requests whose client left
 
 
 class Service:
@@ -105,6 +108,11 @@ class Service:
             },
         )
 
+    @property
+    def end(self) -> SetupError | None:
+        """Reason why nothing is scored any more, or None."""
+        return self._queue.end
+
     def close(self) -> None:
         """Stop at once."""
         self._queue.close()
@@ -122,12 +130,9 @@ class Service:
             if scope["type"] == "http":
                 self._check(Headers(scope=scope), scope["path"])
         except RefusedError as refused:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_REFUSED_SECONDS):
-                    while (await receive()).get("more_body"):
-                        pass
-            headers = {"WWW-Authenticate": "Bearer"} if refused.status == HTTPStatus.UNAUTHORIZED else None
-            await _problem(refused.status, refused.status.phrase, headers)(scope, receive, counted)
+            await _drain(receive)
+            headers = {"WWW-Authenticate": "Bearer"} if refused.status == HTTPStatus.UNAUTHORIZED else {}
+            await _problem(refused.status, refused.status.phrase, headers | _CLOSE)(scope, receive, counted)
         else:
             await self._app(scope, receive, counted)
 
@@ -151,13 +156,13 @@ class Service:
                 if len(tasks) > self._queue.size:
                     raise HTTPException(413, f"at most {self._queue.size} samples a request, but got {len(tasks)}")
                 futures += map(asyncio.wrap_future, self._queue.put(tasks))
-                samples = await asyncio.gather(*futures)
+                samples = await _unless_left(request.receive, futures)
         except TimeoutError:
             done = sum(future.done() and not future.cancelled() for future in futures)
             text = f"{done} of {len(futures)} samples were scored within {self.deadline:g} s; send fewer"
             raise HTTPException(504, text if futures else f"no request came within {self.deadline:g} s") from None
-        except ClientDisconnect:
-            raise HTTPException(400, "the body was cut off") from None
+        except ClientDisconnect:  # nobody reads why; the status is counted
+            raise HTTPException(_LEFT, "the client left") from None
         failed = sum(one.record.error is not None for one in samples)
         self._scored, self._failed = self._scored + len(samples) - failed, self._failed + failed
         self._seconds += time.monotonic() - began
@@ -165,18 +170,18 @@ class Service:
 
     async def _read(self, request: Request) -> tuple[ScoreRequest | RewardsRequest, list[Task]]:
         """Return a request and its samples; what is wrong with the whole of it is an HTTP error."""
-        body, size = bytearray(), 0
+        body = bytearray()
         async for chunk in request.stream():
-            size += len(chunk)
-            if size <= self._max_bytes:
-                body += chunk
-        if size > self._max_bytes:
-            raise HTTPException(413, f"expected a body up to {self._max_bytes} bytes but got {size}")
+            body += chunk
+            if len(body) > self._max_bytes:
+                body.clear()
+                await _drain(request.receive)
+                raise HTTPException(413, f"expected a body up to {self._max_bytes} bytes", _CLOSE)
         kind = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         try:
             if kind == "multipart/form-data":
-                form, files = await self._form(request, bytes(body))
-                return await asyncio.to_thread(self._tasks, form, files)
+                form = self._form(request, bytes(body))  # in a loop of its own: parsing holds up the others
+                return await asyncio.to_thread(lambda: self._tasks(*asyncio.run(form)))
             if kind == "application/json":
                 return await asyncio.to_thread(self._tasks, bytes(body))
         except ValueError as error:
@@ -256,7 +261,7 @@ class Service:
         return max(1, math.ceil(self._seconds / max(1, self._answers[200])))
 
     async def _health(self, _: Request) -> Response:
-        status = "stopping" if self.stopping else "ok" if self._queue.end is None else str(self._queue.end)
+        status = "stopping" if self.stopping else "ok" if self.end is None else str(self.end)
         ready = {key: ["ready" if status == "ok" else "stopped"] for key in self._rewards}
         return JSONResponse(plain(Health(status, ready, VERSION, self._label)), 200 if status == "ok" else 503)
 
@@ -276,12 +281,43 @@ class Service:
         return PlainTextResponse("\n".join([*lines, ""]), headers={"Content-Type": "text/plain; version=0.0.4"})
 
 
+async def _drain(receive: Receive) -> None:
+    """Read what is left of a body that is refused, for a while."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_REFUSED_SECONDS):
+            while (await receive()).get("more_body"):
+                pass
+
+
+async def _unless_left(receive: Receive, futures: Sequence[asyncio.Future[ScoredSample]]) -> list[ScoredSample]:
+    """Return the samples of a request whose body was read; they are cancelled where its client leaves.
+
+    Raises:
+        ClientDisconnect: It left.
+    """
+
+    async def leave() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    samples, left = asyncio.gather(*futures), asyncio.ensure_future(leave())
+    waited: set[asyncio.Future[Any]] = {samples, left}
+    try:
+        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+        if not samples.done():
+            raise ClientDisconnect
+        return samples.result()
+    finally:
+        samples.cancel()
+        left.cancel()
+
+
 def _problem(status: int, detail: str, headers: Any = None) -> Response:
     return JSONResponse(plain(Problem(detail)), status, headers=headers)
 
 
 def run(service: Service, host: str, port: int, announce: Callable[[str], None]) -> None:
-    """Serve until SIGINT or SIGTERM: what was accepted is answered, what comes later is refused.
+    """Serve until SIGINT or SIGTERM: what was accepted is answered, what comes later is refused; again, SIGINT ends it.
 
     Args:
         service: What to serve; closed at the end.
@@ -290,28 +326,43 @@ def run(service: Service, host: str, port: int, announce: Callable[[str], None])
         announce: Receives the URL.
 
     Raises:
-        SetupError: The address is taken, or there is none.
+        SetupError: The address is taken, or there is none, or nothing can be scored any more.
     """
     import uvicorn
 
     class Server(uvicorn.Server):
         def handle_exit(self, sig: int, frame: Any) -> None:
+            if service.stopping and sig == signal.SIGINT:
+                raise KeyboardInterrupt
             service.stopping = True
             super().handle_exit(sig, frame)
 
+        async def on_tick(self, counter: int) -> bool:
+            return await super().on_tick(counter) or service.end is not None
+
     try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        try:
-            listener = socket.create_server((host, port), family=family)
-        except (OSError, OverflowError) as error:
-            reason = os_reason(error) if isinstance(error, OSError) else str(error)
-            raise SetupError(f"Cannot serve on {host}, port {port}: {reason}; choose another") from error
-        with listener:
+        with listener(host, port) as taken:
             config = uvicorn.Config(
                 service, log_level="warning", access_log=False, lifespan="off", ws="none", server_header=False,
                 proxy_headers=False, timeout_graceful_shutdown=math.ceil(service.deadline) + 1,
             )  # fmt: skip
-            announce(f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}")
-            Server(config).run(sockets=[listener])
+            announce(f"http://{f'[{host}]' if ':' in host else host}:{taken.getsockname()[1]}")
+            Server(config).run(sockets=[taken])
+        if service.end is not None:
+            raise service.end
     finally:
         service.close()
+
+
+def listener(host: str, port: int) -> socket.socket:
+    """Return a socket that listens.
+
+    Raises:
+        SetupError: The address is taken, or there is none.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        reason = os_reason(error) if isinstance(error, OSError) else str(error)
+        raise SetupError(f"Cannot serve on {host}, port {port}: {reason}; choose another") from error

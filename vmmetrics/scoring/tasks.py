@@ -47,7 +47,7 @@ class Task:
         broken: Why it cannot be scored, where that is known before it is read.
         uri: Its address, where it is not on this machine; with all that opens it, so it is never kept or shown.
         listed: State of the file in a listing.
-        fps: Frames per second if its file states none; None takes those of the settings.
+        fps: Frames per second, of which its file states none or the same; None takes those of the settings.
     """
 
     clip: str

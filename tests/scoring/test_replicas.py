@@ -1,0 +1,113 @@
+"""Replicas of the reward server on a Ray cluster: the same answers, rules, bounds and stop as of one server."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import serve_load
+from tests.engines.conftest import Machines, machines  # noqa: F401
+from tests.scoring.conftest import MakeClips
+from tests.scoring.test_service import sample, wait_for
+
+pytestmark = pytest.mark.ray
+for package in ("grpc", "fastapi", "starlette", "python_multipart"):
+    pytest.importorskip(package)
+
+Served = tuple[subprocess.Popen[str], int]
+
+
+@pytest.fixture
+def served(machines: Machines, make_clips: MakeClips, tmp_path: Path) -> Iterator[Served]:  # noqa: F811
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    ray = ("--engine", "ray", "--address", machines.address, "--replicas", 2, "--port", port)
+    rules = ("--root", make_clips("a", "slow", "hang"), "--queue", 3, "--deadline", 5, "--max-bytes", "100kB")
+    with serve_load.server(tmp_path, *ray, *rules) as (process, announced):
+        assert announced == port
+        yield process, port
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 0
+
+
+def ask(port: int, path: str, body: Any = None, **headers: str) -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    sent = body if isinstance(body, bytes) or body is None else json.dumps(body)
+    try:
+        headers = {"Content-Type": "application/json", **headers}
+        connection.request("GET" if body is None else "POST", path, sent, headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()
+
+
+def waiting(port: int) -> set[str]:
+    """Return how many samples wait, as each replica that answers says."""
+    texts = [ask(port, "/metrics")[1] for _ in range(20)]
+    return {text.split("vmmetrics_queue_samples ")[-1].split()[0] for text in texts}
+
+
+def test_replicas_keep_the_rules_of_one_server(served: Served, tmp_path: Path) -> None:
+    process, port = served
+    clips = tmp_path / "clips"
+
+    def requests(name: str, number: int = 1) -> Any:
+        return {"requests": [sample(clips / f"{name}.npy")] * number}
+
+    status, answer = ask(port, "/score", requests("a"))
+    assert status == 200
+    assert json.loads(answer)["results"][0]["mss"]["mss"] == pytest.approx(13 / 255)
+    assert json.loads(ask(port, "/health")[1])["status"] == "ok"
+    assert ask(port, "/health", Host="evil.example")[0] == 421
+    assert ask(port, "/score", requests("a"), Origin="http://evil.example")[0] == 403
+    assert ask(port, "/score", {"requests": [sample(Path("/etc/passwd"))]})[0] == 403
+    assert ask(port, "/score", b"x" * 200_000)[0] == 413
+    assert ask(port, "/score", requests("a", 4))[0] == 413
+    with ThreadPoolExecutor(12) as threads:
+        many = [threads.submit(ask, port, "/score", requests("slow", 3)) for _ in range(12)]
+        statuses = [one.result()[0] for one in many]
+    assert set(statuses) == {200, 429}
+    client = socket.create_connection(("127.0.0.1", port))
+    body = json.dumps(requests("slow", 3) | {"x": "y"}).encode()
+    client.sendall(b"POST /score HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n")
+    client.sendall(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    time.sleep(0.1)
+    client.close()
+    wait_for(lambda: 'status="499"' in "".join(ask(port, "/metrics")[1] for _ in range(8)))
+    wait_for(lambda: waiting(port) == {"0"})
+    status, answer = ask(port, "/score", requests("hang", 2))
+    assert (status, "within 5 s" in answer) == (504, True)
+    with ThreadPoolExecutor(1) as threads:
+        accepted = threads.submit(ask, port, "/score", requests("slow", 3))
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        assert accepted.result()[0] == 200
+    assert process.wait(60) == 0
+    with pytest.raises(OSError):
+        ask(port, "/health")
+
+
+def test_a_second_interrupt_ends_at_once(served: Served, tmp_path: Path) -> None:
+    process, port = served
+    body = {"requests": [sample(tmp_path / "clips" / "hang.npy")]}
+    with ThreadPoolExecutor(1) as threads:
+        accepted = threads.submit(ask, port, "/score", body)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(1)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+        accepted.exception()
