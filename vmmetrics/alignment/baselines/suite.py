@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -89,12 +89,17 @@ class BaselineSuite(Suite):
             "label": LABEL,
         }
 
-    def score_scene(self, scene: Scene) -> ClipScores:
+    @property
+    def takes_windows(self) -> bool:
+        """False: clips are measured whole."""
+        return False
+
+    def score_scene(self, scene: Scene, metrics: Collection[str] | None = None) -> ClipScores:
         """Measure a clip whose perception is at hand, adding to it only what is still missing."""
         start = time.perf_counter()
         results: dict[str, MetricResult] = {}
         errors: dict[str, str] = {}
-        for name in self.metrics:
+        for name in self.metrics if metrics is None else metrics:
             attempt(name, partial(self._result, name, scene), results, errors)
         return ClipScores(scene.clip.name, results, errors, time.perf_counter() - start, scene.clip.notes)
 
