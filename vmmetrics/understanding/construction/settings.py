@@ -140,7 +140,7 @@ def open_build(settings: BuildSettings, folder: Path) -> tuple[QuestionRecipe, M
         The recipe; and problems of the input as text, with counts.
 
     Raises:
-        SetupError: The input or a model cannot be had.
+        SetupError: The input or a model cannot be loaded.
         ValueError: An address is missing.
     """
     clients: list[Client] = []
