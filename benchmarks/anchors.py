@@ -32,7 +32,7 @@ import numpy as np
 from benchmarks.cas_recipe.ladder import DEFECTS
 from benchmarks.footage import FOOTAGE, Recording, code_digest, recordings, window
 from benchmarks.footage_changes import HARMLESS, applies, damaged
-from vmmetrics.functional.motion_index import PARTS, motion_index
+from vmmetrics.functional.motion_index import INDEX_METRICS, motion_index
 from vmmetrics.functional.motion_index import VERSION as INDEX_VERSION
 from vmmetrics.metrics.registry import version_of
 from vmmetrics.scoring.anchors import ANCHORED, INDEX, Anchors
@@ -140,7 +140,7 @@ def held_out(results: Sequence[Scored], cas: Mapping[str, float]) -> list[Scored
         if result.item.split == "train":
             own, index = scores.pop("cas", None), scores.pop(INDEX, None)
             if own is not None and index is not None and result.item.name in cas:
-                parts = {key: scores[key] for key in PARTS if key in scores}
+                parts = {key: scores[key] for key in INDEX_METRICS if key in scores}
                 before, after = (motion_index({**parts, "cas": c}).score for c in (own, cas[result.item.name]))
                 scores["cas"] = cas[result.item.name]
                 if before and after is not None:
@@ -247,7 +247,7 @@ def write_table(results: Sequence[Scored], cas: Mapping[str, float], path: Path 
         "format": 1,
         "preset": described["preset"],
         "protocol": described["protocol"],
-        "versions": {key: version_of(key) for key in PARTS},
+        "versions": {key: version_of(key) for key in INDEX_METRICS},
         "index_version": INDEX_VERSION,
         "models": described["models"],
         "weights": described["weights"],

@@ -76,7 +76,7 @@ def os_sentence(error: OSError) -> str:
 
 
 def kind_and_text(error: BaseException) -> str:
-    """Return the kind of a foreign error and its text as one line; the kind alone where its text cannot be had.
+    """Return the kind of a foreign error and its text as one line; the kind alone where its text cannot be read.
 
     >>> kind_and_text(ValueError("a  b"))
     'ValueError: a b'

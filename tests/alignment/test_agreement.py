@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.alignment.made_study import crossed_study, study_of
-from vmmetrics.alignment.human_agreement import measure_agreement
+from vmmetrics.alignment.human_agreement import measure_rater_agreement
 from vmmetrics.alignment.results import Agreement
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.statistics.agreement import (
@@ -143,12 +143,12 @@ def test_agreement_knows_no_unit(seed: int, scale: float, shift: float) -> None:
 
 def test_perfect_agreement_is_one() -> None:
     ratings = np.repeat(np.array([[1.0], [4.0], [2.0], [5.0]]), 3, axis=1)
-    found = figures(measure_agreement(study_of(ratings), "motion", resamples=20))
+    found = figures(measure_rater_agreement(study_of(ratings), "motion", resamples=20))
     assert {name: figure.value for name, figure in found.items()} == pytest.approx(dict.fromkeys(found, 1.0))
 
 
 def test_intervals_hold_the_value_and_narrow_with_clips() -> None:
-    small, large = (measure_agreement(crossed_study(count), "motion", resamples=200) for count in (20, 200))
+    small, large = (measure_rater_agreement(crossed_study(count), "motion", resamples=200) for count in (20, 200))
     for name, figure in figures(small).items():
         narrow = figures(large)[name]
         assert figure.low < figure.value < figure.high, name
@@ -161,14 +161,14 @@ def test_interval_covers_as_it_says() -> None:
     held = 0
     for _ in range(60):
         ratings = rng.normal(size=(120, 1)) + np.sqrt(0.5) * rng.normal(size=(120, 3))
-        figure = measure_agreement(study_of(ratings), "motion", resamples=200).alpha_interval
+        figure = measure_rater_agreement(study_of(ratings), "motion", resamples=200).alpha_interval
         held += figure.low <= 1 / 1.5 <= figure.high
     assert held >= 51  # fewer happen once in 2,000 times at a coverage of 95 %, once in 100 at 93 %
 
 
 def test_continuous_ratings_have_no_kappa() -> None:
     ratings = noisy_ratings(20, 3, 6) + np.random.default_rng(6).normal(size=(20, 3))
-    agreement = measure_agreement(study_of(ratings), "motion", resamples=50)
+    agreement = measure_rater_agreement(study_of(ratings), "motion", resamples=50)
     for figure in (agreement.alpha_nominal, agreement.cohen, agreement.cohen_weighted, agreement.fleiss):
         assert figure.value is None
         assert "continuous" in figure.note
@@ -186,8 +186,8 @@ def test_what_is_a_category() -> None:
 def test_unequal_numbers_of_ratings() -> None:
     ratings = noisy_ratings(30, 3, 7)
     ratings[:8, 0] = NAN
-    agreement = measure_agreement(study_of(ratings), "motion", resamples=50)
-    rest = measure_agreement(study_of(ratings[8:]), "motion", resamples=50)
+    agreement = measure_rater_agreement(study_of(ratings), "motion", resamples=50)
+    rest = measure_rater_agreement(study_of(ratings[8:]), "motion", resamples=50)
     assert agreement.fleiss.value == rest.fleiss.value
     assert "22 clips of 30" in agreement.fleiss.note
     assert "8 of 30" in agreement.icc_mean.note
@@ -204,13 +204,13 @@ def test_unequal_numbers_of_ratings() -> None:
     ],
 )
 def test_nothing_to_compare_is_said(ratings: FloatArray, why: str) -> None:
-    agreement = measure_agreement(study_of(ratings), "motion")
+    agreement = measure_rater_agreement(study_of(ratings), "motion")
     assert all(figure.value is None and why in figure.note for figure in figures(agreement).values())
     assert agreement.outlying == ()
 
 
 def test_constant_ratings_are_said_and_listed_as_nothing_disputed() -> None:
-    agreement = measure_agreement(study_of(np.full((12, 3), 3.0)), "motion", resamples=20)
+    agreement = measure_rater_agreement(study_of(np.full((12, 3), 3.0)), "motion", resamples=20)
     assert all(figure.value is None and "same" in figure.note for figure in figures(agreement).values())
     assert agreement.disputed == ()
     assert {rater.reason for rater in agreement.outlying} == {"gave every clip the same rating"}
@@ -218,7 +218,7 @@ def test_constant_ratings_are_said_and_listed_as_nothing_disputed() -> None:
 
 def test_one_prompt_has_values_and_no_intervals() -> None:
     study = study_of(noisy_ratings(10, 3, 8), prompts=("only",) * 10)
-    for figure in figures(measure_agreement(study, "motion")).values():
+    for figure in figures(measure_rater_agreement(study, "motion")).values():
         assert figure.value is not None
         assert figure.low is None
         assert "single prompt" in figure.note
@@ -231,7 +231,7 @@ def test_odd_raters_are_named_and_the_others_are_not() -> None:
     ratings[:, 1] = rng.integers(1, 6, len(ratings))
     ratings[:, 3] += 1
     ratings[:, 4] = 6 - ratings[:, 4]
-    outlying = {rater.rater: rater for rater in measure_agreement(study, "motion", resamples=400).outlying}
+    outlying = {rater.rater: rater for rater in measure_rater_agreement(study, "motion", resamples=400).outlying}
     assert set(outlying) == {"rater1", "rater3", "rater4"}
     assert "unlike" in outlying["rater1"].reason
     assert "against" in outlying["rater4"].reason
@@ -241,7 +241,8 @@ def test_odd_raters_are_named_and_the_others_are_not() -> None:
 
 def test_a_faultless_panel_has_no_odd_rater() -> None:
     named = [
-        measure_agreement(crossed_study(25, raters=4, seed=s), "motion", resamples=200).outlying for s in range(20)
+        measure_rater_agreement(crossed_study(25, raters=4, seed=s), "motion", resamples=200).outlying
+        for s in range(20)
     ]
     assert sum(bool(raters) for raters in named) <= 2  # at most 5 % at the level chosen, fewer for the size asked
 
@@ -249,12 +250,12 @@ def test_a_faultless_panel_has_no_odd_rater() -> None:
 def test_of_two_raters_none_is_the_odd_one() -> None:
     study = crossed_study(30, raters=2)
     study.ratings["motion"][:, 0] = np.random.default_rng(1).integers(1, 6, 120)
-    assert measure_agreement(study, "motion", resamples=50).outlying == ()
+    assert measure_rater_agreement(study, "motion", resamples=50).outlying == ()
 
 
 def test_disputed_clips_worst_first() -> None:
     ratings = np.array([[3, 3, 3], [1, 5, 3], [2, 2, 3], [1, NAN, 5]])
-    disputed = measure_agreement(study_of(ratings), "motion", resamples=20).disputed
+    disputed = measure_rater_agreement(study_of(ratings), "motion", resamples=20).disputed
     assert [clip.clip for clip in disputed] == ["clip0003", "clip0001", "clip0002"]
     assert disputed[0].spread == pytest.approx(np.sqrt(8))
     assert disputed[0].ratings == (1.0, 5.0)

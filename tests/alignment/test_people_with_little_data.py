@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.alignment.made_study import study_of
-from vmmetrics.alignment.human_agreement import measure_agreement, measure_human_agreement
+from vmmetrics.alignment.human_agreement import measure_human_agreement, measure_rater_agreement
 from vmmetrics.alignment.power import measure_power
 from vmmetrics.alignment.preference import measure_ablations, measure_preferences
 from vmmetrics.alignment.study import Study
@@ -70,7 +70,7 @@ def test_nothing_breaks(study: Study) -> None:
     metrics = list(study.scores)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        check(measure_agreement(study, "motion", resamples=5))
+        check(measure_rater_agreement(study, "motion", resamples=5))
         check(measure_human_agreement(study, "motion", resamples=5))
         check(measure_preferences(study, "motion", metrics, resamples=5))
         check(measure_ablations(study, "motion", metrics, resamples=5))

@@ -57,6 +57,7 @@ def test_wrong_usage_is_2_and_writes_nothing(vmmetrics: Any, make_clips: Any, tm
     assert vmmetrics("score", make_clips("1"), "--out", "run") == 0
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "a.txt").write_text("x")
+    (tmp_path / "r.csv").write_text("clip,who,smoothness\n1,a,4\n1,b,-99\n1,c,3\n1,d,2\n")
     for arguments, words in (
         (["run", "--out", "mine"], "holds no report"),
         (["run", "--out", "page", "--clips", "none.txt"], "Expected all, worst:N or a file"),
@@ -64,12 +65,16 @@ def test_wrong_usage_is_2_and_writes_nothing(vmmetrics: Any, make_clips: Any, tm
         (["run", "--out", "page", "--media", "burn"], "burn"),
         (["run", "--out", "page", "--overlays", "-1"], "overlays"),
         (["run", "--out", "page", "--ratings", "none.csv"], "none.csv"),
+        (["run", "--out", "page", "--ratings", "r.csv", "--map", "who"], "COLUMN=ROLE"),
+        (["run", "--out", "page", "--ratings", "r.csv"], "--missing -99"),
     ):
         capsys.readouterr()
         assert vmmetrics("report", *arguments) == 2, arguments
         assert words in capsys.readouterr().err
     assert not (tmp_path / "page").exists()
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["a.txt"]
+    stated = ("--map", "who=rater", "--missing", "-99")
+    assert vmmetrics("report", "run", "--out", "page", "--ratings", "r.csv", *stated) == 0
 
 
 def test_it_serves_what_it_wrote(

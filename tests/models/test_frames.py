@@ -14,7 +14,7 @@ from PIL import Image
 
 from tests.bad_inputs import write_video
 from vmmetrics.errors import ClipError
-from vmmetrics.models.frames import FramePolicy, count_frames, look, nearest
+from vmmetrics.models.frames import FramePolicy, count_frames, frames_shown, nearest
 from vmmetrics.models.questions import Answered, Shown
 from vmmetrics.utils.schema import convert
 
@@ -46,7 +46,7 @@ def named(frames: Any) -> list[int]:
     ],
 )
 def test_policies_by_hand(tmp_path: Path, words: str, frames: list[int]) -> None:
-    found = look(video(tmp_path / "a.mp4", 40), FramePolicy.parse(words))
+    found = frames_shown(video(tmp_path / "a.mp4", 40), FramePolicy.parse(words))
     # a moment half-way between two frames may be either
     assert np.abs(np.subtract(named(found), frames)).max() <= (words.endswith(("slowed 2", "slowed 4", "single")))
     np.testing.assert_allclose(found.shown.seconds, np.array(named(found)) / 10, atol=1e-6)
@@ -57,7 +57,7 @@ def test_policies_by_hand(tmp_path: Path, words: str, frames: list[int]) -> None
 def test_twenty_of_thirty_frames_a_second_are_twenty(tmp_path: Path) -> None:
     """Trap 30: a stride of round(30 / 20) = 2 frames gives 15, below the rate that was asked for."""
     path = video(tmp_path / "a.mkv", 90, [round(1000 * t / 30) for t in range(90)])
-    shown = look(path, FramePolicy("fps", 20)).shown
+    shown = frames_shown(path, FramePolicy("fps", 20)).shown
     assert len(shown.seconds) == 60
     assert shown.fps == pytest.approx(20, rel=0.02)
     assert shown.limited is None
@@ -65,46 +65,46 @@ def test_twenty_of_thirty_frames_a_second_are_twenty(tmp_path: Path) -> None:
 
 def test_more_than_there_is_is_shown_once_and_said(tmp_path: Path) -> None:
     path = video(tmp_path / "a.mp4", 10)
-    found = look(path, FramePolicy("fps", 30))
+    found = frames_shown(path, FramePolicy("fps", 30))
     assert named(found) == list(range(10))
     assert found.shown.fps == pytest.approx(10)
     assert found.shown.limited == "10 of 30 frames wanted: the file has 10 in 1.00 s"
     assert "768 at most" not in found.shown.limited
     assert FramePolicy("fps", 1e12).requested(60) == 6e13  # counted, not made
-    capped = look(path, FramePolicy("native", most=3))
+    capped = frames_shown(path, FramePolicy("native", most=3))
     assert capped.shown.limited == "10 frames wanted, 3 at most"
 
 
 def test_uneven_times_are_followed(tmp_path: Path) -> None:
     # half a second of many frames, then one that stays for a second
     path = video(tmp_path / "a.mkv", 12, [50 * t for t in range(10)] + [500, 1500])
-    found = look(path, FramePolicy("fps", 2))  # 0, 0.5, 1.0 (0.5 and 1.5 are as near), 1.5
+    found = frames_shown(path, FramePolicy("fps", 2))  # 0, 0.5, 1.0 (0.5 and 1.5 are as near), 1.5
     assert named(found) == [0, 10, 11]
     assert found.shown.seconds == (0.0, 0.5, 1.5)
 
 
 def test_a_part_of_a_file_has_its_own_clock(tmp_path: Path) -> None:
     path = video(tmp_path / "a.mp4", 50)
-    found = look(path, FramePolicy("fps", 2), 2.0, 4.0)
+    found = frames_shown(path, FramePolicy("fps", 2), 2.0, 4.0)
     assert named(found) == [20, 25, 30, 35]
     assert found.shown.seconds == (0.0, 0.5, 1.0, 1.5)
-    native = look(path, FramePolicy("native", slowed=2), 2.0, 2.5)
+    native = frames_shown(path, FramePolicy("native", slowed=2), 2.0, 2.5)
     assert named(native) == [20, 21, 22, 23, 24]  # the end is not part of it
     assert native.times == (0.0, 0.2, 0.4, 0.6, 0.8)
     assert native.fps == pytest.approx(5)
-    late = look(path, FramePolicy("uniform", 2), 4.0, 7.0)
+    late = frames_shown(path, FramePolicy("uniform", 2), 4.0, 7.0)
     assert late.shown.limited == "the clip should end at 7 s but the file ends at 5.00 s"
-    assert named(look(path, FramePolicy("native"), 2.03, 2.05)) == [20]
+    assert named(frames_shown(path, FramePolicy("native"), 2.03, 2.05)) == [20]
     with pytest.raises(ClipError, match="begins at 9 s but the file ends at 5"):
-        look(path, FramePolicy("native"), 9.0)
+        frames_shown(path, FramePolicy("native"), 9.0)
     with pytest.raises(ClipError, match="begins at 3 s but ends at 1 s"):
-        look(path, FramePolicy("native"), 3.0, 1.0)
+        frames_shown(path, FramePolicy("native"), 3.0, 1.0)
 
 
 def test_what_was_assumed_of_a_file_is_recorded(tmp_path: Path) -> None:
     for number in range(3):
         Image.fromarray(np.full((32, 32, 3), 90, np.uint8)).save(tmp_path / f"{number}.png")
-    shown = look(tmp_path, FramePolicy("native")).shown
+    shown = frames_shown(tmp_path, FramePolicy("native")).shown
     assert shown.notes == ("states no frame rate; 8 frames per second assumed",)
     kept = convert(Answered, json.loads(json.dumps(Answered("q", "A", shown).to_json())))
     assert kept.shown == shown
@@ -118,13 +118,13 @@ def test_a_line_that_is_no_answer(line: dict[str, Any]) -> None:
 
 
 def test_nothing_is_read_where_nothing_is_shown(tmp_path: Path) -> None:
-    found = look(tmp_path / "absent.mp4", FramePolicy("none"))
+    found = frames_shown(tmp_path / "absent.mp4", FramePolicy("none"))
     assert (len(found.pictures), found.shown.seconds, found.shown.policy) == (0, (), "none")
 
 
 def test_large_frames_are_made_smaller_and_become_jpegs(tmp_path: Path) -> None:
     frames = np.full((4, 64, 128, 3), 90, np.uint8)
-    found = look(write_video(tmp_path / "a.mp4", frames), FramePolicy("uniform", 2), side=64)
+    found = frames_shown(write_video(tmp_path / "a.mp4", frames), FramePolicy("uniform", 2), side=64)
     assert found.pictures.shape == (2, 32, 64, 3)
     assert [data[:2] for data in found.jpegs()] == [b"\xff\xd8"] * 2
 

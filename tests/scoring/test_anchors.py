@@ -16,7 +16,7 @@ from vmmetrics.alignment.readers.columns import describes_clip
 from vmmetrics.cli.results import print_results
 from vmmetrics.cli.terminal import PlainConsole
 from vmmetrics.errors import SetupError
-from vmmetrics.functional.motion_index import PARTS, motion_index
+from vmmetrics.functional.motion_index import INDEX_METRICS, motion_index
 from vmmetrics.functional.motion_index import VERSION as INDEX_VERSION
 from vmmetrics.metrics.registry import version_of
 from vmmetrics.perception.presets import load_preset
@@ -28,7 +28,7 @@ from vmmetrics.scoring.summary import anchor_lines
 from vmmetrics.scoring.table import Table
 from vmmetrics.types import AmplitudeResult, MetricResult
 
-VERSIONS = {key: version_of(key) for key in PARTS}
+VERSIONS = {key: version_of(key) for key in INDEX_METRICS}
 MODELS = {"flow": "a flow", "plausibility": "a classifier"}
 WEIGHTS = {"cas-ladder": "aa", "pose": "bb"}
 FIELDS: dict[str, Any] = {

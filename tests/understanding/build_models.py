@@ -54,7 +54,7 @@ def kind(body: dict[str, Any]) -> str:
     said = system(body)
     for name, words in (
         ("proofread", "proofread questions"), ("watch", "evenly spaced"), ("tuna", "places where another model"),
-        ("favor", "Write up to"), ("motionbench", "Each joins one thing"),
+        ("motionbench", "Each joins one thing"),
     ):  # fmt: skip
         if words in said:
             return name
@@ -81,10 +81,6 @@ def written(body: dict[str, Any]) -> dict[str, Any]:
     if name == "tuna":
         tasks = ["Action Sequence", "Camera Motion", "Action Recognition", "Object Location", "Scene Transition"]
         return {"questions": [item(n, task=task) for n, task in enumerate(tasks)]}
-    if name == "favor":
-        count = int(re.search(r"Write up to (\d)", system(body))[1])
-        task = re.search(r"Task: (\w+)", system(body))[1]
-        return {"questions": [item(n, 4, f" in {task}") for n in range(count)]}
     pairs = enumerate(PAIRS)
     return {"questions": [item(n, content=c, logic=logic, task="MR") for n, (c, logic) in pairs]}
 

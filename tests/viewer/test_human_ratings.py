@@ -9,6 +9,7 @@ from scipy import stats
 
 from tests.scoring.stored_runs import clip, random_clips, rows_of, write
 from vmmetrics.alignment.pair_alignments import LESS_MOTION
+from vmmetrics.alignment.readers.judgements import RatingOptions
 from vmmetrics.alignment.readers.read import read_study
 from vmmetrics.alignment.study_report import align
 from vmmetrics.errors import SetupError
@@ -22,9 +23,9 @@ def table(path: Path, *lines: str) -> Path:
     return path
 
 
-def ratings_of(files: Sequence[str | Path], *sources: str) -> HumanRatings:
+def ratings_of(files: Sequence[str | Path], *sources: str, options: RatingOptions | None = None) -> HumanRatings:
     runs = read_runs(sources)
-    return read_human_ratings(files, runs, rows_of(runs))
+    return read_human_ratings(files, runs, rows_of(runs), options or RatingOptions())
 
 
 def test_means_and_each_raters_ratings_by_hand(tmp_path: Path) -> None:
@@ -108,6 +109,25 @@ def test_what_holds_no_ratings_of_these_clips_is_refused(tmp_path: Path) -> None
         ratings_of([table(tmp_path / "models.csv", "model,smoothness", "a,1", "b,2")], run)
     with pytest.raises(SetupError):
         ratings_of([tmp_path / "absent.csv"], run)
+
+
+def test_what_may_mean_several_things_is_read_as_the_user_states(tmp_path: Path) -> None:
+    run = write(tmp_path / "run", [clip(f"a/{n}.mp4", {"tcs": 0.1 * n}) for n in range(4)])
+    file = table(tmp_path / "r.csv", "Film,Anna,Bert", "a/0.mp4,5,4", "a/1.mp4,-99,3", "a/2.mp4,2,1", "a/3.mp4,1,1")
+    with pytest.raises(SetupError, match="--map 'Anna'=rater"):
+        ratings_of([file], run)
+    roles = {"Film": "clip", "Anna": "rater", "Bert": "rater"}
+    with pytest.raises(SetupError, match="--missing -99"):
+        ratings_of([file], run, options=RatingOptions(roles=roles))
+    ratings = ratings_of([file], run, options=RatingOptions(roles=roles, missing=[-99], lower=["rating"]))
+    assert [ratings.of_clip(row)["rating"]["mean"] for row in range(4)] == [4.5, 3, 1.5, 1]
+    (metric,) = ratings.metrics()
+    assert metric["lower_is_better"]
+    runs = read_runs([run])
+    agreement = agreement_of(ratings, ["tcs"], [], runs, rows_of(runs))
+    assert next(row["rho"] for row in agreement if row["metric"] == "tcs") == pytest.approx(1)
+    with pytest.raises(SetupError, match="No dimension severity"):
+        ratings_of([file], run, options=RatingOptions(roles=roles, missing=[-99], lower=["severity"]))
 
 
 def rated(tmp_path: Path, prompts: int = 12) -> tuple[str, Path]:

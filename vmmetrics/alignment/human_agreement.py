@@ -290,7 +290,7 @@ _SAME = "all raters gave every clip the same value, so chance would agree as wel
 _NO_VARIANCE = "not defined: the ratings are all the same, or no two raters share two clips"
 
 
-def measure_agreement(study: Study, dimension: str, resamples: int = RESAMPLES, seed: int = SEED) -> Agreement:
+def measure_rater_agreement(study: Study, dimension: str, resamples: int = RESAMPLES, seed: int = SEED) -> Agreement:
     """Measure the agreement between the raters of a dimension; intervals over prompts.
 
     Ratings may be missing. α and both ICC then use every clip rated twice or more (ICC(2,k) with k the harmonic mean

@@ -13,7 +13,7 @@ import scipy
 
 from vmmetrics.alignment import results
 from vmmetrics.alignment.claims import LEAST_OFF_MODE, widest_claims
-from vmmetrics.alignment.human_agreement import measure_agreement, measure_human_agreement
+from vmmetrics.alignment.human_agreement import measure_human_agreement, measure_rater_agreement
 from vmmetrics.alignment.levels import correlation_matrix, repeats_of
 from vmmetrics.alignment.models import LEAST_MODELS, measure_models
 from vmmetrics.alignment.pair_alignments import measure_alignments, measure_differences, measure_less_motion
@@ -207,7 +207,7 @@ def align(
         ),
         ceilings=tuple(measure_human_agreement(study, d, *drawn) for d in several),
         # an average is no answer on a scale, so nobody was asked about it
-        agreements=tuple(measure_agreement(study, d, *drawn) for d in several if d in original.ratings),
+        agreements=tuple(measure_rater_agreement(study, d, *drawn) for d in several if d in original.ratings),
         preferences=tuple(
             chain.from_iterable(_preferences(study, d, single[d], combined[d], *drawn, ties) for d in judged)
         ),

@@ -11,6 +11,7 @@ import typer
 from vmmetrics.cli import options
 from vmmetrics.cli.formats import print_result
 from vmmetrics.cli.options import argument, count_option, number_option, option, out_option, seed_option, share_option
+from vmmetrics.cli.ratings import RatingsReading
 from vmmetrics.cli.terminal import open_consoles, usage, warn
 from vmmetrics.errors import VMMetricsError
 
@@ -36,15 +37,6 @@ Sources = Annotated[
         metavar="SCORES... RATINGS",
     ),
 ]
-RatingsFormat = Annotated[
-    str | None,
-    option(
-        "Form of the ratings: long, cells, wide, averaged, pairs, fetv, video-bench, videofeedback, "
-        "videofeedback2, visionreward, vmbench. Default: detected from the file.",
-        "--ratings-format",
-    ),
-]
-
 Where = Annotated[list[str] | None, option("Use only clips where this holds; repeatable.", metavar="COLUMN=VALUE")]
 GroupBy = Annotated[
     str | None, option("Report per value of this column, such as a category, or of 'model'.", "--group-by")
@@ -57,9 +49,6 @@ MosOption = Annotated[
     Literal["mean", "recovered"],
     option("A clip's rating: the mean, or recovered with each rater's bias and noise taken out (ITU-T P.910)."),
 ]
-Higher = Annotated[
-    list[str] | None, option("Treat this metric of an amount, or this dimension, as higher-is-better; repeatable.")
-]
 Pair = Annotated[
     list[str] | None,
     option(
@@ -70,18 +59,6 @@ Pair = Annotated[
 Dimension = Annotated[
     list[str] | None, option("Evaluate only this column of ratings, even one that is skipped by its name; repeatable.")
 ]
-ClipColumn = Annotated[str | None, option("Column that names the clip. Default: clip, video, file, path, ...")]
-Map = Annotated[
-    list[str] | None,
-    option(
-        "Say what a column of the ratings holds: clip, rater (of each, where a column is a person), rating, dimension, "
-        "model, prompt, left, right, outcome or ignore; repeatable.",
-        "--map",
-        metavar="COLUMN=ROLE",
-    ),
-]
-Missing = Annotated[list[float] | None, number_option("A number that stands for no rating; repeatable.")]
-Scale = Annotated[tuple[float, float] | None, number_option("Range of the ratings; a rating outside is an error.")]
 ReportFolder = Annotated[
     Path | None, out_option("Folder for the report: HTML, JSON, CSV, Markdown, LaTeX and pictures.")
 ]
@@ -90,24 +67,16 @@ DryRun = Annotated[bool, option("Print how every column is read and which clips 
 
 def align(
     sources: Sources,
+    reading: RatingsReading,
     pair: Pair = None,
     metrics: Annotated[list[str] | None, option("Use only these metrics, with commas between; repeatable.")] = None,
     dimension: Dimension = None,
-    lower_is_better: Annotated[
-        list[str] | None, option("Treat this metric or dimension as lower-is-better; repeatable.")
-    ] = None,
     exclude_model: Annotated[list[str] | None, option("Leave out a model, such as real footage; repeatable.")] = None,
     reference: Annotated[str | None, option("Compare every metric with this one.", metavar="METRIC")] = None,
-    higher_is_better: Higher = None,
     where: Where = None,
     group_by: GroupBy = None,
     ties: TiesOption = "half",
     mos: MosOption = "mean",
-    ratings_format: RatingsFormat = None,
-    clip_column: ClipColumn = None,
-    roles: Map = None,
-    scale: Scale = None,
-    missing: Missing = None,
     resamples: Annotated[int | None, count_option("Bootstrap samples of prompts. Default: 1000.")] = None,
     seed: Annotated[int | None, seed_option("Random seed. Default: a fixed one.")] = None,
     out: ReportFolder = None,
@@ -118,7 +87,6 @@ def align(
 
     See docs/ratings-formats.md for the forms of ratings, and 'vmmetrics plan' for the size of a study.
     """
-    from vmmetrics.alignment.readers.judgements import RatingOptions
     from vmmetrics.alignment.readers.read import chosen_clips, columns_read, matched_study, read_sides
     from vmmetrics.alignment.report.text import column_tables
     from vmmetrics.alignment.study_report import align as compute
@@ -131,10 +99,7 @@ def align(
         raise typer.BadParameter("expected scores and then ratings: vmmetrics align SCORES... RATINGS")
     output, messages = open_consoles()
     pairing = _pairing(pair or [])
-    stated = RatingOptions(
-        ratings_format, clip_column, scale, dimension or (), _roles(roles or ()), lower_is_better or (),
-        higher_is_better or (), missing or (),
-    )  # fmt: skip
+    stated, clip_column = reading.options(dimension or ()), reading.clip_column
     scores, judged = read_sides(sources[:-1], sources[-1], stated, pairing=pairing, metrics=_names(metrics))
 
     def matched() -> Study:
@@ -151,7 +116,7 @@ def align(
     warn(messages, too_small(study))
     ask = partial(
         compute, resamples=resamples or RESAMPLES, seed=SEED if seed is None else seed, against=reference,
-        directed=(*(higher_is_better or ()), *(lower_is_better or ())), ties=ties, mos=mos,
+        directed=(*stated.higher, *stated.lower), ties=ties, mos=mos,
     )  # fmt: skip
     report = ask(study, exclude_models=exclude_model or ())
     warn(messages, reversed_dimensions(report))
@@ -232,16 +197,6 @@ def _pairing(texts: list[str]) -> dict[str, list[str]]:
             raise typer.BadParameter(f"expected METRIC=DIMENSION but got {text!r}", param_hint="--pair")
         pairing.setdefault(metric.strip(), []).extend(names)
     return pairing
-
-
-def _roles(texts: Sequence[str]) -> dict[str, str]:
-    roles = {}
-    for text in texts:
-        column, equals, role = text.rpartition("=")
-        if not equals or not column:
-            raise typer.BadParameter(f"expected COLUMN=ROLE but got {text!r}", param_hint="--map")
-        roles[column] = role.strip()
-    return roles
 
 
 def _write(out: Path, study: Study, report: StudyReport) -> None:

@@ -127,11 +127,11 @@ def _review(prompts: str | None, reviewer: str | None, files: Sequence[Path], se
 
 
 def _print_agreement(decisions: Sequence[ReviewDecision]) -> None:
-    from vmmetrics.prompts.review.agreement import measure_agreement
+    from vmmetrics.prompts.review.agreement import measure_review_agreement
     from vmmetrics.prompts.review.screen import decision_text
 
     output, _ = open_consoles()
-    agreement = measure_agreement(decisions)
+    agreement = measure_review_agreement(decisions)
     timed = any(one.seconds is not None for one in agreement.reviewers)
     heads = ("decided", "kept", "edited", "dropped", *(["median s"] if timed else []))
     grid = table(name("reviewer"), *map(whole, heads))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from rich.console import Console
 
 from vmmetrics.cli.options import MAX_COUNT, argument, option, out_option
+from vmmetrics.cli.ratings import RatingsReading
 from vmmetrics.cli.terminal import Bar, open_consoles, until_stopped, warn
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ REPORT = "report"
 def report(
     runs: Annotated[list[str], argument("Run directories, the baseline first; NAME=DIRECTORY names the model of one.")],
     out: Annotated[Path, out_option("Folder to write; an earlier report there is replaced.", show_default=False)],
+    reading: RatingsReading,
     media: Annotated[
         Literal["link", "copy", "transcode"],
         option("Videos: link those that browsers play, copy them into a folder that can be moved, or transcode all."),
@@ -55,7 +57,7 @@ def report(
     output, messages = open_consoles()
     written = write(
         runs, out, output, messages, media=media, clips=clips, overlays=overlays, fetch=fetch, single_file=single_file,
-        ratings=ratings or (), show_paths=show_paths, title=title,
+        ratings=ratings or (), rating_options=reading.options(), show_paths=show_paths, title=title,
     )  # fmt: skip
     if serve:
         from vmmetrics.viewer.server import serve as serve_report

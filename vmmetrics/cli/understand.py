@@ -13,7 +13,7 @@ from rich.console import Console
 
 from vmmetrics.cli import options
 from vmmetrics.cli.formats import print_result
-from vmmetrics.cli.options import argument, check_picture, count_option, option, out_option, seed_option, threads_option
+from vmmetrics.cli.options import argument, count_option, option, out_option, seed_option, threads_option
 from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, error, open_consoles, until_stopped, usage, warn
 from vmmetrics.cli.understand_run import finish_run, judge_of, reopen, scoring
 from vmmetrics.utils.storage.atomic import write_text
@@ -70,30 +70,19 @@ def leaderboard(
     group_by: Annotated[
         str | None, option("Grouping for the columns (task, minFPS, ...). Default: the benchmark's first.")
     ] = None,
-    picture: Annotated[Path | None, option("Chart, PNG or SVG; a file for each benchmark.")] = None,
     form: options.Format = "text",
     _plugin: options.BenchmarkPlugins = None,
 ) -> None:
     """Rank scored runs in one table, with intervals over videos, paired tests and published rows.
 
-    A model's name is its folder's or endpoint's; runs of one model at different frame rates also become a curve in the
-    picture. Runs of several benchmarks get a table each.
+    A model's name is its folder's or endpoint's. Runs of several benchmarks get a table each.
     """
-    from vmmetrics.cli.prompts import save_picture
     from vmmetrics.understanding.harness.leaderboard import board_parts, board_records, make_boards, to_csv
 
-    check_picture(picture)
-    output, messages = open_consoles()
+    output, _ = open_consoles()
     boards = make_boards(runs, scoring(protocol), group_by)
     parts = [part for board in boards for part in board_parts(board)]
     print_result(form, parts, output, data=lambda: {"figures": board_records(boards)}, csv=lambda: to_csv(boards))
-    if picture is not None:
-        from vmmetrics.understanding.report import understanding_chart
-
-        for board in boards:
-            file = picture if len(boards) == 1 else picture.with_stem(f"{picture.stem}-{board.benchmark}")
-            save_picture(understanding_chart(board), file)
-            messages.print(f"written: {file}", soft_wrap=True)
 
 
 # ``vmmetrics understand score``: answers of a run, scored again.
@@ -232,8 +221,8 @@ _TELLING_Z = 3.0
 
 
 def build(
-    recipe: Annotated[str, argument("motionbench, favor or tuna, which write; fpsbench, which filters.")],
-    source: Annotated[Path, argument("Captions, annotations or questions; JSON lines.", metavar="INPUT")],
+    recipe: Annotated[str, argument("motionbench or tuna, which write; fpsbench, which filters.")],
+    source: Annotated[Path, argument("Captions or questions; JSON lines.", metavar="INPUT")],
     cost: options.CostOptions,
     out: Annotated[Path, out_option("Folder for the questions; resumes what is there.")] = Path(FOLDER),
     videos: Annotated[Path | None, option("Folder of the videos. Default: beside INPUT.")] = None,

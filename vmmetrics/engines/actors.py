@@ -60,7 +60,7 @@ class ClusterJob(Generic[Item]):
         pieces: The same, packed.
         alone: True after a worker died while it worked on it: the next one gets no other item.
         deaths: Nodes and causes of the deaths of workers that had nothing else.
-        moves: Workers lost with it in hand by no fault of its own.
+        moves: Workers lost while they had it, for other reasons than a crash of it.
         since: When the last of its workers died.
     """
 

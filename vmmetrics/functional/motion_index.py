@@ -18,7 +18,7 @@ are above the other."""
 DEDUCTIONS: Mapping[str, float] = {"ois": 0.2, "tcs": 0.2, "pas": 0.05}
 """Largest deduction per metric, as a share of the index, at a score of 0. Most clips have few objects and people, and
 one false loss decides their score; little motion is no defect."""
-PARTS = tuple(sorted(("cas", "mss", *DEDUCTIONS)))
+INDEX_METRICS = tuple(sorted(("cas", "mss", *DEDUCTIONS)))
 """Keys of the scores in the index."""
 PLAIN_MOTION = 0.1
 """PAS from which nothing is deducted: more motion is not better motion."""
@@ -32,7 +32,7 @@ STILL_REASON = "one picture moved as a whole"
 """Reason of a factor below 1."""
 
 
-def average(scores: Mapping[str, MetricResult | float | None], *, over: Sequence[str] = PARTS) -> MetricResult:
+def average(scores: Mapping[str, MetricResult | float | None], *, over: Sequence[str] = INDEX_METRICS) -> MetricResult:
     """Average the five scores of a clip or of a model.
 
     An average over fewer metrics is another quantity, so a missing score is never skipped silently: the result is
@@ -58,9 +58,11 @@ def average(scores: Mapping[str, MetricResult | float | None], *, over: Sequence
         0.75
     """
     for key in (*scores, *over):
-        if key not in PARTS:
-            near = difflib.get_close_matches(str(key).lower(), PARTS, n=1, cutoff=0.0)
-            raise ValueError(f"Expected a metric of {', '.join(PARTS)} but got {key!r}; did you mean {near[0]!r}?")
+        if key not in INDEX_METRICS:
+            near = difflib.get_close_matches(str(key).lower(), INDEX_METRICS, n=1, cutoff=0.0)
+            raise ValueError(
+                f"Expected a metric of {', '.join(INDEX_METRICS)} but got {key!r}; did you mean {near[0]!r}?"
+            )
     if not over or len(set(over)) != len(over):
         raise ValueError(f"Expected over to name at least one metric, each once, but got {tuple(over)}")
     values = {key: _value(key, scores.get(key)) for key in over}
@@ -138,8 +140,8 @@ def motion_index(scores: Mapping[str, float], own_change: float | None = None) -
         'no score for cas'
     """
     for key, value in scores.items():
-        if key not in PARTS:
-            raise ValueError(f"Expected metrics among {PARTS} but got {key!r}")
+        if key not in INDEX_METRICS:
+            raise ValueError(f"Expected metrics among {INDEX_METRICS} but got {key!r}")
         if not 0 <= value <= 1:  # NaN too
             raise ValueError(f"Expected {key} in 0..1 but got {value}")
     absent = [key for key in ("cas", "mss") if key not in scores]

@@ -227,7 +227,7 @@ def nearest(times: FloatArray, inside: NDArray[np.intp], moments: FloatArray) ->
     return chosen
 
 
-def look(
+def frames_shown(
     path: Path, policy: FramePolicy, start: float | None = None, end: float | None = None, side: int | None = SIDE
 ) -> Frames:
     """Take the frames of a clip that a policy shows.
@@ -259,7 +259,7 @@ def count_frames(policy: FramePolicy, path: Path, start: float | None = None, en
     """Return the number of frames that a policy shows of a clip, decoding at most one.
 
     Raises:
-        ClipError: As :func:`look`.
+        ClipError: As :func:`frames_shown`.
     """
     if policy.kind == "none":
         return 0

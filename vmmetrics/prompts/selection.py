@@ -304,7 +304,7 @@ def select(
         random_subsets: To compare with; fewer where they would be very large.
 
     Raises:
-        SetupError: The list is empty, or the size cannot be had, or not in balance.
+        SetupError: The list is empty, or too short for the size, or for one in balance.
     """
     if not entries:
         raise SetupError("The list holds no prompts, so there is nothing to choose from")

@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 
 from vmmetrics.errors import SetupError
-from vmmetrics.functional.motion_index import PARTS
+from vmmetrics.functional.motion_index import INDEX_METRICS
 from vmmetrics.functional.motion_index import VERSION as INDEX_VERSION
 from vmmetrics.metrics.registry import label
 from vmmetrics.scoring.record import FIRST_VERSION
 from vmmetrics.utils.schema import check, read_json
 
 INDEX = "motion_index"
-ANCHORED = (*(key for key in PARTS if key != "pas"), INDEX)
+ANCHORED = (*(key for key in INDEX_METRICS if key != "pas"), INDEX)
 """Scores with a place among real footage; PAS is an amount, not a merit."""
 BELOW_REAL, HALF_WIDTH, REASON = "_below_real", "_half_width", "no_anchor"
 """Ends of the names of columns in ``scores.csv``, and the column of reasons."""
@@ -123,8 +123,8 @@ class Anchors:
         for name, table in (("values", self.values), ("half_widths", self.half_widths)):
             if set(table) != set(ANCHORED) or not all(table.values()):
                 raise ValueError(f"{name}: expected numbers for {', '.join(ANCHORED)} and no others")
-        if set(self.versions) != set(PARTS):
-            raise ValueError(f"versions: expected those of {', '.join(PARTS)} and no others")
+        if set(self.versions) != set(INDEX_METRICS):
+            raise ValueError(f"versions: expected those of {', '.join(INDEX_METRICS)} and no others")
         for key in ANCHORED:
             if not all(0 <= value <= 1 for value in self.values[key]):
                 raise ValueError(f"values.{key}: expected scores in 0..1")
@@ -184,7 +184,7 @@ class Scale:
         """
         if self._anchors is None or self._reasons.get(metric):
             return self._reasons[metric]
-        for key in (part for part in PARTS if scores.get(part) is not None) if metric == INDEX else (metric,):
+        for key in (part for part in INDEX_METRICS if scores.get(part) is not None) if metric == INDEX else (metric,):
             ours, theirs = self._anchors.versions[key], versions.get(key, FIRST_VERSION)
             if ours != theirs:
                 return f"the table is of {label(key)} version {ours}, the score of version {theirs}"

@@ -256,7 +256,7 @@ def _common(runs: tuple[Run, Run]) -> tuple[tuple[str, ...], frozenset[str], lis
     notes = [f"The runs differ in {line}" for line in provenance.differences(first_rest, second_rest, names=names)]
     versions = [f"{part.get(INDEX, 'not stated')} ({name})" for part, name in zip((first, second), names, strict=True)]
     if first.get(INDEX) != second.get(INDEX):
-        remark = "made anew of the scores, with its factor where a run states own_change"
+        remark = "computed again from the scores, with its factor where a run states own_change"
         notes.append(f"INDEX versions differ: {', '.join(versions)}; {remark}")
     parts = [header.get("parts", {}) for header in headers]
     differing_parts = {name for name in parts[0].keys() & parts[1].keys() if parts[0][name] != parts[1][name]}

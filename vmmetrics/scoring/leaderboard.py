@@ -12,7 +12,7 @@ from dataclasses import astuple, dataclass
 import numpy as np
 
 from vmmetrics.errors import SetupError
-from vmmetrics.functional.motion_index import PARTS
+from vmmetrics.functional.motion_index import INDEX_METRICS
 from vmmetrics.metrics.registry import label
 from vmmetrics.scoring.prompt_scores import (
     AVERAGE,
@@ -212,7 +212,7 @@ def _cell(records: Sequence[Record], column: str, many: int | None) -> Cell:
 def _reasons(records: Sequence[Record], metric: str) -> dict[str, int]:
     """Count the reasons why clips have no score, most frequent first."""
     reasons: Counter[str] = Counter()
-    needs = {INDEX: INDEX_NEEDS, INDEX_OR_ZERO: INDEX_NEEDS, AVERAGE: PARTS}
+    needs = {INDEX: INDEX_NEEDS, INDEX_OR_ZERO: INDEX_NEEDS, AVERAGE: INDEX_METRICS}
     for record in records:
         if record.error is not None or metric in record.errors:
             reasons["failed"] += 1
@@ -278,7 +278,7 @@ def head(column: str) -> str:
 def _rank_notes(rows: Sequence[Row], by: str) -> list[str]:
     """Return a note for every model without a rank: the metrics it has no score in."""
     unranked, notes = [row for row in rows if row.rank is None], []
-    needed = {INDEX: INDEX_NEEDS, INDEX_OR_ZERO: INDEX_NEEDS, AVERAGE: PARTS}.get(by, (by,))
+    needed = {INDEX: INDEX_NEEDS, INDEX_OR_ZERO: INDEX_NEEDS, AVERAGE: INDEX_METRICS}.get(by, (by,))
     for row in unranked:
         empty = [metric for metric in needed if row.cells[metric].mean is None]
         reasons = ", ".join(

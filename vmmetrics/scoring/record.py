@@ -192,11 +192,11 @@ class Record:
     @property
     def motion_index(self) -> float | None:
         """Overall index (:func:`vmmetrics.functional.motion_index`); None without CAS or MSS, or under ``vmbench``."""
-        from vmmetrics.functional.motion_index import PARTS, motion_index
+        from vmmetrics.functional.motion_index import INDEX_METRICS, motion_index
 
         if self.protocol != "vmmetrics":
             return None  # the released scores leave 0..1
-        scores = {metric: score for metric, score in self.scores.items() if metric in PARTS}
+        scores = {metric: score for metric, score in self.scores.items() if metric in INDEX_METRICS}
         return motion_index(scores, self.own_change).score
 
     @property
@@ -215,9 +215,9 @@ class Record:
     @property
     def average(self) -> float | None:
         """Mean of the five scores; None where one is missing."""
-        from vmmetrics.functional.motion_index import PARTS, average
+        from vmmetrics.functional.motion_index import INDEX_METRICS, average
 
-        return average({metric: self.scores[metric] for metric in PARTS if metric in self.scores}).score
+        return average({metric: self.scores[metric] for metric in INDEX_METRICS if metric in self.scores}).score
 
     @property
     def collapsed(self) -> Collapse | None:

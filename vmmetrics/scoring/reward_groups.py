@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from vmmetrics.errors import VMMetricsError
-from vmmetrics.functional.motion_index import PARTS, motion_index
+from vmmetrics.functional.motion_index import INDEX_METRICS, motion_index
 from vmmetrics.functional.tripwires import TRIPWIRES, UNITS
 from vmmetrics.metrics.registry import registered
 from vmmetrics.scoring.anchors import INDEX
@@ -95,7 +95,7 @@ class ScoredSample:
     def index_parts(self) -> frozenset[str]:
         """Scores, and the factor, that the index of this sample is made of."""
         factor = () if self.record.own_change is None else (_OWN_CHANGE,)
-        return frozenset((*self.record.scores.keys() & set(PARTS), *factor))
+        return frozenset((*self.record.scores.keys() & set(INDEX_METRICS), *factor))
 
     def index_over(self, parts: frozenset[str]) -> float:
         """Return the index made of these parts alone; NaN where they are not enough."""

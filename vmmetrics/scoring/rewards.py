@@ -16,7 +16,7 @@ from PIL import Image
 
 from vmmetrics.engines.pool import checked_timeout
 from vmmetrics.errors import ClipError
-from vmmetrics.functional.motion_index import PARTS
+from vmmetrics.functional.motion_index import INDEX_METRICS
 from vmmetrics.functional.tripwires import UNITS
 from vmmetrics.metrics.registry import registered
 from vmmetrics.scoring.anchors import INDEX
@@ -95,7 +95,7 @@ def rewards(
     for what, given in (("prompts", texts), ("groups", names)):
         if len(given) != len(samples):
             raise ValueError(f"Expected {len(samples)} {what}, one per sample, but got {len(given)}")
-    measured = tuple(key for key in registered() if key in chosen or (INDEX in chosen and key in PARTS))
+    measured = tuple(key for key in registered() if key in chosen or (INDEX in chosen and key in INDEX_METRICS))
     tasks = [
         _task(number, sample, measured, text, fps, layout, value_range)
         for number, (sample, text) in enumerate(zip(samples, texts, strict=True))

@@ -16,7 +16,7 @@ from typing import Any, get_args
 
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, SetupError, explain, kind_and_text
-from vmmetrics.functional.motion_index import PARTS, motion_index
+from vmmetrics.functional.motion_index import INDEX_METRICS, motion_index
 from vmmetrics.functional.motion_index import VERSION as INDEX_VERSION
 from vmmetrics.metrics import METRICS
 from vmmetrics.metrics.registry import Metric, in_order, label, load_plugins, registered, version_of
@@ -130,7 +130,7 @@ class ClipScores:
     def _index(self) -> MetricResult:
         if self.protocol != "vmmetrics":
             return MetricResult(None, f"protocol {self.protocol} has none")  # the released scores leave 0..1
-        parts = {key: score for key, score in self.scores.items() if key in PARTS}
+        parts = {key: score for key, score in self.scores.items() if key in INDEX_METRICS}
         return motion_index(parts, self.own_change)
 
     def __repr__(self) -> str:

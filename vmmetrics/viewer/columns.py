@@ -115,7 +115,8 @@ class Columns:
         for tag, values in self._of_tags.items():
             if any(isinstance(value, str) for value in values):
                 codes = Codes[str]()
-                columns[tag] = [None if value is None else codes[_tag_text(value)] for value in values]
+                words = (value if value is None or isinstance(value, str) else f"{value:g}" for value in values)
+                columns[tag] = [None if word is None else codes[word] for word in words]
                 tags.append({"name": legible(tag), "values": codes.values()})
             else:
                 columns[tag] = list(values)
@@ -130,10 +131,6 @@ class Columns:
             "tags": tags,
             "clips": clips,
         }
-
-
-def _tag_text(value: str | float) -> str:
-    return value if isinstance(value, str) else f"{value:g}"
 
 
 def frames_of(record: Record) -> int | None:

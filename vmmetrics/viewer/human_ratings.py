@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -13,7 +12,8 @@ import numpy as np
 
 from vmmetrics.alignment.levels import amplitude_constant, overall_spearman, within_model
 from vmmetrics.alignment.pair_alignments import LESS_MOTION
-from vmmetrics.alignment.readers.judgements import Judgements
+from vmmetrics.alignment.readers.columns import metrics_called
+from vmmetrics.alignment.readers.judgements import Judgements, RatingOptions
 from vmmetrics.alignment.readers.names import matched
 from vmmetrics.alignment.readers.read import read_judgements
 from vmmetrics.alignment.readers.score_tables import SourceScores
@@ -33,6 +33,7 @@ MATCHING = "matching.json"
 MANY_CLIPS = 20_000
 """Rated clips from which on the intervals of agreement rest on fewer bootstrap samples."""
 _FEWER = 200
+_NOTHING_STATED = RatingOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +43,13 @@ class HumanRatings:
     Attributes:
         values: Dimension to (N, R) ratings by position in the index and rater, NaN where there is none.
         averaged: Dimensions whose ratings came as averages of raters who are not known.
+        lower: Dimensions of which lower is better.
         notes: How the ratings were read and matched.
     """
 
     values: Mapping[str, FloatArray]
     averaged: frozenset[str]
+    lower: frozenset[str]
     notes: tuple[str, ...]
 
     def metrics(self) -> list[dict[str, Any]]:
@@ -62,7 +65,7 @@ class HumanRatings:
             "label": words,
             "title": f"human rating of {words}, {by}",
             "range": [low, high] if low < high else None,
-            "lower_is_better": False,
+            "lower_is_better": dimension in self.lower,
             "low_is_fault": True,
             "colour": "rating",
             "kind": "rating",
@@ -85,7 +88,10 @@ class HumanRatings:
 
 
 def read_human_ratings(
-    files: Iterable[str | Path], runs: Sequence[Run], rows: Sequence[Mapping[str, int]]
+    files: Iterable[str | Path],
+    runs: Sequence[Run],
+    rows: Sequence[Mapping[str, int]],
+    options: RatingOptions = _NOTHING_STATED,
 ) -> HumanRatings:
     """Read ratings in any form that ``vmmetrics align`` reads, and match them with the clips of a report.
 
@@ -95,9 +101,11 @@ def read_human_ratings(
         files: Tables, folders of released sets, or names of these; ``RUN=FILE`` holds ratings of that run alone.
         runs: The runs.
         rows: For every run, positions in the index by :attr:`~vmmetrics.scoring.record.Record.key`.
+        options: What the user states about all of the files.
 
     Raises:
-        SetupError: A file cannot be read, holds no ratings of clips, or matches no clip of any run.
+        SetupError: A file cannot be read, holds no ratings of clips, or matches no clip of any run; or no dimension is
+            called as one of which lower is better.
     """
     clips = sum(map(len, rows))
     parts: dict[str, list[FloatArray]] = {}
@@ -110,7 +118,7 @@ def read_human_ratings(
             raise SetupError(
                 f"No run {name!r} to have the ratings of {path}; there are {', '.join(r.title for r in runs)}"
             )
-        judged = _read(path, [run for run, _ in chosen])
+        judged = _read(path, [run for run, _ in chosen], options)
         matches, of_file = _matched(path.name, judged, chosen)
         notes += of_file
         for dimension, ratings in judged.ratings.items():
@@ -122,13 +130,13 @@ def read_human_ratings(
             parts.setdefault(dimension, []).append(values)
             averaged |= set() if judged.raters.get(dimension) else {dimension}
     joined = {dimension: np.concatenate(values, axis=1) for dimension, values in parts.items()}
-    return HumanRatings(joined, frozenset(averaged), tuple(notes))
+    lower = frozenset(name for stated in options.lower for name in metrics_called(stated, joined))
+    if unknown := [name for name in options.lower if not metrics_called(name, lower)]:
+        raise SetupError(f"No dimension {', '.join(unknown)} to turn; the ratings have {', '.join(joined)}")
+    return HumanRatings(joined, frozenset(averaged), lower, tuple(notes))
 
 
-_OF_ALIGN = " (options of vmmetrics align; a report takes ratings that need none)"
-
-
-def _read(path: Path, runs: Sequence[Run]) -> Judgements:
+def _read(path: Path, runs: Sequence[Run], options: RatingOptions) -> Judgements:
     """Return the judgements of a file.
 
     Raises:
@@ -138,10 +146,8 @@ def _read(path: Path, runs: Sequence[Run]) -> Judgements:
         raise SetupError(
             f"{path} is a report of vmmetrics align, which holds no ratings; give the ratings it was made of"
         )
-    try:
-        judged = read_judgements(path, [record.clip for run in runs for record in run.records])
-    except SetupError as error:
-        raise SetupError(f"{error}" + _OF_ALIGN * bool(re.search(r" --[a-z]", str(error)))) from error
+    shown = replace(options, lower=(), higher=(*options.higher, *options.lower))  # as they were given
+    judged = read_judgements(path, [record.clip for run in runs for record in run.records], shown)
     if not judged.ratings:
         what = "preferences between clips" if judged.pairs else "no ratings"
         raise SetupError(f"{path} holds {what}; a report shows ratings of single clips")
@@ -258,7 +264,7 @@ def agreement_of(
         prompts=tuple(" ".join((record.prompt or f"\0{record.key}").split()) for record in records),
         models=tuple(by_row[row][1] for row in rated),
         scores=scores,
-        ratings={dimension: values[rated] for dimension, values in ratings.values.items()},
+        ratings={name: -of[rated] if name in ratings.lower else of[rated] for name, of in ratings.values.items()},
         amplitude=np.array([np.nan if record.amplitude is None else record.amplitude for record in records], float),
     )
     amplitude = study.amount_of_motion()
@@ -308,7 +314,9 @@ class RatedClips:
     listed: Sequence[int]
 
     @classmethod
-    def read(cls, files: Sequence[str], runs: Sequence[Run], selection: Selection) -> RatedClips:
+    def read(
+        cls, files: Sequence[str], runs: Sequence[Run], selection: Selection, options: RatingOptions
+    ) -> RatedClips:
         """Read files of ratings; ``RUN=FILE`` holds those of one run.
 
         Raises:
@@ -321,7 +329,7 @@ class RatedClips:
         ]
         chosen = zip(selection.positions, starts, strict=False)
         listed = [start + position for of_run, start in chosen for position in of_run]
-        return cls(read_human_ratings(files, runs, positions), runs, positions, listed)
+        return cls(read_human_ratings(files, runs, positions, options), runs, positions, listed)
 
     def columns(self) -> dict[str, list[float | None]]:
         """Return the mean rating of every listed clip by key of the column."""

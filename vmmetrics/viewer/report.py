@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 from urllib.parse import quote
 
+from vmmetrics.alignment.readers.judgements import RatingOptions
 from vmmetrics.metrics.registry import in_order
 from vmmetrics.scoring.anchors import Scale
 from vmmetrics.scoring.prompt_scores import Run
@@ -34,6 +35,7 @@ FORMAT = 1
 """Version of the data, in the index."""
 TITLE = "Motion report"
 MediaMode = Literal["link", "copy", "transcode"]
+_NOTHING_STATED = RatingOptions()
 _NO_VIDEO = "no video: "
 _MOST_WARNINGS, _MOST_REASONS = 20, 8
 
@@ -83,6 +85,7 @@ def write_report(
     overlays: int | None = None,
     fetch: bool = False,
     ratings: RunPath | Sequence[RunPath] = (),
+    rating_options: RatingOptions = _NOTHING_STATED,
     show_paths: bool = False,
     title: str = TITLE,
     listener: Listener | None = None,
@@ -101,6 +104,7 @@ def write_report(
         fetch: Fetch clips from the addresses that runs name, to copy or draw them; none is contacted otherwise.
         ratings: Files with human ratings of clips, in any form that ``vmmetrics align`` reads; ``"RUN=FILE"``
             holds those of one run.
+        rating_options: What the files do not say about their columns and scales.
         show_paths: Keep absolute paths, which are left out otherwise.
         title: Title of the page.
         listener: Receives the progress.
@@ -122,7 +126,11 @@ def write_report(
         media_folder = MediaFolder(target, folder, mode, previous, fetch=fetch)
         contents = _Contents(folder, media_folder, texts, listener or _Silent())
         files = [ratings] if isinstance(ratings, str | os.PathLike) else list(ratings)
-        index = contents.write(sources, selection, overlays, [os.fspath(file) for file in files])
+        rated = None
+        if files:
+            paths, of_runs = [os.fspath(file) for file in files], [source.run for source in sources]
+            rated = RatedClips.read(paths, of_runs, selection, rating_options)
+        index = contents.write(sources, selection, overlays, rated)
         write_page(folder, {"format": FORMAT, "title": legible(title), **index})
         if single_file:
             write_single(folder)
@@ -150,14 +158,13 @@ class _Contents:
     left_out: Counter[str] = field(default_factory=Counter)
 
     def write(
-        self, sources: Sequence[Source], selection: Selection, overlays: int | None, files: Sequence[str]
+        self, sources: Sequence[Source], selection: Selection, overlays: int | None, rated: RatedClips | None
     ) -> dict[str, Any]:
         """Write details, pictures and videos of the clips; return the index."""
         runs = [source.run for source in sources]
         rows = rows_of(sources, selection, self.texts)
         positions = [{row.record.key: row.number for row in of_run} for of_run in rows]
         metrics = metrics_of(runs)
-        rated = RatedClips.read(files, runs, selection) if files else None
         if shown := sum(len(run.records) for run in runs) - len(selection):
             self.left_out[selection.reason] = shown
         posters, drawn = self._pictures(runs, rows, overlays)

@@ -8,7 +8,7 @@ from benchmarks.net.inputs import data, lines, table, text
 
 U = "understand"
 MODELS = ("random", "random:7", "majority")
-OUT = "--format csv --picture out/board.png"
+OUT = "--format csv"
 
 
 def asked(name: str, folder: str, *files: str, more: str = "") -> list[str]:
@@ -56,13 +56,6 @@ CUSTOM = (lines("custom/questions.jsonl", made.CUSTOM), *made.recorded_maps(made
 ASK = f"{U} run custom --data in/custom --model endpoint:net@{{url}} --threads 1"
 CAPTION = "--model recorded:in/said/captions.json"
 BUILD_CAPTIONS = [{"video": f"v{n}", "caption": f"Caption {n}: it turns over, then slides off."} for n in range(3)]
-FAVOR_OURS = [
-    {"video": "v0", "path": "v0.mp4", "seconds": 2.0, "caption": "A man in a red coat sits down and stands up.",
-     "camera": [{"motion": "pans left", "focus": "the dog", "start": 0, "end": 1}, {"motion": "zooms in", "start": 1}],
-     "subjects": [{"name": "man", "attributes": ["red coat"], "actions": [
-         {"action": "sits down", "start": 0, "end": 1}, {"action": "stands up", "start": 1, "end": 2}]}],
-     "others": [{"name": "cars", "motion": "drive past"}]},
-]  # fmt: skip
 VIDEOS = made.films([f"v{n}" for n in range(5)])
 
 CASES = [
@@ -109,7 +102,7 @@ CASES = [
             f"{U} run synthetic --data suite --model frame-reader --out reader30 --frames '30 fps'",
             *(f"{U} run synthetic --data suite --model {model} --out {model}" for model in ("random", "majority")),
             f"{U} compare random majority", f"{U} leaderboard reader reader30 random majority --group-by minFPS {OUT}",
-            f"{U} minfps synthetic --data suite --annotator frame-reader --out rates --picture out/minfps.png",
+            f"{U} minfps synthetic --data suite --annotator frame-reader --out rates",
             f"{U} submission random --out out/handed-in.json", f"{U} synthetic --out suite --count 8 --seed 1",
         ]),
         "minfps": ((*CUSTOM, text("answers.txt", "n\ny\nn\n" * 20)), [
@@ -155,12 +148,11 @@ CASES = [
             f"{U} run tuna-cap --data in/tuna --model recorded:in/said/captions.json --out tuna --yes",
             f"{U} score tuna --judge endpoint:net@{{url}} --yes",
         ]),
-        "build": ((lines("captions.jsonl", BUILD_CAPTIONS), lines("favor.jsonl", FAVOR_OURS), VIDEOS,
+        "build": ((lines("captions.jsonl", BUILD_CAPTIONS), VIDEOS,
                    lines("questions.jsonl", made.CUSTOM)), [
             f"{U} build {recipe} --out {recipe.partition(' ')[0]} --url {{url}} --yes --threads 1 {more}"
             for recipe, more in (
                 ("motionbench in/captions.jsonl", "--model net --filter-model a --filter-model b"),
-                ("favor in/favor.jsonl", "--model net --filter-model a"),
                 ("tuna in/captions.jsonl", "--model net --video-model v --filter-model a"),
                 (
                     "fpsbench in/questions.jsonl",

@@ -151,7 +151,7 @@ def test_bookkeeping_is_no_rating_unless_asked_for(name: str) -> None:
         table = {"clip": ["a", "b"], name: [7, 9], **columns}
         found = read(table)
         assert found.dimensions == ("q",)
-        assert f"ratings: ignored as bookkeeping columns: {name} (--dimension NAME includes one)" in found.notes
+        assert f"ratings: ignored as bookkeeping columns: {name} (--map NAME=rating reads one)" in found.notes
         assert set(read(table, dimensions=[name]).dimensions) == {"q", name}
     with pytest.raises(SetupError, match=r"no column holds ratings; it has .*ignored as bookkeeping columns: "):
         read({"clip": ["a", "b"], name: [7, 9]})

@@ -76,7 +76,7 @@ def test_comments_are_no_ratings(cells: list[str]) -> None:
 
 def test_a_word_beside_a_scale_is_named_with_its_row_and_what_helps() -> None:
     with pytest.raises(
-        SetupError, match=r"row 3: q mixes 'meh' with the scale bad, poor, fair, good, excellent: .*--dimension"
+        SetupError, match=r"row 3: q mixes 'meh' with the scale bad, poor, fair, good, excellent: .*--map q=ignore"
     ):
         read(q=["good", "bad", "meh", "fair"])
 

@@ -19,7 +19,7 @@ from vmmetrics.cli.main import main
 from vmmetrics.errors import SetupError
 from vmmetrics.prompts.entry import PromptEntry, Tags
 from vmmetrics.prompts.files import read_entries, write_entries
-from vmmetrics.prompts.review.agreement import Rule, apply_decisions, measure_agreement
+from vmmetrics.prompts.review.agreement import Rule, apply_decisions, measure_review_agreement
 from vmmetrics.prompts.review.decisions import DecisionFile, ReviewDecision, key_of
 from vmmetrics.prompts.review.reviewing import Review
 
@@ -47,7 +47,7 @@ def judged(**columns: str) -> list[ReviewDecision]:
 
 def test_two_reviewers_by_hand() -> None:
     """Of 10 prompts 8 agree; chance is 0.7 × 0.7 + 0.3 × 0.3 = 0.58, so Cohen's κ is 0.22 / 0.42."""
-    found = measure_agreement(judged(anna="kkkkkkkddd", ben="kkkkkkdddk"), resamples=50)
+    found = measure_review_agreement(judged(anna="kkkkkkkddd", ben="kkkkkkdddk"), resamples=50)
     assert found.shared == 10 and found.two.percent.value == pytest.approx(0.8)
     assert found.two.cohen.value == pytest.approx(0.22 / 0.42)
     # α: 1 − (20 − 1) × 4 / (20² − 14² − 6²): four unlike ordered pairs, marginals 14 and 6
@@ -60,13 +60,13 @@ def test_two_reviewers_by_hand() -> None:
 
 
 def test_edits_count_as_staying_in_one_table_and_as_their_own_in_the_other() -> None:
-    found = measure_agreement(judged(anna="kekd", ben="eekd"), resamples=10)
+    found = measure_review_agreement(judged(anna="kekd", ben="eekd"), resamples=10)
     assert found.two.percent.value == 1 and found.three.percent.value == pytest.approx(0.75)
     assert len(found.differing) == 1  # keep against edit; the same edit twice agrees
 
 
 def test_the_same_edit_agrees_and_another_text_differs() -> None:
-    found = measure_agreement(judged(anna="ee", ben="ef"), resamples=10)
+    found = measure_review_agreement(judged(anna="ee", ben="ef"), resamples=10)
     assert found.three.percent.value == 1 and [s["ben"].index for s in found.differing] == ["0002"]
 
 
@@ -76,7 +76,7 @@ def test_alpha_and_kappa_against_other_packages(rows: list[str]) -> None:
     krippendorff = pytest.importorskip("krippendorff")
     kappa = pytest.importorskip("statsmodels.stats.inter_rater")
     columns = ["".join(row[r] for row in rows) for r in range(3)]
-    found = measure_agreement(judged(anna=columns[0], ben=columns[1], eva=columns[2]), resamples=0)
+    found = measure_review_agreement(judged(anna=columns[0], ben=columns[1], eva=columns[2]), resamples=0)
     codes = np.array([[np.nan if c == "-" else "ked".index(c) for c in row] for row in rows])
     shared = codes[(~np.isnan(codes)).sum(axis=1) > 1]
     assert found.shared == len(shared)
@@ -101,14 +101,14 @@ def test_alpha_and_kappa_against_other_packages(rows: list[str]) -> None:
 
 
 def test_nothing_shared_or_no_variance_is_told_not_guessed() -> None:
-    apart = measure_agreement(judged(anna="kk--", ben="--dk"), resamples=10)
+    apart = measure_review_agreement(judged(anna="kk--", ben="--dk"), resamples=10)
     assert apart.shared == 0 and apart.two.cohen.value is None and apart.two.cohen.note
-    alike = measure_agreement(judged(anna="kkk", ben="kkk"), resamples=10)
+    alike = measure_review_agreement(judged(anna="kkk", ben="kkk"), resamples=10)
     assert alike.two.percent.value == 1 and alike.two.cohen.value is None and alike.two.alpha.value is None
 
 
 def test_three_reviewers_have_a_line_for_each_pair() -> None:
-    found = measure_agreement(judged(anna="kkdd", ben="kkdd", eva="dd--"), resamples=10)
+    found = measure_review_agreement(judged(anna="kkdd", ben="kkdd", eva="dd--"), resamples=10)
     assert set(found.pairs) == {("anna", "ben"), ("anna", "eva"), ("ben", "eva")}
     assert found.pairs["anna", "ben"].percent.value == 1 and found.pairs["anna", "eva"].percent.value == 0
 

@@ -67,7 +67,7 @@ def appear(frames: Frames, strength: float, _fps: float, objects: ClipObjects) -
 
 
 def _whole(objects: ClipObjects) -> NDArray[np.bool_]:
-    """Return the (T, H, W) mask of the largest thing, and of who it is part of: often only a part of somebody moves."""
+    """Return the (T, H, W) mask of the largest thing, and of who it is part of: often only a part of a person moves."""
     mask = _largest(objects)
     whole = mask.copy()
     for person in range(objects.people.shape[1]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -11,7 +12,7 @@ from vmmetrics.alignment.readers.columns import aspects_of, is_text, normalised
 from vmmetrics.alignment.readers.judgements import Judgements, RatingOptions
 from vmmetrics.alignment.readers.source_table import SourceTable, texts
 from vmmetrics.errors import SetupError
-from vmmetrics.types import FloatArray
+from vmmetrics.types import BoolArray, FloatArray
 from vmmetrics.utils.statistics.bootstrap import mean_of_defined
 
 # Words of dimensions of which more is worse.
@@ -28,6 +29,9 @@ _OF_QUALITY = frozenset({
 _CODES = (77.0, 88.0, 98.0, 99.0, 998.0, 999.0, 9999.0)
 _FROM_ONE = (5.0, 7.0)  # tops of scales that begin at 1 as a rule; 0 to 4, 6 and 10 have an odd number of levels
 _MOST_LEVEL = 11
+_LEAST_TOP = 3  # 0, 1, 2 is a scale
+_AS_A_LEVEL, _FEW = 0.75, 0.06  # shares of ratings: of the mean of a level, and however many levels there are
+_LOW, _NOT_LOW = -2.3, -1.7  # standard errors from the mean; codes given by chance are below the first in 1 %
 _LONGEST_NAME = 40  # letters of a person's name; a longer heading is a question
 _LEAST_ROWS, _LEAST_COUNTED = 12, 20
 
@@ -56,9 +60,12 @@ def refuse_codes(judged: Judgements) -> None:
     for name, ratings in judged.ratings.items():
         levels = _levels(ratings)
         plain = levels[~np.isin(np.abs(levels), _CODES)]
-        for code in (levels[0], levels[-1]) if len(levels) > 2 else ():
+        for code in map(float, (levels[0], levels[-1]) if len(levels) > 2 else ()):
             rest = plain[plain != code]
-            if len(rest) > 1 and _is_code(float(code), rest):
+            if len(rest) < 2:
+                continue
+            below = 0 <= code < 1 <= rest[0] and rest[-1] >= _LEAST_TOP
+            if _is_below_scale(code, rest, ratings) if below else _is_code(code, rest):
                 raise SetupError(
                     f"{name}: {code:g} among ratings from {rest[0]:g} to {rest[-1]:g} may stand for no rating: leave "
                     f"it out with --missing {code:g}, or state the scale with --scale {levels[0]:g} {levels[-1]:g}"
@@ -69,12 +76,40 @@ def _is_code(code: float, rest: FloatArray) -> bool:
     low, high, whole = float(rest[0]), float(rest[-1]), bool((rest == np.round(rest)).all())
     if code < 0:
         return (low >= 0 and high > 1 and code == round(code)) or (-code in _CODES and -code > 5 * max(-low, high))
-    if code == 0:
-        return whole and low == 1 and high in _FROM_ONE
     steps = whole and bool((np.diff(rest) == 1).all()) and _FROM_ONE[0] <= high <= _MOST_LEVEL
     return code > high and (
         (steps and low <= 1 and code != 10 and code - high > 2) or (code in _CODES and code > 5 * high)
     )
+
+
+def _is_below_scale(code: float, rest: FloatArray, ratings: FloatArray) -> bool:
+    """Return True if the lowest rating may be a code below a scale from 1.
+
+    It is a rating where others rated those clips low, too. Where that cannot be seen, it is one if it is no rarer than
+    three quarters of what a level of the scale has on average.
+    """
+    low, high, steps = float(rest[0]), float(rest[-1]), np.diff(rest)
+    if (rest != np.round(rest)).any():  # averages
+        return code == 0 and low > 2 * steps.max()
+    if steps.min() > 1 and not (rest % steps.min()).any():  # 0, 5, 10, ...
+        return False
+    share = float((ratings == code).sum() / np.isfinite(ratings).sum())
+    few = share < max(_AS_A_LEVEL / (len(rest) + 1), _FEW)
+    standing = _standing(ratings == code, ratings, code)
+    if standing < _LOW:
+        return False
+    lowest = (ratings > code) & (ratings <= low + (high - low) / 4)
+    return few or high in _FROM_ONE or (standing > _NOT_LOW and _standing(lowest, ratings, code) < _LOW)
+
+
+def _standing(chosen: BoolArray, ratings: FloatArray, code: float) -> float:
+    """Return how far others rated the clips of some ratings from the mean, in standard errors, the code aside."""
+    others = mean_of_defined(np.where(chosen | (ratings == code), np.nan, ratings), axis=1)
+    known = np.isfinite(others)
+    of_chosen, every = others[chosen.any(axis=1) & known], others[known]
+    if not len(of_chosen) or not every.std():
+        return 0.0
+    return float((of_chosen.mean() - every.mean()) * math.sqrt(len(of_chosen)) / every.std())
 
 
 def refuse_people(table: SourceTable, names: Sequence[str], values: Mapping[str, FloatArray]) -> None:

@@ -15,7 +15,7 @@ from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers import votes
 from vmmetrics.alignment.readers.columns import first_column, normalised
 from vmmetrics.alignment.readers.judgements import Judgements, RatedClip, RatingScale, join_ratings
-from vmmetrics.alignment.readers.source_table import SourceTable, texts
+from vmmetrics.alignment.readers.source_table import SourceTable, texts, under_models
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE, Preferences
 
@@ -112,7 +112,7 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = (), scale: RatingScale
         )
     notes = [*table.notes, f"Preferences: {sides.left} against {sides.right}, {compared.how}"]
     if models and _repeat((left, right), of_models):
-        left, right = (_under_models(*side) for side in zip((left, right), of_models, strict=True))
+        left, right = (under_models(*side) for side in zip((left, right), of_models, strict=True))
         called_now = f"{models[0]}/{sides.left}"
         notes.append(f"Several models have clips of one name: clips are read as {called_now}")
     rated: list[RatedClip] = []
@@ -155,10 +155,6 @@ def _repeat(clips: Sequence[Sequence[str | None]], models: Sequence[Sequence[str
     owners = {(clip, model) for side in zip(clips, models, strict=True) for clip, model in zip(*side, strict=True)}
     names = [clip for clip, model in owners if clip and model]
     return len(set(names)) < len(names)
-
-
-def _under_models(clips: Sequence[str | None], models: Sequence[str | None]) -> list[str | None]:
-    return [f"{model}/{clip}" if clip and model else clip for clip, model in zip(clips, models, strict=True)]
 
 
 _ALSO: Mapping[str, Sequence[str]] = {"dimension": called.DIMENSION, "rater": called.RATER, "prompt": called.PROMPT}

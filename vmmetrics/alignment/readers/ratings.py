@@ -237,7 +237,7 @@ class RatingColumns(NamedTuple):
     def ignored(self) -> list[str]:
         """Return which columns are ignored and why, a sentence for each reason."""
         of = {why: [name for name, reason in self.unread.items() if reason == why] for why in (_BOOKKEEPING, _WORDS)}
-        bookkeeping = f"ignored as bookkeeping columns: {', '.join(of[_BOOKKEEPING])} (--dimension NAME includes one)"
+        bookkeeping = f"ignored as bookkeeping columns: {', '.join(of[_BOOKKEEPING])} (--map NAME=rating reads one)"
         words = f"ignored, not numeric: {', '.join(of[_WORDS])}"
         return [text for why, text in ((_BOOKKEEPING, bookkeeping), (_WORDS, words)) if of[why]]
 

@@ -270,7 +270,7 @@ def clips_of(table: SourceTable, asked: str | None) -> TableClips:
     names, models = list(map(_unsigned, texts(table, clip))), texts(table, model)
     notes: tuple[str, ...] = ()
     if any(times > 1 for times in Counter(name or "" for name, _ in set(zip(names, models, strict=True))).values()):
-        names = [f"{model}/{name}" if name and model else name for name, model in zip(names, models, strict=True)]
+        names = under_models(names, models)
         notes = (f"Several models have clips of one name: clips are read as {model}/{clip}",)
     return TableClips(
         clip,
@@ -283,6 +283,11 @@ def clips_of(table: SourceTable, asked: str | None) -> TableClips:
         prompt,
         model,
     )
+
+
+def under_models(clips: Sequence[str | None], models: Sequence[str | None]) -> list[str | None]:
+    """Return clips as ``model/clip``, where both are known."""
+    return [f"{model}/{clip}" if clip and model else clip for clip, model in zip(clips, models, strict=True)]
 
 
 def _unsigned(name: str | None) -> str | None:

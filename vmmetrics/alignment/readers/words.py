@@ -122,7 +122,7 @@ def _refuse_mixed(table: SourceTable, column: str, labels: Sequence[str]) -> Non
         words = sorted({str(table.columns[column][row])[:40] for row in odd})
         raise SetupError(
             f"{table.source}, row {odd[0] + 1}: {column} mixes {', '.join(map(repr, words[:5]))} with the scale "
-            f"{', '.join(level[0] for level in SCALES[name])}: write numbers, or choose other columns with --dimension"
+            f"{', '.join(level[0] for level in SCALES[name])}: write numbers, or say --map {column}=ignore"
         )
 
 

@@ -95,7 +95,7 @@ def cut_levels(
 
 
 def _snap(values: Floats) -> Floats:
-    """Replace runs of near-equal values by their mean, so that rounding makes no order."""
+    """Replace runs of near-equal values by their mean, so that ties stay ties."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     run = np.concatenate([[0], np.cumsum(np.diff(ordered) > SAME)])

@@ -199,7 +199,7 @@ class ClipFolder(Locked):
         self.refresh()
         if not self._sessions:
             return
-        first = self._sessions[0].get("configuration", {})  # all others were held against it
+        first = self._sessions[0].get("configuration", {})  # all others were compared with it
         different = differences(json.loads(json.dumps(configuration)), first, names=("now", "the folder"))
         refuse(different, f"{self.path} holds clips made with other settings", "use the same settings")
 
@@ -284,7 +284,7 @@ class ClipFolder(Locked):
     def _write_prompts(self) -> None:
         """Write an entry for each clip, with tags and provenance.
 
-        Those of an earlier list stay as long as their clips do: until a clip is made anew, its prompt is the old one.
+        Those of an earlier list stay as long as their clips do: until a clip is made again, its prompt is the old one.
         """
         path = self.path / PROMPTS_FILE
         rows = {job.clip: {"clip": job.clip, **row_of(job.entry)} for job in self._listed}

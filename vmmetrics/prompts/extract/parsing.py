@@ -96,7 +96,7 @@ class LocativeReader:
                 yield from self._objects(head)
             if head.dep_ not in ("pobj", "pcomp") or head.pos_ not in ("NOUN", "PROPN", "ADV", "ADJ", "VERB"):
                 continue
-            if lemma_of(head) in words.PARTS:
+            if lemma_of(head) in words.PLACE_PARTS:
                 head = of_what(head) or head
             yield head
             yield from grammar.following_conjuncts(head)

@@ -49,7 +49,7 @@ COLLECTIVES = words_of(
 )
 """Collectives before "of"; they are the subject, and the noun that follows names their members."""
 
-PARTS = words_of(
+PLACE_PARTS = words_of(
     "top edge middle center centre side bottom front back end corner surface heart foot base rest rim tip face mouth "
     "outskirts bank depths depth length midst inside outside interior"
 )

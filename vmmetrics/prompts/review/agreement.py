@@ -203,7 +203,7 @@ class ReviewAgreement:
     differing: tuple[Mapping[str, ReviewDecision], ...]
 
 
-def measure_agreement(
+def measure_review_agreement(
     decisions: Sequence[ReviewDecision], resamples: int = RESAMPLES, seed: int = SEED
 ) -> ReviewAgreement:
     """Measure the agreement of the standing decisions.

@@ -173,7 +173,7 @@ class Review:
         if self.own() is None:
             self._decide(decisions.SKIP)
         else:
-            self.go_on()
+            self.show_next_undecided()
 
     def undo(self, position: int | None = None) -> ReviewDecision | None:
         """Undo this reviewer's last line on this list, of an earlier session too, and show its entry.
@@ -197,7 +197,7 @@ class Review:
         self.current = position
         self._shown_at = self._clock()
 
-    def go_on(self) -> None:
+    def show_next_undecided(self) -> None:
         """Leave the current entry and show the next undecided one."""
         self._advance(-1 if self.current is None else self.current)
 

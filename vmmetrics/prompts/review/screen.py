@@ -286,7 +286,7 @@ class LineReview:
 
     def _on(self, _: str) -> None:
         if self._seen or self._review.own() is not None:
-            self._review.go_on()
+            self._review.show_next_undecided()
         self._print("")
 
     def _print(self, index: str) -> None:

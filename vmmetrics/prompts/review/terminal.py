@@ -159,7 +159,7 @@ class TerminalReview:
             "d": self._drop,
             "s": review.skip,
             "n": self._next,
-            "a": review.go_on,
+            "a": review.show_next_undecided,
         }
         self._anywhere: dict[str, Callable[[], str | None]] = {
             **dict.fromkeys(("u", "b", "backspace"), self._undo),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from vmmetrics.errors import VMMetricsError
+from vmmetrics.functional.event_costs import event_costs
 from vmmetrics.metrics.cas import explained
 from vmmetrics.metrics.registry import find
 from vmmetrics.perception.points import object_tracks
@@ -73,9 +74,10 @@ def _unsteadiness(results: Mapping[str, MetricResult]) -> list[Event]:
     """Return an event for the points lost to unsteadiness over the whole clip, which has no frames of its own."""
     events = []
     for metric, result in results.items():
-        if result.score is None or "unsteadiness" not in result.series:
+        known = find(metric)
+        if known is None or "unsteadiness" not in result.series:  # the series of protocol vmmetrics alone
             continue
-        charged = 1 - result.score - len(result.events) / len(result.series["unsteadiness"])
+        charged = event_costs(known.division, result, len(result.series["unsteadiness"]), "vmmetrics").unexplained
         if charged >= LEAST_CHARGE:
             events.append(Event(metric, (), "content changes from frame to frame", magnitude=charged))
     return events

@@ -171,7 +171,7 @@ def read_overlay(run: Path, sha256: str) -> Perceived | None:
         data = read_regular(path) if path.is_file() else None
     except OSError as error:
         raise cannot("read", path, error) from error
-    if not data:  # empty: the power went before it was on the disk
+    if not data:  # empty: truncated by a crash
         return None
     try:
         return decode_overlay(data)

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from vmmetrics.errors import ClipError
 from vmmetrics.models.endpoint import EndpointModel
-from vmmetrics.models.frames import NO_FRAMES, FramePolicy, Frames, look
+from vmmetrics.models.frames import NO_FRAMES, FramePolicy, Frames, frames_shown
 from vmmetrics.models.protocol import Model
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks.custom import asked
@@ -116,7 +116,7 @@ def seen(question: Question, policy: FramePolicy) -> Frames:
     """
     if question.path is None:
         raise ClipError(f"The video {question.video} is missing")
-    return look(question.path, policy, question.start, question.end)
+    return frames_shown(question.path, policy, question.start, question.end)
 
 
 def noted(question: Question, name: str, value: Any) -> Question:

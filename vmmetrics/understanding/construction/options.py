@@ -1,9 +1,8 @@
-"""Options of questions in other orders: shuffled, with letters balanced, and re-ordered steps of a sequence."""
+"""Options of questions in other orders: shuffled, with letters balanced, and steps of a sequence as lettered items."""
 
 from __future__ import annotations
 
 import hashlib
-import math
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +10,7 @@ from typing import Final
 
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding.construction import guessing
-from vmmetrics.understanding.construction.guessing import is_none_of_the_above, parts, stems
+from vmmetrics.understanding.construction.guessing import is_none_of_the_above, parts
 
 ARROW: Final = " \u2192 "
 """Separator of the steps of a sequence in our options."""
@@ -113,42 +112,8 @@ def _movable(question: Question) -> list[int]:
 
 FEWEST_STEPS: Final = 3
 """Fewest steps of a sequence: two have only one other order."""
-MOST_STEPS: Final = 7
-"""Most steps of a sequence whose five orders people can compare."""
-_TRIES: Final = 200
 _ITEMS: Final = "PQRSTUVW"
 """Letters of items in the question; the options' own begin at A."""
-
-
-def reorderings(steps: Sequence[str], wrong: int, *seed: object) -> tuple[str, ...] | None:
-    """Return the steps joined by arrows, in their order and in others; None if too few orders qualify.
-
-    The other orders are drawn uniformly, and redrawn until no option, right or wrong, shares more parts than the rest,
-    so that the options alone allow no more than chance. (Testing only the right one would reveal which it is not.)
-
-    Args:
-        steps: The steps, in order.
-        wrong: How many other orders.
-        seed: Of the draw.
-
-    Returns:
-        The right one first. None where there are too few or too many steps, two say the same, or no draw will do.
-    """
-    if not FEWEST_STEPS <= len(steps) <= MOST_STEPS or len({stems(step) for step in steps}) < len(steps):
-        return None
-    if math.factorial(len(steps)) <= wrong:
-        return None
-    drawn = generator("orders", *seed, *steps)
-    right = tuple(range(len(steps)))
-    for _ in range(_TRIES):
-        orders = {right: None}
-        while len(orders) <= wrong:
-            orders[tuple(drawn.sample(right, len(right)))] = None
-        # numbers in place of the steps, which may have commas of their own
-        bare = [ARROW.join(f"n{index}" for index in order) for order in orders]
-        if all(guessing.consensus(bare, index) is None for index in range(len(bare))):
-            return tuple(ARROW.join(steps[index] for index in order) for order in orders)
-    return None
 
 
 def with_items(question: Question, *seed: object) -> Question:

@@ -253,6 +253,6 @@ RULES: Final[Mapping[str, Callable[[Question], str | None]]] = {
 }
 """Checks by name; each returns the fault as text, or None."""
 WRITTEN: Final = tuple(name for name in RULES if name != "cause")
-"""Rules for questions made from captions or annotations."""
+"""Rules for questions made from captions."""
 DYNAMICS: Final = tuple(RULES)
-"""Rules for questions on what moves and how, not why: MotionBench's and FAVOR's."""
+"""Rules for questions on what moves and how, not why: MotionBench's."""

@@ -37,8 +37,6 @@ never more exactly than eyes can tell.
 """Rules of every instruction to a writer; ``wrong`` is the number of wrong answers."""
 
 _VERDICT_TOKENS: Final = 40  # of a usual answer of the proofreader
-LEFT_OUT: Final = "left out"
-"""Status of a unit of which the recipe's rules allow no question."""
 UNREACHABLE, NO_VIDEO = "unreachable", "no video"
 """Statuses not stored, so that the same command tries again: the model is unreachable; the video is unreadable."""
 
@@ -250,24 +248,20 @@ class WritingRecipe(QuestionRecipe):
 
         return AskedQuestion(about, turns, shape, fault, seed=self.seed, temperature=self.temperature)
 
-    def made(self, clip: Question, key: str, text: str, options: Sequence[str], **groups: str) -> Question:
-        """Return a question on a clip, with its provenance.
+    def of_item(self, clip: Question, key: str, item: Mapping[str, Any], **groups: str) -> Question:
+        """Return the question of an item of the writer's answer, the right option first, with its provenance.
 
         Args:
             clip: The clip.
             key: Suffix of its id, unique within the video.
-            text: The question.
-            options: The right one first.
+            item: ``question``, ``right`` and ``wrong``.
             groups: Its value in each grouping.
         """
         how = {"recipe": self.name, "model": self.client.settings.model, "instructions": VERSION, "seed": self.seed}
         grouped = {name: (value,) for name, value in groups.items()}
-        question = replace(clip, id=f"{clip.id}-{key}", text=text, options=tuple(options), answer=0, groups=grouped)
+        text, options = _line(item["question"]), tuple(_options(item))
+        question = replace(clip, id=f"{clip.id}-{key}", text=text, options=options, answer=0, groups=grouped)
         return noted(replace(question, reference={}), "made", how)
-
-    def of_item(self, clip: Question, key: str, item: Mapping[str, Any], **groups: str) -> Question:
-        """Return the question of an item of the writer's answer; see :meth:`made`."""
-        return self.made(clip, key, _line(item["question"]), _options(item), **groups)
 
 
 def answered(answer: Answer) -> dict[str, Any]:

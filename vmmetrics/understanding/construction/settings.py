@@ -1,4 +1,4 @@
-"""Settings of a build, its input (captions by video, annotations, people's answers) and its models, opened."""
+"""Settings of a build, its input (captions by video, people's answers) and its models, opened."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from vmmetrics.models.questions import Question
 from vmmetrics.understanding import registry
 from vmmetrics.understanding.benchmarks.custom import find_video
 from vmmetrics.understanding.construction.captions import MotionBenchRecipe, TunaRecipe
-from vmmetrics.understanding.construction.favor import FavorRecipe
 from vmmetrics.understanding.construction.gates import (
     ADAPTIVE,
     FilterModel,
@@ -31,7 +30,7 @@ from vmmetrics.utils.endpoint.client import Client
 from vmmetrics.utils.endpoint.messages import Ledger
 from vmmetrics.utils.tables import read_rows, seconds
 
-RECIPES: Final = ("motionbench", "favor", "tuna", "fpsbench")
+RECIPES: Final = ("motionbench", "tuna", "fpsbench")
 _UNABLE: Final = ("recorded:", "majority")
 
 
@@ -41,7 +40,7 @@ class BuildSettings:
 
     Attributes:
         recipe: One of :data:`RECIPES`.
-        source: File of captions, of annotations, or of questions.
+        source: File of captions or of questions.
         videos: Folder of the videos; None looks beside the source.
         url: OpenAI-compatible endpoint of the writer.
         model: Its name there.
@@ -140,7 +139,7 @@ def open_build(settings: BuildSettings, folder: Path) -> tuple[QuestionRecipe, M
         The recipe; and problems of the input as text, with counts.
 
     Raises:
-        SetupError: The input or a model cannot be had.
+        SetupError: The input or a model cannot be loaded.
         ValueError: An address is missing.
     """
     clients: list[Client] = []
@@ -178,19 +177,18 @@ def open_build(settings: BuildSettings, folder: Path) -> tuple[QuestionRecipe, M
         gates = [language_gate(proofreader, seed)] if proofreader else []
         gates += [*([blind_gate(blind, seed)] if blind else []), reviewers_gate(reviewers, people)]
         return GateRecipe(units, gates, about, limited(), proofreader, people, seed), problems
-    units, problems = read_clips(settings.source, settings.videos, name == "favor")
+    units, problems = read_clips(settings.source, settings.videos)
     writer = client(settings.model or "")
     filters = viewers(settings.filters)
     about |= {"temperature": settings.temperature, "writer": {**address(writer), "tokens": settings.tokens}}
-    about[{"motionbench": "first_frame", "favor": "one_frame"}.get(name, "filter")] = identities(filters)
+    about["first_frame" if name == "motionbench" else "filter"] = identities(filters)
     gates = []
     if filters and settings.drop_single:
         gates.append(shortcut_gate(filters, FramePolicy("first" if name == "motionbench" else "single")))
     if settings.multi:
         gates.append(enough_gate(filters, settings.multi))
-    if name != "tuna":
-        kind = FavorRecipe if name == "favor" else MotionBenchRecipe
-        return kind(units, gates, about, limited(), writer, seed, settings.temperature), problems
+    if name == "motionbench":
+        return MotionBenchRecipe(units, gates, about, limited(), writer, seed, settings.temperature), problems
     watcher = writer if settings.watcher is None else client(settings.watcher)
     about |= {"watcher": address(watcher), "needs": {"drop_single": settings.drop_single, "multi": settings.multi}}
     return TunaRecipe(units, gates, about, limited(), writer, seed, settings.temperature, watcher), problems
@@ -212,16 +210,14 @@ def _asked_already(
     return keyed, people, dict(loaded.problems) | {name: number for name, number in problems.items() if number}
 
 
-def read_clips(path: Path, videos: Path | None, annotated: bool) -> tuple[dict[str, Question], dict[str, int]]:
+def read_clips(path: Path, videos: Path | None) -> tuple[dict[str, Question], dict[str, int]]:
     """Read clips from JSON lines, JSON, CSV, TSV or Parquet, or from an object with a row for each video.
 
-    Fields: ``video``, ``caption``, optionally ``path``, ``start``, ``end``. FAVOR-Bench's annotations come as an object
-    with a row for each video.
+    Fields: ``video``, ``caption``, optionally ``path``, ``start``, ``end``.
 
     Args:
         path: The file.
         videos: Folder of the videos; None looks beside the file.
-        annotated: Rows may have annotations in place of a caption.
 
     Returns:
         Clips by key in the file's order, the caption as text and the row as reference; and problems as text,
@@ -231,7 +227,7 @@ def read_clips(path: Path, videos: Path | None, annotated: bool) -> tuple[dict[s
         SetupError: It cannot be read, or there are none in it.
     """
     if path.is_dir():
-        raise SetupError(f"{path} is a folder; name the file with the captions or annotations")
+        raise SetupError(f"{path} is a folder; name the file with the captions")
     rows = read_rows(path)
     whole = rows[0] if path.suffix == ".json" and len(rows) == 1 and isinstance(rows[0], Mapping) else {}
     if whole and "video" not in whole and all(isinstance(row, Mapping) for row in whole.values()):
@@ -242,7 +238,7 @@ def read_clips(path: Path, videos: Path | None, annotated: bool) -> tuple[dict[s
         fields = row if isinstance(row, Mapping) else {}
         key = str(fields.get("video") or fields.get("video_name") or "").strip()
         caption = " ".join(str(fields.get("caption") or "").split())
-        if not key or not (caption or annotated):
+        if not key or not caption:
             problems["rows without a video or a caption, left out"] += 1
         elif key in clips:
             problems["rows about a repeated video, left out"] += 1

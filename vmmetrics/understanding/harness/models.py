@@ -128,7 +128,7 @@ def open_model(
             rules.
 
     Raises:
-        SetupError: It cannot be had; the text says what mends it.
+        SetupError: It cannot be loaded; the text says what to do.
     """
     kind, rest = settings.kind, settings.rest
     if kind == "endpoint":

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.errors import ClipError, SetupError
-from vmmetrics.models.frames import NO_FRAMES, SIDE, FramePolicy, count_frames, look
+from vmmetrics.models.frames import NO_FRAMES, SIDE, FramePolicy, count_frames, frames_shown
 from vmmetrics.models.protocol import Model
 from vmmetrics.models.questions import Answered, LoadedBenchmark, Question
 from vmmetrics.understanding.harness.benchmark import Benchmark, Scoring
@@ -275,7 +275,7 @@ class Asking:
         frames = NO_FRAMES
         if self._looks and question.path is not None:
             try:
-                frames = look(question.path, self.policy_of(question), question.start, question.end, self.side)
+                frames = frames_shown(question.path, self.policy_of(question), question.start, question.end, self.side)
             except ClipError as error:
                 return AnswerOutcome(Answered(question.id, error=f"the video cannot be shown: {error}", unseen=True))
         shown = frames.shown if self.model.sees else None

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.errors import ClipError, SetupError, cannot
-from vmmetrics.models.frames import MOST, NO_FRAMES, SIDE, FramePolicy, Frames, look
+from vmmetrics.models.frames import MOST, NO_FRAMES, SIDE, FramePolicy, Frames, frames_shown
 from vmmetrics.models.protocol import Model
 from vmmetrics.models.questions import Question
 from vmmetrics.types import FloatArray
@@ -139,7 +139,7 @@ def frames_at(question: Question, rate: float, begun: float = 0.0) -> Frames:
     if question.path is None:
         raise ClipError("The video is missing")
     policy = FramePolicy("fps", rate, most=MOST + 1)
-    frames = look(question.path, policy, (question.start or 0.0) + begun, question.end, SIDE)
+    frames = frames_shown(question.path, policy, (question.start or 0.0) + begun, question.end, SIDE)
     if len(frames.pictures) > MOST:
         raise ClipError(f"at {rate:g} fps it has more than {MOST} frames")
     return frames

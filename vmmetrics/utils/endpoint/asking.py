@@ -199,8 +199,7 @@ class Answer:
     Attributes:
         value: The JSON object, of the shape that was asked for; None unless ``kind`` is "answered".
         kind: "answered"; "refused" by the model or a filter before it; "unusable" however often asked, or a
-            request that the endpoint does not take (too long); "unreachable": no reply could be had, another time it
-            might.
+            request that the endpoint does not take (too long); "unreachable": no reply; a retry may help.
         why: Reason where ``kind`` is not "answered", else None.
         text: Text of the last reply.
     """

@@ -186,7 +186,7 @@ class Client:
             limit: Tokens of the answer instead of the settings'.
 
         Raises:
-            NoAnswerError: No answer could be had.
+            NoAnswerError: The endpoint gave none.
             RejectedError: The endpoint does not take this request; ``TooLongError`` where it is too long.
             SetupError: The endpoint takes no requests, or not from us.
             CostLimitError: The request could go over the bound.

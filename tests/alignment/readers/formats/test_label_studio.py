@@ -114,7 +114,7 @@ def test_ratings_of_an_export_and_nothing_else_are_read(tmp_path: Path, name: st
         assert "Label Studio: 4 annotations of 2 tasks; 2 skipped ones were left out" in study.matching.notes
     else:
         (bookkeeping,) = (note for note in study.matching.notes if "ignored as bookkeeping columns" in note)
-        assert all(column in bookkeeping for column in ("annotation_id", " id", "lead_time", "--dimension NAME"))
+        assert all(column in bookkeeping for column in ("annotation_id", " id", "lead_time", "--map NAME=rating"))
 
 
 def test_tasks_of_its_library_are_read_as_its_files() -> None:
