@@ -244,7 +244,7 @@ def report(files: Sequence[Path]) -> None:
         gains.append((most, max(alike)))
         for name in OPERATIONS:
             alone = [of for of, line in searched if [step[0] for step in line["plan"]] == [name]]
-            by_name[name].append(max(alone))
+            by_name[name] += [max(alone)] if alone else []  # none where no amount leaves motion to judge
         plan = ", ".join(f"{name} {amount:.2f}" for name, amount in best["plan"])
         parts = {name: round(best["parts"][name], 2) for name in (*PARTS, *UNITS)}
         print(f"{path.stem}: {clean['reward']:.3f}; search {most:+.3f} ({len(searched)}: {plan}), "
