@@ -28,7 +28,7 @@ from benchmarks.footage_changes import damaged
 from vmmetrics import rewards
 from vmmetrics.alignment.perturbations.frames import reencoded
 from vmmetrics.clip import Clip
-from vmmetrics.functional.motion_index import PARTS, motion_index
+from vmmetrics.functional.motion_index import INDEX_METRICS, motion_index
 from vmmetrics.functional.tripwires import UNITS
 from vmmetrics.types import UInt8Array
 
@@ -217,13 +217,13 @@ def search(sample: Sample, steps: int, path: Path) -> None:
 
 def gain(line: dict[str, Any], clean: dict[str, Any]) -> float:
     """Return the reward of a line less that of the clean clip, in a group of both: made of what both have."""
-    common = [key for key in PARTS if np.isfinite(line["parts"][key]) and np.isfinite(clean["parts"][key])]
+    common = [key for key in INDEX_METRICS if np.isfinite(line["parts"][key]) and np.isfinite(clean["parts"][key])]
     return _over(line, common) - _over(clean, common)
 
 
 def _over(line: dict[str, Any], keys: Sequence[str]) -> float:
     """Return the reward made of these scores alone; NaN without one."""
-    scores = {key: line["parts"][key] for key in PARTS if np.isfinite(line["parts"][key])}
+    scores = {key: line["parts"][key] for key in INDEX_METRICS if np.isfinite(line["parts"][key])}
     whole, part = (motion_index({key: scores[key] for key in of}).score for of in (scores, keys))
     return float(line["reward"] * part / whole if whole and part is not None else line["reward"])
 
@@ -246,7 +246,7 @@ def report(files: Sequence[Path]) -> None:
             alone = [of for of, line in searched if [step[0] for step in line["plan"]] == [name]]
             by_name[name] += [max(alone)] if alone else []  # none where no amount leaves motion to judge
         plan = ", ".join(f"{name} {amount:.2f}" for name, amount in best["plan"])
-        parts = {name: round(best["parts"][name], 2) for name in (*PARTS, *UNITS)}
+        parts = {name: round(best["parts"][name], 2) for name in (*INDEX_METRICS, *UNITS)}
         print(f"{path.stem}: {clean['reward']:.3f}; search {most:+.3f} ({len(searched)}: {plan}), "
               f"harmless {max(alike):+.3f}; {parts}")  # fmt: skip
     if gains:
