@@ -1,7 +1,7 @@
 """Clips scored in windows: memory by length, windows against their frames alone, and events at the edges.
 
-    python -m benchmarks.long_clips memory --size 1280x720 --fps 12 --seconds 10 60 --max-memory 1024
-    python -m benchmarks.long_clips memory --size 320x180 --fps 6 --seconds 10 60 600 --max-memory 200
+    python -m benchmarks.long_clips memory --size 320x180 --fps 6 --seconds 10 60 --max-memory 200
+    python -m benchmarks.long_clips memory --size 96x64 --fps 4 --seconds 10 60 600 --max-memory 18 --metrics pas
     python -m benchmarks.long_clips equal
     python -m benchmarks.long_clips edges
 
@@ -57,13 +57,13 @@ def footage(path: Path, fps: float, size: tuple[int, int] | None = None) -> UInt
     return np.stack([cv2.resize(clip.frames[i], size, interpolation=cv2.INTER_AREA) for i in chosen])
 
 
-def one_memory(path: Path, max_memory: int) -> None:
+def one_memory(path: Path, max_memory: int, metrics: tuple[str, ...]) -> None:
     from vmmetrics.scoring.run import Start, prepare, run
     from vmmetrics.scoring.tasks import Task
 
-    setup = prepare(Settings(metrics=METRICS, reading=reading_options(None, max_memory), threads=1))
+    setup = prepare(Settings(metrics=metrics, reading=reading_options(None, max_memory), threads=1))
     warm = np.random.default_rng(0).integers(0, 255, (8, 64, 64, 3), np.uint8)
-    setup.scorer.suite(METRICS).score_clip(warm, fps=8, layout="THWC")
+    setup.scorer.suite(metrics).score_clip(warm, fps=8, layout="THWC")
     before = peak = resident_bytes()
     done = threading.Event()
 
@@ -77,7 +77,7 @@ def one_memory(path: Path, max_memory: int) -> None:
     watcher.start()
     start, cpu = time.perf_counter(), time.process_time()
     with tempfile.TemporaryDirectory() as folder:
-        record = run(setup, [Task("clip", None, path, METRICS)], Start(), Path(folder) / "run")[0]
+        record = run(setup, [Task("clip", None, path, metrics)], Start(), Path(folder) / "run")[0]
     done.set()
     watcher.join()
     print(
@@ -97,7 +97,7 @@ def memory(options: argparse.Namespace) -> None:
             path = Path(folder) / f"{seconds}.mp4"
             write_h264(path, looped(frames, round(seconds * options.fps)), options.fps, {"crf": "20"})
             command = [sys.executable, "-m", "benchmarks.long_clips", "one", str(path), str(options.max_memory * MIB)]
-            subprocess.run(command, check=True, cwd=REPOSITORY)
+            subprocess.run([*command, *options.metrics], check=True, cwd=REPOSITORY)
             path.unlink()
 
 
@@ -165,16 +165,18 @@ def main() -> None:
     sizes.add_argument("--fps", type=float, default=6)
     sizes.add_argument("--seconds", type=int, nargs="+", default=[10, 60])
     sizes.add_argument("--max-memory", type=int, default=200, help="MiB")
+    sizes.add_argument("--metrics", nargs="+", default=METRICS)
     commands.add_parser("equal")
     commands.add_parser("edges")
     one = commands.add_parser("one")
     one.add_argument("path", type=Path)
     one.add_argument("max_memory", type=int)
+    one.add_argument("metrics", nargs="+")
     options = parser.parse_args()
     if options.command == "memory":
         memory(options)
     elif options.command == "one":
-        one_memory(options.path, options.max_memory)
+        one_memory(options.path, options.max_memory, tuple(options.metrics))
     else:
         {"equal": equal, "edges": edges}[options.command]()
 
