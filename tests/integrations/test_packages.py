@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -10,6 +11,7 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
+import vmmetrics
 from benchmarks import serve_load
 from vmmetrics.scoring import rewards as module
 
@@ -17,6 +19,15 @@ pytestmark = pytest.mark.slow
 SAMPLES = Path(__file__).parents[1] / "data" / "samples"
 WALKS, DRIVE = SAMPLES / "zeroscope/woman-walks-and-sits.mp4", SAMPLES / "modelscope-t2v/cars-drive-fast.mp4"
 PAS = {WALKS: 0.4986, DRIVE: 0.1133}  # as tests/data/goldens.json has them
+
+
+@pytest.fixture
+def fake_suite(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr("vmmetrics.scoring.settings.SUITE", "fake_suite:FakeSuite")
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "scoring"))
+    module._loaded.cache_clear()
+    yield
+    module._loaded.cache_clear()
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +69,7 @@ def test_nemo_curator_runs_the_stage() -> None:
     assert done.data.clip_stats.num_filtered_by_motion == 3
 
 
-def test_unirls_backend_and_its_http_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unirls_backend_and_its_http_client(fake_suite: None, tmp_path: Path) -> None:
     torch, remote = pytest.importorskip("torch"), pytest.importorskip("unirl.reward.remote")
     from unirl.types.primitives import Texts, Video, Videos
     from unirl.types.reward import RewardRequest
@@ -72,13 +83,7 @@ def test_unirls_backend_and_its_http_client(tmp_path: Path, monkeypatch: pytest.
         generated={"video": videos}, generation_prompt=Texts(texts=["a", "a"]), group_ids=["g", "g"]
     )
     options: Any = {"base_url": "", "required_rewards": ("mss",), "input_kind": "video", "require_identity_echo": True}
-    monkeypatch.setattr("vmmetrics.scoring.settings.SUITE", "fake_suite:FakeSuite")
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "scoring"))
-    module._loaded.cache_clear()
-    try:
-        found = MotionReward(fps=8, weights={"mss": 1}).compute_rewards(request)
-    finally:
-        module._loaded.cache_clear()
+    found = MotionReward(fps=8, weights={"mss": 1}).compute_rewards(request)
     assert found.successes == [True, True]
     assert found.rewards == pytest.approx([190 / 255, 95 / 255], abs=0.01)
     with serve_load.server(tmp_path) as (_, port):
@@ -88,3 +93,18 @@ def test_unirls_backend_and_its_http_client(tmp_path: Path, monkeypatch: pytest.
         served = client.compute_rewards(request)
     assert served.errors == [None, None]
     assert served.rewards == pytest.approx(found.rewards, abs=0.05)  # of frames that were encoded
+
+
+def test_frames_of_diffusers_in_each_of_its_forms(fake_suite: None) -> None:
+    torch, diffusers = pytest.importorskip("torch"), pytest.importorskip("diffusers.video_processor")
+    decoded = torch.linspace(-1, 1, 2 * 3 * 8 * 32 * 48).reshape(2, 3, 8, 32, 48)  # (B, C, T, H, W), as of a decoder
+    found = []
+    for form, options in {
+        "pil": {},
+        "np": {"layout": "BTHWC", "value_range": (0, 1)},
+        "pt": {"layout": "BTCHW", "value_range": (0, 1)},
+    }.items():
+        frames = diffusers.VideoProcessor().postprocess_video(decoded, output_type=form)
+        found.append(vmmetrics.rewards(frames, fps=8, weights={"mss": 1}, **options).values)
+    assert found[0] == pytest.approx(found[1], abs=0.01)
+    assert found[1] == pytest.approx(found[2], abs=1e-6)

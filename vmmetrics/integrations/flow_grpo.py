@@ -1,7 +1,8 @@
 """Reward function of flow_grpo and of what descends from it (DiffusionNFT, Astrolabe).
 
 Contract: ``flow_grpo/rewards.py`` of github.com/yifan123/flow_grpo at 54809b5, read on 2026-11-28: a factory by device,
-``function(videos, prompts, metadata) -> (rewards, dict)``. Add it there to ``score_functions`` of ``multi_score``.
+``function(videos, prompts, metadata) -> (rewards, dict)``. Add ``lambda device: motion_score(device, fps=8)`` to
+``score_functions`` of ``multi_score`` there, which reads the names of its arguments.
 """
 
 from __future__ import annotations

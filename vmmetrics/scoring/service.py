@@ -317,7 +317,7 @@ def _problem(status: int, detail: str, headers: Any = None) -> Response:
 
 
 def run(service: Service, host: str, port: int, announce: Callable[[str], None]) -> None:
-    """Serve until SIGINT or SIGTERM: what was accepted is answered, what comes later is refused; again, SIGINT ends it.
+    """Serve until SIGINT or SIGTERM: what was accepted is answered, the rest refused; a second SIGINT ends it at once.
 
     Args:
         service: What to serve; closed at the end.
