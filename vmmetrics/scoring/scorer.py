@@ -239,4 +239,4 @@ class Scorer:
             options["assume_fps"] = task.fps
         source = fetched or task.path
         with contextlib.nullcontext(source) if in_memory is None else temporary_file(in_memory.content) as path:
-            return read_clip(path, name=task.clip, root=task.root, **options)
+            return read_clip(path, name=task.clip, root=task.root, sampling=self._settings.sampling, **options)
