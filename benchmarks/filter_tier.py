@@ -293,7 +293,69 @@ def motion(cache: Path, split: str) -> None:
         print(f"  {name}: " + ", ".join(f"{k} {named.count(k)}" for k in sorted(set(named))))
 
 
-PARTS: dict[str, Callable[[Path, str], None]] = {"motion": motion}
+# Cuts, fades, borders and text cards: what is found in footage, which has hardly any, and in what is put together.
+
+LINES = ("Part two", "The morning after", "A film by nobody at all", "Twelve years later", "in the valley")
+
+
+def text_card(size: tuple[int, int], rng: Rng) -> UInt8Array:
+    """Return a picture of one to three lines on a plain ground, light on dark or dark on light."""
+    ground, ink = (rng.integers(0, 60), rng.integers(190, 256)) if rng.random() < 0.7 else (240, 30)
+    card = np.full((size[1], size[0], 3), ground, np.uint8)
+    for row in range(rng.integers(1, 4)):
+        line, scale = LINES[rng.integers(len(LINES))], size[1] / rng.uniform(260, 420)
+        (wide, high), _ = cv2.getTextSize(line, cv2.FONT_HERSHEY_DUPLEX, scale, 1)
+        at = (max(2, (size[0] - wide) // 2), round(size[1] / 2 + (row - 0.5) * 2.2 * high))
+        cv2.putText(card, line, at, cv2.FONT_HERSHEY_DUPLEX, scale, (int(ink),) * 3, 1, cv2.LINE_AA)
+    return card
+
+
+def put_together(recording: Recording, other: Recording, kind: str) -> tuple[UInt8Array, float]:
+    """Return a window with one thing put in: a cut to another recording, fades, borders, or a card of a second."""
+    (frames, fps), rng = window(recording), np.random.default_rng([*kind.encode(), *recording.name.encode()])
+    height, width = frames.shape[1:3]
+    half, count = len(frames) // 2, len(frames)
+    if kind == "cut":
+        second = np.stack([cv2.resize(f, (width, height), interpolation=cv2.INTER_AREA) for f in window(other)[0]])
+        return np.concatenate([frames[:half], second[: count - half]]).astype(np.uint8), fps
+    if kind == "fade":
+        lasts = max(4, round(rng.uniform(0.3, 1.0) * fps))
+        light = np.clip((count - 3 - np.arange(count)) / lasts, 0, 1)[:, None, None, None]
+        return np.rint(frames * light).astype(np.uint8), fps
+    if kind == "letterbox":
+        bar, boxed = round(height * rng.uniform(0.06, 0.2)), frames.copy()
+        boxed[:, :bar] = boxed[:, height - bar :] = 0
+        return boxed, fps
+    card = text_card((width, height), rng)
+    return np.concatenate([np.repeat(card[None], max(2, round(fps)), 0), frames[: max(2, count - round(fps))]]), fps
+
+
+def events(cache: Path, split: str) -> None:
+    """Print what is found in footage as it is, and the share of what was put in that is found."""
+    suite, known = FilterSuite(), {recording.source: recording for recording in recordings(split)}
+    items, names = [*known.values()], {"cut": "cuts", "fade": "fades", "letterbox": "borders", "card": "card_share"}
+    plain = {}
+    for recording in items:
+        scores = suite.score_clip(recording.path).scores
+        plain[recording.name] = scores
+        if any(scores[name] for name in names.values()):
+            print(f"as it is: {recording.name}: " + ", ".join(f"{n} {scores[n]:.3g}" for n in names.values()))
+    for name in names.values():
+        free = sum(not scores[name] for scores in plain.values())
+        print(f"footage as it is: {name} 0 in {free} of {len(plain)}")
+    for kind, name in names.items():
+        right, wrong = 0, []
+        for number, recording in enumerate(items):
+            other = items[(number + len(items) // 2) % len(items)]
+            path = encoded(cache, recording, kind, lambda r=recording, o=other, k=kind: put_together(r, o, k))
+            found = suite.score_clip(path).scores.get(name, -1.0)
+            least = {"cut": 1, "fade": 1, "letterbox": 0.1, "card": 0.2}[kind]
+            right += found >= least
+            wrong += [] if found >= least else [f"{recording.name} ({found:.3g})"]
+        print(f"put in: {kind}: {name} found in {right} of {len(items)}; not in {', '.join(wrong) or 'none'}")
+
+
+PARTS: dict[str, Callable[[Path, str], None]] = {"motion": motion, "events": events}
 
 
 def main() -> None:

@@ -70,12 +70,13 @@ def _agreement(centred: FloatArray, spread: FloatArray, first: int, second: int)
 
 
 def find_fades(grey: UInt8Array, timestamps: FloatArray) -> IntArray:
-    """Return the plain frames, (n,) int64, that a fade from or to a picture ends at, two where one comes between.
+    """Return the plain frames, (n,) int64, at the ends of fades from or to a picture.
 
     Over the frames of a fade contrast grows or falls without a turn, for :data:`FADE_SECONDS` or more.
     """
     contrast = _blocks(grey).std(1)
     plain = contrast < PLAIN_SHARE * contrast.max()
+    whole = _WHOLE * float(np.median(contrast[~plain])) if not plain.all() else np.inf
     found = []
     for frame in np.flatnonzero(plain).tolist():
         for way in (-1, 1):
@@ -83,10 +84,10 @@ def find_fades(grey: UInt8Array, timestamps: FloatArray) -> IntArray:
             if not 0 <= beside < len(grey) or plain[beside]:
                 continue
             end = frame
-            while 0 <= end + way < len(grey) and contrast[end + way] > contrast[end]:
+            while contrast[end] < whole and 0 <= end + way < len(grey) and contrast[end + way] > contrast[end]:
                 end += way
             lasts = abs(timestamps[end] - timestamps[frame])
-            if contrast[end] >= _WHOLE * np.median(contrast[~plain]) and lasts >= FADE_SECONDS and abs(end - frame) > 2:
+            if contrast[end] >= whole and lasts >= FADE_SECONDS and abs(end - frame) > 2:
                 found.append(frame)
     return np.array(found, np.int64)
 

@@ -73,7 +73,7 @@ class FilterSuite(Suite):
     def __init__(self, names: tuple[str, ...] = tuple(MEASURES), *, reference: bool = False) -> None:
         self.metrics = names
         self._sampling = Sampling(None, SIDE, reference)
-        self._preset = Preset(embedded_models(None), {"flow": "DIS optical flow, fast (OpenCV)"}, {}, False)
+        self._preset = Preset(embedded_models(None), {"flow": "DIS optical flow of small pictures (OpenCV)"}, {}, False)
 
     def describe(self) -> dict[str, Any]:
         """Return what every value depends on, ready for JSON."""
