@@ -15,7 +15,6 @@ Captured = pytest.CaptureFixture[str]
 @pytest.fixture
 def clips(tmp_path: Path) -> Path:
     """A clip that moves, one that is held, and one of a single frame."""
-    y, x = np.mgrid[:72, :200]
     wide = np.random.default_rng(0).integers(60, 200, (18, 50)).repeat(4, 0).repeat(4, 1)
     folder = tmp_path / "clips"
     folder.mkdir()

@@ -150,7 +150,7 @@ def test_names_that_are_hostile_are_listed_and_read_back(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("keep", ["amplitud > 1", "amplitude", "open('x')", "", "camera == 'dolly'"])
 def test_a_wrong_condition_is_refused_before_anything_is_read(keep: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="condition|Texts"):
+    with pytest.raises(ValueError, match=r"condition|Texts"):
         filter_clips(tmp_path / "nowhere", keep)
 
 

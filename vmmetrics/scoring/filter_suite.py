@@ -88,10 +88,14 @@ class FilterSuite(Suite):
             "frames": "reference" if self._sampling.reference else "all",
         }
 
+    def read(self, clip: Any, **reading: Any) -> Clip:
+        """Read a clip small; arguments and errors as for :func:`vmmetrics.read_clip`."""
+        return read_clip(clip, sampling=self._sampling, **reading)
+
     def score_clip(self, clip: Any, **reading: Any) -> ClipScores:
         """Measure a clip; a file is decoded small. Arguments and errors as for :meth:`vmmetrics.Suite.score_clip`."""
         start = time.perf_counter()
-        small = clip if isinstance(clip, Clip) else read_clip(clip, sampling=self._sampling, **reading)
+        small = clip if isinstance(clip, Clip) else self.read(clip, **reading)
         results = measure(small)
         results = {name: results[name] for name in self.metrics}
         return ClipScores(small.name, results, {}, time.perf_counter() - start, small.notes)
