@@ -384,15 +384,13 @@ def correlation(first: FloatArray, second: FloatArray) -> float:
     return float(np.corrcoef(ranks)[0, 1]) if ranks.std(1).all() else float("nan")
 
 
-def cost(cache: Path, split: str) -> None:
-    """Print CPU seconds of 150 frames of 1280x720, medians of five, decoding apart; one thread for OpenCV."""
+def cost(_: Path, split: str) -> None:
+    """Print CPU seconds per 150 frames of 1280x720, medians of three, decoding apart; OpenCV in one thread."""
     import av
 
     cv2.setNumThreads(1)
     recording = next(item for item in recordings(split) if item.name in ("sam2_01_dog", "sam2_02_cups"))
-    path = cache / f"720p-{split}.mp4"
-    if not path.exists():
-        write_h264(path, recording.read().frames[:150], 30, {"crf": "23"})
+    path = recording.path
 
     def decoded(skip: Any = None) -> int:
         with av.open(str(path)) as container:
@@ -413,13 +411,14 @@ def cost(cache: Path, split: str) -> None:
         "whole clip": partial(every.score_clip, path),
         "whole clip, reference frames": partial(few.score_clip, path),
     }
-    print(f"{recording.name}: {decoded()} frames, of which others refer to {decoded('NONREF')}")
+    frames = decoded()
+    print(f"{recording.name}: {frames} frames, of which others refer to {decoded('NONREF')}")
     times: dict[str, list[float]] = {name: [] for name in parts}
-    for _ in range(5):  # in turn, so that a busy machine is the same for all
+    for _ in range(3):  # in turn, so that a busy machine is the same for all
         for name, run in parts.items():
             start = time.process_time()
             run()
-            times[name].append(time.process_time() - start)
+            times[name].append((time.process_time() - start) * 150 / frames)
     for name, values in times.items():
         print(f"{name}: {statistics.median(values):.3f} CPU s (least {min(values):.3f}, most {max(values):.3f})")
 
