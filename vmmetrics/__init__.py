@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from vmmetrics.metrics import METRICS
     from vmmetrics.scoring.api import score
     from vmmetrics.scoring.diff import diff
+    from vmmetrics.scoring.filtering import filter_clips
     from vmmetrics.scoring.reward_groups import RewardError, Rewards
     from vmmetrics.scoring.rewards import rewards
     from vmmetrics.scoring.suite import ClipScores, Suite
@@ -37,6 +38,7 @@ _HOMES = {
     "Suite": "vmmetrics.scoring.suite",
     "VMMetricsError": "vmmetrics.errors",
     "diff": "vmmetrics.scoring.diff",
+    "filter_clips": "vmmetrics.scoring.filtering",
     "functional": "vmmetrics",
     "read_clip": "vmmetrics.video",
     "rewards": "vmmetrics.scoring.rewards",
@@ -58,6 +60,7 @@ __all__ = [
     "Suite",
     "VMMetricsError",
     "diff",
+    "filter_clips",
     "functional",
     "read_clip",
     "rewards",

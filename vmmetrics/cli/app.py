@@ -62,6 +62,7 @@ app = group(
         "align": "align:align",
         "plan": "align:plan",
         "baselines": "baselines:baselines",
+        "filter": "filter:filter_clips",
         "probe": "probe:probe",
         "doctor": "weights:doctor",
         "verify": "verify:verify",

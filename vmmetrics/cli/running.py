@@ -150,7 +150,13 @@ Show = Callable[["Table", Console, Console], None]
 
 
 def run_clips(
-    clips: list[str], settings: Settings, start: Start, given: RunOptions, show: Show, subject: str | None = None
+    clips: list[str],
+    settings: Settings,
+    start: Start,
+    given: RunOptions,
+    show: Show,
+    subject: str | None = None,
+    finish: Callable[[Table], None] | None = None,
 ) -> None:
     """Score clips into a directory, with progress, and print the scores; an interrupted run keeps what was scored.
 
@@ -161,6 +167,7 @@ def run_clips(
         given: The other options of the command.
         show: Prints the scores.
         subject: What every clip is about, or None.
+        finish: Writes files of its own into the run directory, before the last copy to the mirror.
 
     Raises:
         typer.Exit: After a dry run; else with 3 where clips failed and must not, or the mirror is not complete.
@@ -195,6 +202,8 @@ def run_clips(
         Mirror(directory, given.mirror, lambda text: progress.warn([text])) as copy,
     ):
         table = run.score(progress)
+        if finish is not None:
+            finish(table)
     if summary := progress.summary():
         messages.print(summary)
     if copy.behind:

@@ -104,8 +104,9 @@ def _block_means(frame: UInt8Array) -> FloatArray:
     """Return the mean colour of blocks, (rows, columns, 3) float32; what is left over at the edges is left out."""
     high, wide = (max(1, side // _BLOCKS) for side in frame.shape[:2])
     rows, columns = frame.shape[0] // high, frame.shape[1] // wide
-    blocks = frame[: rows * high, : columns * wide].reshape(rows, high, columns, wide, 3)
-    means: FloatArray = blocks.mean((1, 3), dtype=np.float32)
+    lines = frame[: rows * high, : columns * wide].reshape(rows, high, -1).sum(1, dtype=np.uint32)  # by lines: faster
+    sums = lines.reshape(rows, columns, wide, 3).sum(2)
+    means: FloatArray = (sums / (high * wide)).astype(np.float32)
     return means
 
 

@@ -21,7 +21,7 @@ class MotionIndexStage(CuratorStage):  # type: ignore[misc]
     A clip there has no room for other scores: they are in ``scores``, by uuid, NaN where one is missing.
 
     Args:
-        component: Metric, ``motion_index`` or tripwire.
+        component: Metric, ``motion_index``, tripwire, or measure of ``vmmetrics filter``.
         threshold: The least.
         score_only: Keep all.
     """

@@ -24,7 +24,7 @@ class MotionFilter(Filter):  # type: ignore[misc]
     """Filter that keeps samples whose videos lie within a range; without a score none does.
 
     Args:
-        component: Metric, ``motion_index`` or tripwire.
+        component: Metric, ``motion_index``, tripwire, or measure of ``vmmetrics filter``.
         min_score, max_score: The range.
         any_or_all: Whether one video of a sample must lie in it, or all.
     """

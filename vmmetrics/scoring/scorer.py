@@ -271,7 +271,7 @@ class Scorer:
             if source is not None and getattr(self.suite(task.metrics), "takes_windows", False):
                 clip = long_clip(source, about, **options)
             if clip is None:
-                clip = read_clip(source, **about, **options)
+                clip = read_clip(source, sampling=self._settings.sampling, **about, **options)
             if isinstance(clip, LongClip):
                 clip.resources.push(stack.pop_all())
             if task.fps is not None and abs(clip.fps - task.fps) > _SAME_RATE * task.fps:  # every speed would be wrong

@@ -15,6 +15,7 @@ from vmmetrics.utils.storage.provenance import decisive_versions
 from vmmetrics.utils.storage.scratch import Scratch
 from vmmetrics.video import ASSUME_FPS
 from vmmetrics.video.budget import DEFAULT_MAX_MEMORY
+from vmmetrics.video.pixels import Sampling
 
 if TYPE_CHECKING:
     from vmmetrics.clip import Clip
@@ -97,6 +98,11 @@ class Settings:
             got = repr(unknown[0]) if unknown else "none"
             raise ValueError(f"Expected metrics among {', '.join(available)} but got {got}")
         object.__setattr__(self, "metrics", tuple(metric for metric in available if metric in self.metrics))
+
+    @property
+    def sampling(self) -> Sampling | None:
+        """Frames that are read of a clip, and their size; None for all as they are."""
+        return None
 
     def available_metrics(self) -> tuple[str, ...]:
         """Return the registered metrics, in their order."""

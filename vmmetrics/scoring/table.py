@@ -241,15 +241,21 @@ def columns_of(metrics: Iterable[str], tags: Sequence[str]) -> tuple[str, ...]:
     ordered = in_order(metrics)
     others = other_scores(ordered, tags)
     start, end = COLUMNS.index("missing"), COLUMNS.index("notes")
-    own = any(metric in METRICS for metric in ordered) or not others
+    own = _has_own(ordered) or not others
     before = COLUMNS[:start] if own else COLUMNS[: COLUMNS.index(METRICS[0])]
     return (*before, *others, *COLUMNS[start:end], *map(_tag_column, tags), *COLUMNS[end:])
 
 
 def other_scores(metrics: Iterable[str], tags: Iterable[str]) -> tuple[str, ...]:
     """Return the metrics that have a column beside those of :data:`COLUMNS` and of the tags."""
-    taken = {*COLUMNS, *map(_tag_column, tags)}
-    return tuple(metric for metric in metrics if metric not in taken)
+    names = tuple(metrics)
+    scores = slice(COLUMNS.index(METRICS[0]), COLUMNS.index("missing"))  # left out where there are none of ours
+    taken = {*COLUMNS, *map(_tag_column, tags)} - ({*()} if _has_own(names) else {*COLUMNS[scores]})
+    return tuple(metric for metric in names if metric not in taken)
+
+
+def _has_own(metrics: Iterable[str]) -> bool:
+    return any(metric in METRICS for metric in metrics)
 
 
 def cell(record: Record, metric: str, place: Place | None = None) -> str:

@@ -187,11 +187,21 @@ def read_video(path: Path, limits: Limits) -> Decoded:
 
 
 def decode(
-    path: Path, index: Index, plan: Plan, keep: FrameFilter | None = None, last: int | None = None
+    path: Path,
+    index: Index,
+    plan: Plan,
+    keep: FrameFilter | None = None,
+    last: int | None = None,
+    *,
+    shrink: bool = False,
+    reference: bool = False,
 ) -> tuple[Decoder, float | None]:
-    """Decode a file from its beginning, up to the frame numbered ``last``; also the rate that the container states."""
+    """Decode a file from its beginning, up to the frame numbered ``last``; also the rate that the container states.
+
+    ``shrink`` and ``reference`` are those of :class:`Decoder`.
+    """
     with opened(path) as (container, stream):
-        decoder = Decoder(stream, index, plan, keep)
+        decoder = Decoder(stream, index, plan, keep, shrink=shrink, reference=reference)
         for packet in packets_of(container, stream):
             decoder.feed(packet)
             if last is not None and len(decoder.times) > last:
@@ -227,6 +237,8 @@ class Decoder:
         index: Index of its packets.
         plan: Chooses the size that frames are stored at.
         keep: Frames to store; None stores all.
+        shrink: Make frames smaller while they are converted: three times as fast, levels differ slightly.
+        reference: Leave out frames that no other frame refers to.
 
     Attributes:
         times: Presentation time in seconds of every decoded frame, None where unstated.
@@ -235,13 +247,25 @@ class Decoder:
         num_frames: Number of stored frames.
     """
 
-    def __init__(self, stream: VideoStream, index: Index, plan: Plan, keep: FrameFilter | None = None) -> None:
+    def __init__(
+        self,
+        stream: VideoStream,
+        index: Index,
+        plan: Plan,
+        keep: FrameFilter | None = None,
+        *,
+        shrink: bool = False,
+        reference: bool = False,
+    ) -> None:
         self.times: list[float | None] = []
         self.size = (0, 0)
         self.store: FrameStore
         self.num_frames = 0
         self._index, self._plan, self._filter = index, plan, keep
         self._context, self._alpha_lost = _decoder_for(stream)
+        if reference:
+            self._context.skip_frame = "NONREF"
+        self._shrink, self._stored = shrink, cast("tuple[int, int] | None", None)
         self._aspect = float(stream.sample_aspect_ratio or 1)
         self._time_base = stream.time_base or Fraction(1)
         self._convert = FrameConverter()
@@ -285,7 +309,7 @@ class Decoder:
                 f"Expected frames of one size but they change from {width}x{height} to "
                 f"{frame.width}x{frame.height} at frame {number}"
             )
-        rgb, transparent = self._convert.convert(frame, colour_of(frame))
+        rgb, transparent = self._convert.convert(frame, colour_of(frame), self._stored)
         self.store.add(self._orientation.apply(rgb))
         self.num_frames += 1
         self._transparent |= transparent
@@ -313,6 +337,8 @@ class Decoder:
             width, height = height, width
         plan = self._plan(width, height)
         self.store = FrameStore(plan)
+        if self._shrink and plan.stored[0] < width and plan.stored[1] < height:
+            self._stored = plan.stored[::-1] if self._orientation.transpose else plan.stored
         transfer = HDR_TRANSFERS.get(int(self._context.color_trc or 0))
         if transfer:
             self._notes.append(f"high dynamic range ({transfer}) taken as it is, without tone mapping")

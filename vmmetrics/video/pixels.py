@@ -126,9 +126,18 @@ class FrameConverter:
 
         self._reformatter = VideoReformatter()
         self._way = Interpolation.BILINEAR | Interpolation.ACCURATE_RND | Interpolation.FULL_CHR_H_INT
+        self._area = Interpolation.AREA
 
-    def convert(self, frame: av.VideoFrame, colour: Colour) -> tuple[UInt8Array, bool]:
-        """Return (H, W, 3) uint8 RGB, and whether any pixel was transparent."""
+    def convert(
+        self, frame: av.VideoFrame, colour: Colour, size: tuple[int, int] | None = None
+    ) -> tuple[UInt8Array, bool]:
+        """Return (H, W, 3) uint8 RGB, and whether any pixel was transparent.
+
+        Args:
+            frame: The frame.
+            colour: Its colours.
+            size: (width, height) to shrink it to in the same step, by areas; None keeps its size.
+        """
         matrix = colour.matrix or _BT601  # swscale wants one for RGB input too, and does not use it
         picture = self._reformatter.reformat(
             frame,
@@ -137,7 +146,8 @@ class FrameConverter:
             dst_colorspace=matrix,
             src_color_range=_FULL if colour.full_range else _LIMITED,
             dst_color_range=_FULL,
-            interpolation=self._way,
+            interpolation=self._way if size is None else self._area,
+            **({} if size is None else {"width": size[0], "height": size[1]}),
         )
         rgb = np.asarray(picture.to_ndarray(), np.uint8)
         if colour.grey and not colour.full_range:
@@ -209,12 +219,14 @@ class Sampling:
 
     Attributes:
         choose: From the times of all frames, (T,) seconds from the first, and the time at which the last one ends, to
-            the indices of the chosen ones: at least one.
+            the indices of the chosen ones: at least one. None takes all, shrunk while they are converted.
         side: Longer side that frames are made smaller to; None keeps them as they are.
+        reference: Without ``choose``: leave out frames that no other frame refers to, where the codec has such.
     """
 
-    choose: Callable[[FloatArray, float], Sequence[int]]
+    choose: Callable[[FloatArray, float], Sequence[int]] | None
     side: int | None = None
+    reference: bool = False
 
 
 @dataclass(frozen=True, slots=True)

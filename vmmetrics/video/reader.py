@@ -44,7 +44,10 @@ def read_sampled(path: Path, limits: Limits, sampling: Sampling) -> Decoded:
     index = index_of(path)
     notes = check_index(index)
     times = sorted(set(index.stated_times))
-    if len(times) == len(index.pts) and not index.sequential:
+    timed = len(times) == len(index.pts) and not index.sequential
+    if sampling.choose is None:
+        return _shrunk(path, index, limits, sampling, notes, timed=timed)
+    if timed:
         with opened(path) as (_, stream):
             timing = limits.timing([*times], stated_rate(stream))
         chosen = _choose(timing, sampling)
@@ -59,14 +62,30 @@ def read_sampled(path: Path, limits: Limits, sampling: Sampling) -> Decoded:
     return _from_beginning(path, index, limits, sampling, notes)
 
 
+def _shrunk(
+    path: Path, index: Index, limits: Limits, sampling: Sampling, notes: Sequence[str], *, timed: bool
+) -> Decoded:
+    """Decode all frames, or those that others refer to where the packets state all times, shrunk on the way."""
+    reference = sampling.reference and timed and limits.fps is None
+    plan = _plan(len(index.pts), limits, sampling)
+    decoder, rate = decode(path, index, plan, shrink=True, reference=reference)
+    if not reference or not decoder.times:
+        notes = [*notes, *decoder.finish()]
+    timing = limits.timing(index.shown_at(decoder.times), rate)
+    if len(decoder.times) < len(index.pts) and reference:
+        timing = replace(timing, fps=limits.timing([*index.stated_times], rate).fps)
+        notes = [*notes, f"{len(decoder.times)} of {len(index.pts)} frames decoded: those that others refer to"]
+    return Decoded(decoder.store.frames, timing, decoder.size, (*notes, *decoder.notes), index.codec)
+
+
 def thinned(decoded: Decoded, sampling: Sampling | None) -> Decoded:
     """Return the chosen frames of a source that was read as a whole; all of them without ``sampling``."""
     if sampling is None:
         return decoded
-    chosen = _choose(decoded.timing, sampling)
+    chosen = [*range(len(decoded.frames))] if sampling.choose is None else _choose(decoded.timing, sampling)
     height, width = decoded.frames.shape[1:3]
     size = _fitted(width, height, sampling.side)
-    frames = decoded.frames[chosen]
+    frames = decoded.frames if sampling.choose is None else decoded.frames[chosen]
     if size != (width, height):
         frames = np.stack([cv2.resize(frame, size, interpolation=cv2.INTER_AREA) for frame in frames]).astype(np.uint8)
     return replace(decoded, frames=frames, timing=_at(decoded.timing, chosen))
@@ -131,6 +150,7 @@ def _decoded(decoder: Decoder, timing: Timing, chosen: Sequence[int], notes: Seq
 
 
 def _choose(timing: Timing, sampling: Sampling) -> list[int]:
+    assert sampling.choose is not None  # noqa: S101  (all frames are not chosen one by one)
     stamps: FloatArray = timing.timestamps
     step = float(np.median(np.diff(stamps))) if len(stamps) > 1 else 1 / timing.fps
     return sorted(set(sampling.choose(stamps, float(stamps[-1]) + step)))
@@ -179,6 +199,7 @@ def read_clip(
     subject: Subject | str | None = None,
     tags: Tags | None = None,
     root: str | os.PathLike[str] | None = None,
+    sampling: Sampling | None = None,
 ) -> Clip:
     """Read one clip.
 
@@ -198,21 +219,22 @@ def read_clip(
         subject: Subject of the clip. Default: taken from the prompt by rule.
         tags: Tags on the expected motion.
         root: Folder that symlinks must not lead out of; None follows them anywhere.
+        sampling: Frames to read, and their size; None reads all as they are.
 
     Returns:
-        The clip, every frame decoded.
+        The clip, every frame decoded unless ``sampling`` says otherwise.
 
     Raises:
         ClipError: The source cannot be read; the text says why.
         SetupError: Something must be installed to read this kind of source.
     """
-    limits = limits_of(fps, assume_fps, max_memory)
+    limits = replace(limits_of(fps, assume_fps, max_memory), sampling=sampling)
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
         decoded = _read_path(path, layout, limits, None if root is None else Path(root))
         name = name or path.name
     else:
-        decoded = _single(read_arrays(source, layout, limits, value_range))
+        decoded = thinned(_single(read_arrays(source, layout, limits, value_range)), sampling)
     decoded = replace(decoded, timing=without_gaps(decoded.timing))
     return _clip(decoded, name or "clip", prompt, subject, tags)
 

@@ -176,7 +176,10 @@ class GlobalMotion:
 
     def estimate(self, scene: Scene) -> Camera:
         """Estimate the motion of every consecutive pair of frames."""
-        flow = scene.flow
+        return self.of_flow(scene.flow)
+
+    def of_flow(self, flow: Flow) -> Camera:
+        """Estimate the motion behind the flow of consecutive frames."""
         pairs = len(flow.forward)
         samples = [self._sample(flow, t) for t in range(pairs)]
         candidates = [self._candidates(sample, t) if sample else [] for t, sample in enumerate(samples)]

@@ -1,0 +1,192 @@
+"""Filters of training data: the measures of clips, and of each whether a condition keeps it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from vmmetrics.engines.connection import Cluster
+from vmmetrics.functional.curation import CAMERA_KINDS, CameraKind, camera_kind
+from vmmetrics.scoring.filter_suite import CAMERA, MEASURES, FilterSettings
+from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.run import Run, Start
+from vmmetrics.scoring.session import Listener
+from vmmetrics.scoring.settings import reading_options
+from vmmetrics.scoring.table import Table
+from vmmetrics.scoring.tasks import Inputs
+from vmmetrics.utils.conditions import Condition, Value
+from vmmetrics.utils.storage import provenance
+from vmmetrics.utils.storage.atomic import write_text, writing
+from vmmetrics.video.manifest import ListedClip, write_manifest
+from vmmetrics.video.prompts import PromptOf
+
+Verdict = Literal["kept", "dropped", "undecided", "failed"]
+VERDICTS: tuple[Verdict, ...] = ("kept", "dropped", "undecided", "failed")
+FACTS = ("duration", "fps", "width", "height")
+"""What a condition can name besides the measures: seconds, frames per second, pixels."""
+KEPT, DECISIONS, ABOUT = "kept.jsonl", "decisions.jsonl", "filter.json"
+"""Files in the run directory: list of the clips kept, decision on every clip, and the condition with the counts."""
+
+
+def condition(text: str) -> Condition:
+    """Parse a condition on :data:`MEASURES`, :data:`FACTS` and ``camera``, the kind of camera motion.
+
+    Raises:
+        ValueError: It is none, or names something else.
+    """
+    return Condition(text, (*MEASURES, *FACTS), {"camera": CAMERA_KINDS})
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Decision on one clip.
+
+    Attributes:
+        clip: Its name.
+        path: Its path or address; None for an array.
+        verdict: ``"undecided"`` where a measure that matters could not be made, ``"failed"`` where the clip could not
+            be read: neither kept nor dropped.
+        reasons: The comparisons that decided, with their values; for the last two why there is no decision.
+        values: Measures, facts and the kind of camera motion.
+        missing: Reason of each measure that could not be made.
+    """
+
+    clip: str
+    path: str | None
+    verdict: Verdict
+    reasons: tuple[str, ...] = ()
+    values: Mapping[str, Value] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+
+def decide(record: Record, keep: Condition) -> Decision:
+    """Judge the record of a clip that was measured."""
+    missing = {**record.missing, **record.errors}
+    values: dict[str, Value] = dict(record.scores)
+    if record.error is not None or record.frames is None or record.fps is None or record.size is None:
+        return Decision(record.clip, record.path, "failed", (record.error or "not read",))
+    last = record.timestamps[-1] if record.timestamps else (record.frames - 1) / record.fps
+    facts = (last + 1 / record.fps, record.fps, *map(float, record.size))
+    values.update(zip(FACTS, facts, strict=True))
+    speeds: dict[CameraKind, float] = {kind: record.scores[kind] for kind in CAMERA_KINDS if kind in record.scores}
+    if len(speeds) == len(CAMERA):
+        values["camera"] = camera_kind(speeds, record.size)
+    else:
+        missing["camera"] = next((missing[kind] for kind in CAMERA if kind in missing), "not measured")
+    outcome = keep.judge(values, missing)
+    verdict: Verdict = "undecided" if outcome.holds is None else "kept" if outcome.holds else "dropped"
+    return Decision(record.clip, record.path, verdict, outcome.reasons, values, missing)
+
+
+class Filtered:
+    """Decisions on the clips of a table, made while they are iterated over: a million need no memory.
+
+    Attributes:
+        table: The measures.
+        keep: The condition.
+    """
+
+    def __init__(self, table: Table, keep: Condition) -> None:
+        self.table, self.keep = table, keep
+
+    def __iter__(self) -> Iterator[Decision]:
+        return (decide(record, self.keep) for record in self.table.records)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @cached_property
+    def counts(self) -> Mapping[Verdict, int]:
+        """Number of clips by verdict."""
+        counted = Counter(decision.verdict for decision in self)
+        return {verdict: counted[verdict] for verdict in VERDICTS}
+
+    @property
+    def kept(self) -> list[str]:
+        """Paths of the clips kept; names of arrays."""
+        return [decision.path or decision.clip for decision in self if decision.verdict == "kept"]
+
+    def reasons(self, verdict: Verdict) -> Counter[str]:
+        """Return how often each comparison, or missing measure, decided for a verdict."""
+        reasons = (reason for decision in self if decision.verdict == verdict for reason in decision.reasons)
+        return Counter(reason.partition(": ")[0] if verdict == "dropped" else reason for reason in reasons)
+
+    def write(self, folder: Path) -> None:
+        """Write :data:`KEPT`, which can be given as clips again, :data:`DECISIONS` and :data:`ABOUT` into a run."""
+        with writing(folder / DECISIONS) as file:
+            for decision in self:
+                file.write(json.dumps(asdict(decision), allow_nan=False).encode() + b"\n")
+        kept = (record for record in self.table.records if decide(record, self.keep).verdict == "kept")
+        write_manifest(folder / KEPT, [], (_listed(record) for record in kept if record.path is not None))
+        about = {"keep": self.keep.text, "counts": self.counts, "written": provenance.now(), **provenance.invocation()}
+        write_text(folder / ABOUT, json.dumps(about, indent=2) + "\n")
+
+
+def _listed(record: Record) -> ListedClip:
+    prompt = None if record.prompt is None else PromptOf(record.prompt, None, record.prompt_source or "dataset")
+    return ListedClip(str(record.path), record.clip, record.model, prompt=prompt)
+
+
+def filter_clips(
+    clips: Any,
+    keep: str,
+    *,
+    prompts: str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str] | None = None,
+    jobs: int = 0,
+    timeout: float | None = None,
+    shard: tuple[int, int] = (1, 1),
+    fps: float | None = None,
+    layout: str | None = None,
+    assume_fps: float | None = None,
+    max_memory: int | None = None,
+    reference: bool = False,
+    listener: Listener | None = None,
+    cluster: Cluster | None = None,
+) -> Filtered:
+    """Measure clips and keep those for which a condition holds; everything else is as :func:`vmmetrics.score` has it.
+
+    Args:
+        clips: Files, folders, lists, arrays or tensors, as :func:`vmmetrics.score` takes them.
+        keep: The condition, such as ``'amplitude > 0.05 and cuts == 0 and camera != "shake"'``.
+        prompts: Prompt list, which the list of the clips kept repeats; None looks beside the clips.
+        out: Run directory to write to and to resume from; another condition measures nothing again.
+        jobs: Worker processes; 0 measures in this process.
+        timeout: Seconds that a worker may spend on a clip.
+        shard: (i, n) takes the i-th of n parts, i from 1.
+        fps: Frames per second of arrays.
+        layout: Axes of arrays.
+        assume_fps: Frames per second where a source states none.
+        max_memory: Bytes that one clip may take.
+        reference: Decode only frames that others refer to (:class:`~vmmetrics.scoring.filter_suite.FilterSuite`).
+        listener: Called with every clip that is done.
+        cluster: A Ray cluster whose nodes measure; None measures on this machine.
+
+    Raises:
+        ValueError: ``keep`` is no condition, or there is no such shard.
+        SetupError: A path does not exist, or ``out`` holds another run.
+        ClipError: An array is no clip.
+
+    Example:
+        >>> import numpy as np
+        >>> filter_clips(np.full((8, 64, 64, 3), 128, np.uint8), "frozen_share < 0.5", fps=8).counts["dropped"]
+        1
+    """
+    parsed = condition(keep)
+    run = Run(
+        Inputs(clips, prompts, fps=fps, layout=layout),
+        FilterSettings(reading=reading_options(assume_fps, max_memory), reference=reference),
+        Start(max(jobs, 1) if cluster else jobs, timeout, None if shard == (1, 1) else shard, cluster=cluster),
+        None if out is None else Path(out),
+    )
+    run.find()
+    filtered = Filtered(run.score(listener), parsed)
+    if out is not None:
+        filtered.write(Path(out))
+    return filtered
