@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 import pytest
 
+import vmmetrics
 from tests.bad_inputs import write_video
 from vmmetrics import SetupError, filter_clips, score
 from vmmetrics.functional.tripwires import UNITS
@@ -213,3 +214,13 @@ def test_damage_is_said(tmp_path: Path) -> None:
         decisions: list[Any] = list(filter_clips(cut, "cuts == 0", reference=reference))
         assert decisions[0].verdict == "failed"
         assert decisions[0].reasons
+
+
+def test_the_tier_of_a_suite() -> None:
+    suite = vmmetrics.Suite(tier="filter")
+    assert isinstance(suite, FilterSuite)
+    frames = film(subject=3)
+    assert suite.score_clip(frames, fps=12).scores == FilterSuite().score_clip(frames, fps=12).scores
+    assert type(vmmetrics.Suite(metrics=("pas",))) is vmmetrics.Suite
+    with pytest.raises(ValueError, match="'scores' or 'filter'"):
+        vmmetrics.Suite(tier="fast")  # type: ignore[arg-type]

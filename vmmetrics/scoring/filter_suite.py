@@ -6,9 +6,9 @@ A clip is decoded to a small picture of 256 pixels, and no model is loaded.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
 
 import cv2
 import numpy as np
@@ -70,7 +70,15 @@ class FilterSuite(Suite):
         (1.0, 0.0)
     """
 
-    def __init__(self, names: tuple[str, ...] = tuple(MEASURES), *, reference: bool = False) -> None:
+    whole_clips = True
+
+    def __init__(
+        self,
+        names: tuple[str, ...] = tuple(MEASURES),
+        *,
+        reference: bool = False,
+        tier: Literal["filter"] = "filter",  # noqa: ARG002  (Suite's)
+    ) -> None:
         self.metrics = names
         self._sampling = Sampling(None, SIDE, reference)
         self._preset = Preset(embedded_models(None), {"flow": "DIS optical flow of small pictures (OpenCV)"}, {}, False)
@@ -100,9 +108,11 @@ class FilterSuite(Suite):
         results = {name: results[name] for name in self.metrics}
         return ClipScores(small.name, results, {}, time.perf_counter() - start, small.notes)
 
-    def score_scene(self, scene: Scene) -> ClipScores:
-        """Measure the clip of a scene."""
-        return self.score_clip(scene.clip)
+    def score_scene(self, scene: Scene, metrics: Collection[str] | None = None) -> ClipScores:
+        """Measure the clip of a scene; ``metrics`` are some of the measures."""
+        scores = self.score_clip(scene.clip)
+        chosen = scores.results if metrics is None else {name: scores.results[name] for name in metrics}
+        return replace(scores, results=chosen)
 
 
 def measure(clip: Clip) -> dict[str, MetricResult]:

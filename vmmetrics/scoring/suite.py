@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, SetupError, explain, kind_and_text
@@ -154,9 +154,10 @@ class Suite:
         threads: Threads of the neural models; None leaves it to them.
         plugins: Python files that register custom metrics (:func:`vmmetrics.metrics.register`).
         tf32: True lets a GPU round the factors of float32 matrix products to TF32: faster, scores differ a little.
+        tier: ``"filter"`` returns a :class:`~vmmetrics.scoring.filter_suite.FilterSuite`, with its arguments instead.
 
     Raises:
-        ValueError: Unknown protocol or metric.
+        ValueError: Unknown protocol, metric or tier.
         SetupError: The preset cannot run here; the text says how to fix it.
 
     Example:
@@ -165,6 +166,19 @@ class Suite:
         >>> Suite(metrics=("pas",)).score_clip(still, fps=8).scores
         {'pas': 0.0}
     """
+
+    whole_clips = False
+    """True in subclasses that never score in windows."""
+
+    def __new__(cls, *_: Any, tier: str = "scores", **__: Any) -> Suite:
+        """Return a suite of the tier, which ``__init__`` of its class completes."""
+        if tier not in ("scores", "filter"):
+            raise ValueError(f"Expected tier 'scores' or 'filter' but got {tier!r}")
+        if cls is not Suite or tier == "scores":
+            return super().__new__(cls)
+        from vmmetrics.scoring.filter_suite import FilterSuite
+
+        return super().__new__(FilterSuite)
 
     def __init__(
         self,
@@ -176,6 +190,7 @@ class Suite:
         threads: int | None = None,
         plugins: Sequence[str] = (),
         tf32: bool = False,
+        tier: Literal["scores", "filter"] = "scores",  # noqa: ARG002  (__new__ reads it)
     ) -> None:
         if protocol not in get_args(Protocol):
             raise ValueError(f"Expected protocol to be one of {', '.join(get_args(Protocol))} but got {protocol!r}")
@@ -271,7 +286,7 @@ class Suite:
     @property
     def takes_windows(self) -> bool:
         """True if clips that do not fit the memory can be scored in windows; VMBench's code sees whole clips."""
-        return self.protocol == "vmmetrics" and not self._preset.published_models
+        return not self.whole_clips and self.protocol == "vmmetrics" and not self._preset.published_models
 
     def score_long(self, clip: LongClip, seen: Seen | None = None) -> ClipScores:
         """Score a clip window by window; ``seen`` receives each window while its perception is in memory."""

@@ -49,6 +49,8 @@ class BaselineSuite(Suite):
         {'ssim': 1.0, 'frame_difference': 0.0}
     """
 
+    whole_clips = True
+
     def __init__(
         self,
         names: Sequence[str] | None = None,
@@ -88,11 +90,6 @@ class BaselineSuite(Suite):
             "comparable": False,
             "label": LABEL,
         }
-
-    @property
-    def takes_windows(self) -> bool:
-        """False: clips are measured whole."""
-        return False
 
     def score_scene(self, scene: Scene, metrics: Collection[str] | None = None) -> ClipScores:
         """Measure a clip whose perception is at hand, adding to it only what is still missing."""
