@@ -22,6 +22,8 @@ from vmmetrics.scoring.run import Start, prepare, run
 from vmmetrics.scoring.scored_clip import recall
 from vmmetrics.scoring.scorer import Scorer
 from vmmetrics.scoring.settings import Settings, reading_options
+from vmmetrics.scoring.show.album import TRACKED_FRAMES, Album
+from vmmetrics.scoring.show.overlay import MOST_OBJECTS, decode_overlay
 from vmmetrics.scoring.suite import ClipScores, Suite
 from vmmetrics.scoring.summary import remarks
 from vmmetrics.scoring.tasks import Task
@@ -236,6 +238,20 @@ def test_windows_score_as_their_frames_alone_and_the_clip_is_recalled(long_file:
     stored = json.loads(lines[0])["metrics"]
     assert stored["tripwires"]["frozen_share"] == pytest.approx(tripwires(whole.frames, whole.fps).frozen_share)
     assert stored["tripwires"]["exposure_drift"] == pytest.approx(tripwires(whole.frames, whole.fps).exposure_drift)
+
+
+def test_the_overlay_of_an_hour_has_no_more_objects_than_ids_and_no_tracks() -> None:
+    suite, album = ScriptedSuite(), Album(TRACKED_FRAMES + 1, FPS, overlay=True, wires=False)
+    window = next(windows_of(3))
+    for numbered in (0, MOST_OBJECTS):
+        scene = suite.scene(window.clip)
+        album.add(window, scene, suite.score_scene(scene), numbered)
+    pictures, problems, wires = album.close()
+    perceived = decode_overlay(pictures.overlay)
+    assert perceived.objects is not None
+    assert [item.id for item in perceived.objects.objects] == [1]
+    assert not perceived.tracks
+    assert (problems, wires) == ((), None)
 
 
 def test_a_clip_that_fits_is_scored_whole(long_file: Path) -> None:

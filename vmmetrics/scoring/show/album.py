@@ -18,6 +18,8 @@ from vmmetrics.scoring.show.overlay import MOST_OBJECTS, overlay_of
 from vmmetrics.types import FloatArray
 from vmmetrics.video.windows import Window
 
+TRACKED_FRAMES = 1500
+"""Frames of a clip up to which tracks are kept: each has a place in every frame, and each window has tracks."""
 _NO_MOTION = [1, 0, 0, 0, 1, 0, 0, 0, 1]
 
 
@@ -27,7 +29,8 @@ class Album:
     Args:
         num_frames: Frames of the whole clip.
         fps: Their rate.
-        overlay: True to keep masks, tracks, skeletons and camera for drawing.
+        overlay: True to keep masks of the first :data:`MOST_OBJECTS` objects, tracks in clips of up to
+            :data:`TRACKED_FRAMES` frames, skeletons and camera for drawing.
         wires: True to measure tripwires; block means of all frames are then in memory, 22 kB a frame.
     """
 
@@ -72,9 +75,11 @@ def _join(overlay: dict[str, Any], part: dict[str, Any], first: int, num_frames:
             overlay.setdefault(name, part[name])
     overlay["frames"] = num_frames
 
+    for name, key, most in (("objects", "id", num_frames), ("tracks", "object", TRACKED_FRAMES)):
+        if name in part:
+            kept = [item for item in part[name] if item[key] + numbered <= MOST_OBJECTS]
+            part[name] = kept if num_frames <= most else []
     for item in part.get("objects", ()):
-        if item["id"] + numbered > MOST_OBJECTS:
-            raise ValueError(f"more than {MOST_OBJECTS} objects")
         for name in ("present", "occluded", "left"):
             item[name] = item[name] and _marks(item[name], first, rest)
         item["outlines"] = [[]] * first + item["outlines"] + [[]] * rest
