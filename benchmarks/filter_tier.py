@@ -384,7 +384,7 @@ def correlation(first: FloatArray, second: FloatArray) -> float:
     return float(np.corrcoef(ranks)[0, 1]) if ranks.std(1).all() else float("nan")
 
 
-def cost(_: Path, split: str) -> None:
+def cost(_cache: Path, split: str) -> None:
     """Print CPU seconds per 150 frames of 1280x720, medians of three, decoding apart; OpenCV in one thread."""
     import av
 

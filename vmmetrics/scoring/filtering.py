@@ -17,7 +17,6 @@ from vmmetrics.scoring.filter_suite import CAMERA, MEASURES, FilterSettings
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.run import Run, Start
 from vmmetrics.scoring.session import Listener
-from vmmetrics.scoring.settings import reading_options
 from vmmetrics.scoring.table import Table
 from vmmetrics.scoring.tasks import Inputs
 from vmmetrics.utils.conditions import Condition, Value
@@ -140,12 +139,8 @@ def filter_clips(
     prompts: str | os.PathLike[str] | None = None,
     out: str | os.PathLike[str] | None = None,
     jobs: int = 0,
-    timeout: float | None = None,
-    shard: tuple[int, int] = (1, 1),
     fps: float | None = None,
     layout: str | None = None,
-    assume_fps: float | None = None,
-    max_memory: int | None = None,
     reference: bool = False,
     listener: Listener | None = None,
     cluster: Cluster | None = None,
@@ -158,18 +153,14 @@ def filter_clips(
         prompts: Prompt list, which the list of the clips kept repeats; None looks beside the clips.
         out: Run directory to write to and to resume from; another condition measures nothing again.
         jobs: Worker processes; 0 measures in this process.
-        timeout: Seconds that a worker may spend on a clip.
-        shard: (i, n) takes the i-th of n parts, i from 1.
         fps: Frames per second of arrays.
         layout: Axes of arrays.
-        assume_fps: Frames per second where a source states none.
-        max_memory: Bytes that one clip may take.
         reference: Decode only frames that others refer to (:class:`~vmmetrics.scoring.filter_suite.FilterSuite`).
         listener: Called with every clip that is done.
         cluster: A Ray cluster whose nodes measure; None measures on this machine.
 
     Raises:
-        ValueError: ``keep`` is no condition, or there is no such shard.
+        ValueError: ``keep`` is no condition.
         SetupError: A path does not exist, or ``out`` holds another run.
         ClipError: An array is no clip.
 
@@ -181,8 +172,8 @@ def filter_clips(
     parsed = condition(keep)
     run = Run(
         Inputs(clips, prompts, fps=fps, layout=layout),
-        FilterSettings(reading=reading_options(assume_fps, max_memory), reference=reference),
-        Start(max(jobs, 1) if cluster else jobs, timeout, None if shard == (1, 1) else shard, cluster=cluster),
+        FilterSettings(reference=reference),
+        Start(max(jobs, 1) if cluster else jobs, cluster=cluster),
         None if out is None else Path(out),
     )
     run.find()
