@@ -47,7 +47,8 @@ from vmmetrics.alignment.perturbations.objects import NotApplicableError
 from vmmetrics.alignment.probe.cases import objects_of
 from vmmetrics.functional.motion_index import PLAIN_OWN_CHANGE
 from vmmetrics.metrics.registry import METRICS
-from vmmetrics.scoring.suite import ClipScores, Suite
+from vmmetrics.scoring.clip_scores import ClipScores
+from vmmetrics.scoring.suite import Suite
 from vmmetrics.scoring.summary import INDEX
 from vmmetrics.types import Box, collapse_of
 from vmmetrics.utils.storage.atomic import write_text

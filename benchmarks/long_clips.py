@@ -29,8 +29,9 @@ import numpy as np
 import vmmetrics
 from benchmarks.memory import MIB, resident_bytes
 from benchmarks.speed import DEFAULT_CLIP, FALLBACK_CLIP, METRICS, REPOSITORY
+from vmmetrics.scoring.clip_scores import ClipScores
 from vmmetrics.scoring.settings import Settings, reading_options
-from vmmetrics.scoring.suite import ClipScores, Suite
+from vmmetrics.scoring.suite import Suite
 from vmmetrics.types import UInt8Array
 from vmmetrics.video.encoding import write_h264
 from vmmetrics.video.windows import WINDOW_SECONDS

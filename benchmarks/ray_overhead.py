@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from vmmetrics.engines.connection import Cluster
+from vmmetrics.scoring.clip_scores import ClipScores
 from vmmetrics.scoring.engine import cluster_workers
 from vmmetrics.scoring.run import Start, prepare, run
 from vmmetrics.scoring.session import MemoryStore, Session
 from vmmetrics.scoring.settings import Settings
-from vmmetrics.scoring.suite import ClipScores
 from vmmetrics.scoring.tasks import tasks_of_paths
 from vmmetrics.types import Event, MetricResult
 

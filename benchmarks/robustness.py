@@ -24,7 +24,8 @@ from benchmarks.scenes.textures import HELD_OUT_SEED
 from benchmarks.synthetic import AMPLITUDE_OF_INTEREST, machine
 from vmmetrics.alignment.perturbations.frames import at_rate, mirrored, reencoded, scaled
 from vmmetrics.clip import Clip
-from vmmetrics.scoring.suite import ClipScores, Suite
+from vmmetrics.scoring.clip_scores import ClipScores
+from vmmetrics.scoring.suite import Suite
 
 REAL_CLIPS = Path(__file__).resolve().parents[2] / "shared" / "real-clips"
 METRICS = ("mss", "ois", "pas", "tcs")

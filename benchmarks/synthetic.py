@@ -43,7 +43,8 @@ from benchmarks.scenes import SUITES, GlitchSpec, PresenceSpec, SceneSpec, Synth
 from benchmarks.scenes import suite as suite_of
 from benchmarks.scenes.textures import HELD_OUT_SEED, TextureBank
 from vmmetrics.alignment.perturbations.frames import GLITCHES
-from vmmetrics.scoring.suite import ClipScores, Suite
+from vmmetrics.scoring.clip_scores import ClipScores
+from vmmetrics.scoring.suite import Suite
 
 Bank = TextureBank | None
 

@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from vmmetrics.errors import ClipError, SetupError, VMMetricsError
     from vmmetrics.metrics import METRICS
     from vmmetrics.scoring.api import score
+    from vmmetrics.scoring.clip_scores import ClipScores
     from vmmetrics.scoring.diff import diff
     from vmmetrics.scoring.filtering import filter_clips
     from vmmetrics.scoring.reward_groups import RewardError, Rewards
     from vmmetrics.scoring.rewards import rewards
-    from vmmetrics.scoring.suite import ClipScores, Suite
+    from vmmetrics.scoring.suite import Suite
     from vmmetrics.types import Event, MetricResult
     from vmmetrics.video import read_clip
     from vmmetrics.viewer.report import write_report
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Clip": "vmmetrics.clip",
     "ClipError": "vmmetrics.errors",
-    "ClipScores": "vmmetrics.scoring.suite",
+    "ClipScores": "vmmetrics.scoring.clip_scores",
     "Event": "vmmetrics.types",
     "METRICS": "vmmetrics.metrics",
     "MetricResult": "vmmetrics.types",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.bad_inputs import write_video
-from vmmetrics.integrations import score_apart
+from vmmetrics.scoring.filtering import score_apart
 
 
 def test_a_measure_is_a_component_of_bytes_and_paths(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
 from vmmetrics.perception.scene import Camera, Objects, PointTracks, Poses, Scene, SceneObject
-from vmmetrics.scoring.suite import ClipScores
+from vmmetrics.scoring.clip_scores import ClipScores
 from vmmetrics.types import AmplitudeResult, Event, MetricResult
 
 SUITE = "fake_suite:FakeSuite"

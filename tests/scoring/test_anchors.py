@@ -22,8 +22,8 @@ from vmmetrics.metrics.registry import version_of
 from vmmetrics.perception.presets import load_preset
 from vmmetrics.scoring import anchors
 from vmmetrics.scoring.anchors import ANCHORED, Anchors, Place, Scale, read_anchors, rounded
+from vmmetrics.scoring.clip_scores import ClipScores
 from vmmetrics.scoring.record import Record
-from vmmetrics.scoring.suite import ClipScores
 from vmmetrics.scoring.summary import anchor_lines
 from vmmetrics.scoring.table import Table
 from vmmetrics.types import AmplitudeResult, MetricResult

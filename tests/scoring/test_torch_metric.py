@@ -6,7 +6,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torchmetrics")
 
 from vmmetrics.scoring import torch_metric  # noqa: E402
-from vmmetrics.scoring.suite import ClipScores  # noqa: E402
+from vmmetrics.scoring.clip_scores import ClipScores  # noqa: E402
 from vmmetrics.types import MetricResult  # noqa: E402
 
 

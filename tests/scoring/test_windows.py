@@ -17,6 +17,7 @@ from vmmetrics.clip import Clip
 from vmmetrics.functional import commonsense_adherence_score
 from vmmetrics.functional.tripwires import tripwires
 from vmmetrics.perception.scene import Scene
+from vmmetrics.scoring.clip_scores import ClipScores
 from vmmetrics.scoring.record import Record, WindowScores, drift
 from vmmetrics.scoring.run import Start, prepare, run
 from vmmetrics.scoring.scored_clip import recall
@@ -24,7 +25,7 @@ from vmmetrics.scoring.scorer import Scorer
 from vmmetrics.scoring.settings import Settings, reading_options
 from vmmetrics.scoring.show.album import TRACKED_FRAMES, Album
 from vmmetrics.scoring.show.overlay import MOST_OBJECTS, decode_overlay
-from vmmetrics.scoring.suite import ClipScores, Suite
+from vmmetrics.scoring.suite import Suite
 from vmmetrics.scoring.summary import remarks
 from vmmetrics.scoring.tasks import Task
 from vmmetrics.scoring.windows import score_windows

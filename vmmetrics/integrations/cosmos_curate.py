@@ -12,7 +12,7 @@ from typing import Any
 
 from cosmos_curate.core.interfaces.stage_interface import CuratorStage, CuratorStageResource
 
-from vmmetrics.integrations import score_apart
+from vmmetrics.scoring.filtering import score_apart
 
 
 class MotionIndexStage(CuratorStage):  # type: ignore[misc]

@@ -13,7 +13,7 @@ import numpy as np
 from data_juicer.ops.base_op import OPERATORS, UNFORKABLE, Filter
 from data_juicer.utils.constant import Fields
 
-from vmmetrics.integrations import score_apart
+from vmmetrics.scoring.filtering import score_apart
 
 NAME = "vmmetrics_motion_filter"
 

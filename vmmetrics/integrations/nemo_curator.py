@@ -13,7 +13,7 @@ from nemo_curator.stages.base import ProcessingStage
 from nemo_curator.stages.resources import Resources
 from nemo_curator.tasks.video import VideoTask
 
-from vmmetrics.integrations import score_apart
+from vmmetrics.scoring.filtering import score_apart
 
 
 @dataclass

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import cv2
 import numpy as np
@@ -20,8 +20,8 @@ from vmmetrics.functional.tripwires import tripwires
 from vmmetrics.perception.embedded.quick_motion import SIDE, quick_motion
 from vmmetrics.perception.presets import Preset, embedded_models
 from vmmetrics.perception.scene import Scene
+from vmmetrics.scoring.clip_scores import ClipScores
 from vmmetrics.scoring.settings import Scoring, Settings
-from vmmetrics.scoring.suite import ClipScores, Suite
 from vmmetrics.types import AmplitudeResult, MetricResult, UInt8Array
 from vmmetrics.video import read_clip
 from vmmetrics.video.pixels import Sampling
@@ -56,7 +56,7 @@ MEASURES: Mapping[str, str] = {
 ONE_FRAME = "one frame: nothing to compare it with"
 
 
-class FilterSuite(Suite):
+class FilterSuite:
     """Suite that measures clips for filters of data; of each the result is a number, or the reason why there is none.
 
     Args:
@@ -70,15 +70,9 @@ class FilterSuite(Suite):
         (1.0, 0.0)
     """
 
-    whole_clips = True
+    reads_ahead = False
 
-    def __init__(
-        self,
-        names: tuple[str, ...] = tuple(MEASURES),
-        *,
-        reference: bool = False,
-        tier: Literal["filter"] = "filter",  # noqa: ARG002  (Suite's)
-    ) -> None:
+    def __init__(self, names: tuple[str, ...] = tuple(MEASURES), *, reference: bool = False) -> None:
         self.metrics = names
         self._sampling = Sampling(None, SIDE, reference)
         self._preset = Preset(embedded_models(None), {"flow": "DIS optical flow of small pictures (OpenCV)"}, {}, False)
@@ -107,6 +101,10 @@ class FilterSuite(Suite):
         results = measure(small)
         results = {name: results[name] for name in self.metrics}
         return ClipScores(small.name, results, {}, time.perf_counter() - start, small.notes)
+
+    def scene(self, clip: Clip) -> Scene:
+        """Return the perception of a clip, in which nothing is computed."""
+        return Scene(clip, self._preset.models)
 
     def score_scene(self, scene: Scene, metrics: Collection[str] | None = None) -> ClipScores:
         """Measure the clip of a scene; ``metrics`` are some of the measures."""

@@ -31,7 +31,8 @@ from vmmetrics.video.shards import temporary_file
 from vmmetrics.video.windows import LongClip, long_clip
 
 if TYPE_CHECKING:
-    from vmmetrics.scoring.suite import ClipScores, Suite
+    from vmmetrics.scoring.clip_scores import ClipScores
+    from vmmetrics.scoring.suite import Suite
 
 _SAME_RATE = 0.01  # share by which the rates of a file and of its caller may differ
 

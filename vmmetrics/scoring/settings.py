@@ -20,7 +20,7 @@ from vmmetrics.video.pixels import Sampling
 if TYPE_CHECKING:
     from vmmetrics.clip import Clip
     from vmmetrics.perception.scene import Scene
-    from vmmetrics.scoring.suite import ClipScores
+    from vmmetrics.scoring.clip_scores import ClipScores
 
 SUITE = "vmmetrics.scoring.suite:Suite"
 """Class that scores, as ``module:name``, imported by worker processes."""

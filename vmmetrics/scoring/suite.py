@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -16,15 +16,15 @@ from typing import Any, Literal, get_args
 
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, SetupError, explain, kind_and_text
-from vmmetrics.functional.motion_index import INDEX_METRICS, motion_index
 from vmmetrics.functional.motion_index import VERSION as INDEX_VERSION
 from vmmetrics.metrics import METRICS
-from vmmetrics.metrics.registry import Metric, in_order, label, load_plugins, registered, version_of
+from vmmetrics.metrics.registry import Metric, in_order, load_plugins, registered
 from vmmetrics.perception.own_change import own_change
 from vmmetrics.perception.presets import PresetOptions, load_preset, with_cas_model
 from vmmetrics.perception.scene import Scene
-from vmmetrics.scoring.anchors import INDEX, Place, Scale, rounded
-from vmmetrics.scoring.record import WindowScores
+from vmmetrics.scoring.anchors import Scale
+from vmmetrics.scoring.clip_scores import ClipScores
+from vmmetrics.scoring.filter_suite import FilterSuite
 from vmmetrics.scoring.windows import Seen, score_windows
 from vmmetrics.types import MetricResult, Protocol, Tags
 from vmmetrics.video import read_clip
@@ -69,79 +69,6 @@ def too_short(tags: Tags, lasts: float, fps: float) -> list[str]:
     return [f"the clip lasts {lasts:.1f} s, and its prompt's motion is expected to take {needed:g} s"]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class ClipScores:
-    """The scores of one clip.
-
-    Attributes:
-        name: The clip's name.
-        results: A result per metric that ran, scored or missing.
-        errors: Error message of each failed metric, which has no result.
-        seconds: Wall time, decoding included.
-        notes: Notes on assumptions of the reader and on the models' use of this machine.
-        own_change: Share of the frame that changes as no picture moved as a whole would; None where CAS or protocol
-            ``vmmetrics`` was not asked for, or there is no motion to judge.
-        protocol: Definition of the metrics.
-        scale: The table of real footage that the scores have their places in.
-        windows: The windows whose scores were combined (:mod:`vmmetrics.scoring.windows`), or the one these scores are
-            of; none of a clip that was scored whole.
-    """
-
-    name: str
-    results: dict[str, MetricResult]
-    errors: dict[str, str]
-    seconds: float
-    notes: tuple[str, ...] = ()
-    own_change: float | None = None
-    protocol: Protocol = "vmmetrics"
-    scale: Scale = field(default_factory=Scale, compare=False)
-    windows: tuple[WindowScores, ...] = ()
-
-    @property
-    def scores(self) -> dict[str, float]:
-        """Scores by metric, without missing ones."""
-        return {k: r.score for k, r in self.results.items() if r.score is not None}
-
-    @property
-    def missing(self) -> dict[str, str]:
-        """Reasons of missing scores by metric; a missing score is no failure."""
-        return {k: r.missing for k, r in self.results.items() if r.missing is not None}
-
-    @property
-    def amplitude(self) -> float | None:
-        """Amplitude of PAS before its threshold, or None where PAS has no score."""
-        return next((r.numbers["amplitude"] for r in self.results.values() if "amplitude" in r.numbers), None)
-
-    @property
-    def index(self) -> float | None:
-        """Overall index (:func:`vmmetrics.functional.motion_index`), or None, as :attr:`index_missing` says."""
-        return self._index().score
-
-    @property
-    def index_missing(self) -> str | None:
-        """Reason why there is no index, or None."""
-        return self._index().missing
-
-    @property
-    def places(self) -> dict[str, Place]:
-        """Place among real footage and uncertainty, by metric, of the index as ``"motion_index"``; PAS has none."""
-        return self.scale.places({**self.scores, INDEX: self.index}, {key: version_of(key) for key in self.scores})
-
-    def _index(self) -> MetricResult:
-        if self.protocol != "vmmetrics":
-            return MetricResult(None, f"protocol {self.protocol} has none")  # the released scores leave 0..1
-        parts = {key: score for key, score in self.scores.items() if key in INDEX_METRICS}
-        return motion_index(parts, self.own_change)
-
-    def __repr__(self) -> str:
-        index = self.index
-        scores = self.scores if index is None else {**self.scores, INDEX: index}
-        widths = {key: place.half_width for key, place in self.places.items()}
-        shown = [f"{label(key)} {rounded(score, widths.get(key))}" for key, score in scores.items()]
-        shown += [f"{label(key)} missing" for key in self.missing] + [f"{label(key)} failed" for key in self.errors]
-        return f"ClipScores({self.name!r}: {', '.join(shown) or 'no score'})"
-
-
 class Suite:
     """Scorer of clips with one preset, protocol and set of metrics.
 
@@ -170,15 +97,11 @@ class Suite:
     whole_clips = False
     """True in subclasses that never score in windows."""
 
-    def __new__(cls, *_: Any, tier: str = "scores", **__: Any) -> Suite:
-        """Return a suite of the tier, which ``__init__`` of its class completes."""
+    def __new__(cls, *args: Any, tier: str = "scores", **options: Any) -> Any:
+        """Return a suite of the tier."""
         if tier not in ("scores", "filter"):
             raise ValueError(f"Expected tier 'scores' or 'filter' but got {tier!r}")
-        if cls is not Suite or tier == "scores":
-            return super().__new__(cls)
-        from vmmetrics.scoring.filter_suite import FilterSuite
-
-        return super().__new__(FilterSuite)
+        return FilterSuite(*args, **options) if tier == "filter" else super().__new__(cls)
 
     def __init__(
         self,

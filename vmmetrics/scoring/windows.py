@@ -8,25 +8,25 @@ an overlap as one more view of a second. A window without motion to judge counts
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeVar
+from typing import Protocol as Interface
+from typing import TypeVar
 
 import numpy as np
 
+from vmmetrics.clip import Clip
 from vmmetrics.functional import commonsense_adherence_score
 from vmmetrics.functional.event_costs import event_costs
 from vmmetrics.metrics.registry import find, label, registered
 from vmmetrics.perception.scene import Scene
+from vmmetrics.scoring.clip_scores import ClipScores
 from vmmetrics.scoring.record import WindowScores, drift
-from vmmetrics.types import AmplitudeResult, Event, FloatArray, MetricResult, PlausibilityResult, collapse_of
+from vmmetrics.types import AmplitudeResult, Event, FloatArray, MetricResult, PlausibilityResult, Protocol, collapse_of
 from vmmetrics.utils.progress import part
 from vmmetrics.video.windows import OVERLAP_SECONDS, WINDOW_SECONDS, Window
-
-if TYPE_CHECKING:
-    from vmmetrics.scoring.suite import ClipScores, Suite
 
 EDGE_SECONDS = 0.25
 """Distance from an edge within which events of the overlap count, and within which two of one reason are one event."""
@@ -36,13 +36,26 @@ _OVERLAP_SHARE = 0.3  # of the time of a window, spent on the overlap before it
 _NUMBERED = re.compile(r"(object|patch|person) ([0-9]+)")
 _BAD = (1.0, 0.0, 0.0, 0.0, 0.0)  # probabilities of the levels of CAS that give 0
 
-Seen = Callable[[Window, Scene, "ClipScores", int], None]
+Seen = Callable[[Window, Scene, ClipScores, int], None]
 """Receives each window with its perception and scores, before they are freed, and the number of objects before it."""
 _Result = TypeVar("_Result", bound=MetricResult)
 
 
+class Windowed(Interface):
+    """Interface of the class that scores windows: :class:`vmmetrics.Suite`."""
+
+    metrics: tuple[str, ...]
+    protocol: Protocol
+
+    def scene(self, clip: Clip) -> Scene:
+        """Return the shared perception of a window."""
+
+    def score_scene(self, scene: Scene, metrics: Collection[str] | None = None) -> ClipScores:
+        """Score a window, by some of the metrics."""
+
+
 def score_windows(
-    suite: Suite, windows: Iterable[Window], count: int | None = None, seen: Seen | None = None
+    suite: Windowed, windows: Iterable[Window], count: int | None = None, seen: Seen | None = None
 ) -> Iterator[ClipScores]:
     """Yield the scores of each window, then those of the whole clip.
 
@@ -78,7 +91,7 @@ def score_windows(
     yield whole.scores()
 
 
-def _overlap(suite: Suite, overlap: Window, across: set[str]) -> ClipScores:
+def _overlap(suite: Windowed, overlap: Window, across: set[str]) -> ClipScores:
     scores = suite.score_scene(suite.scene(overlap.clip), across)
     return replace(scores, name=overlap.text, results=_in_clip(scores.results, overlap.first, 0))
 
@@ -99,7 +112,7 @@ class _Part:
 class _Whole:
     """Windows and overlaps that were scored, and the number of objects and people so far."""
 
-    def __init__(self, suite: Suite) -> None:
+    def __init__(self, suite: Windowed) -> None:
         self._suite = suite
         self.parts: list[_Part] = []
         self.overlaps: list[ClipScores] = []

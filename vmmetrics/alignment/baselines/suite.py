@@ -14,10 +14,11 @@ from typing import Any
 from vmmetrics.alignment.baselines.catalogue import BASELINES, FAMILIES, ONE_FRAME, BaselineMeasure, Loaded, chosen
 from vmmetrics.perception.presets import EMBEDDED_FLOW, Preset, embedded_models
 from vmmetrics.perception.scene import Scene
+from vmmetrics.scoring.clip_scores import ClipScores
 from vmmetrics.scoring.run import Run, Start
 from vmmetrics.scoring.session import Listener
 from vmmetrics.scoring.settings import Scoring, Settings, reading_options
-from vmmetrics.scoring.suite import ClipScores, Suite, attempt
+from vmmetrics.scoring.suite import Suite, attempt
 from vmmetrics.scoring.table import Table
 from vmmetrics.scoring.tasks import Inputs
 from vmmetrics.types import MetricResult
