@@ -13,7 +13,7 @@ import pytest
 from tests import endpoint_server as server
 from tests.bad_inputs import write_video
 from vmmetrics.models.endpoint import EndpointModel
-from vmmetrics.models.frames import NO_FRAMES, FramePolicy, Frames, look
+from vmmetrics.models.frames import NO_FRAMES, FramePolicy, Frames, frames_shown
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding.harness.models import ModelSettings, open_model
 from vmmetrics.utils.endpoint import wire
@@ -51,7 +51,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
 def frames(tmp_path: Path) -> Callable[[str], Frames]:
     """Frames of a clip of 4 s at 10 frames a second by a policy."""
     clip = write_video(tmp_path / "a.mp4", np.full((40, 32, 32, 3), 90, np.uint8))
-    return lambda policy: look(clip, FramePolicy.parse(policy))
+    return lambda policy: frames_shown(clip, FramePolicy.parse(policy))
 
 
 def limits(script: Any) -> list[int]:
@@ -80,7 +80,7 @@ def test_the_times_of_frames_are_told_before_the_pictures(served: Any, frames: A
 
 def test_a_part_of_a_file_has_its_own_length(tmp_path: Path) -> None:
     clip = write_video(tmp_path / "a.mp4", np.full((40, 32, 32, 3), 90, np.uint8))
-    words = look(clip, FramePolicy("uniform", 2), 1.0, 3.0).words()
+    words = frames_shown(clip, FramePolicy("uniform", 2), 1.0, 3.0).words()
     assert words == "Video: 2 s, 10 frames per second. Shown: 2 of its frames, at 0.5, 1.5 s."
 
 

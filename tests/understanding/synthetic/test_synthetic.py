@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from vmmetrics.cli.app import understand as app
 from vmmetrics.errors import SetupError
-from vmmetrics.models.frames import FramePolicy, look
+from vmmetrics.models.frames import FramePolicy, frames_shown
 from vmmetrics.models.questions import Answered, LoadedBenchmark, Question, Shown
 from vmmetrics.understanding import registry
 from vmmetrics.understanding.synthetic import figures as drawing
@@ -225,8 +225,8 @@ def test_the_frame_reader_answers_from_files_at_min_fps_and_not_below(loaded: Lo
     for question in loaded.questions:
         assert question.path is not None
         rate = question.reference["min_fps"]
-        assert look_up(question, look(question.path, FramePolicy("fps", rate))) == question.answer, question.id
-        below = look(question.path, FramePolicy("fps", max(scenes.too_low(rate))))
+        assert look_up(question, frames_shown(question.path, FramePolicy("fps", rate))) == question.answer, question.id
+        below = frames_shown(question.path, FramePolicy("fps", max(scenes.too_low(rate))))
         assert look_up(question, below) != question.answer, question.id
 
 
@@ -269,7 +269,7 @@ def test_what_is_no_suite_is_said_to_be_none(suite: Path, tmp_path: Path) -> Non
         benchmark.load(tmp_path)
     with pytest.raises(SetupError, match="synthetic suite only"):
         FrameReader().answer(
-            Question("q", "v", "?"), (), look(suite / "clips" / f"order-000-s{SEED}.mp4", FramePolicy("first"))
+            Question("q", "v", "?"), (), frames_shown(suite / "clips" / f"order-000-s{SEED}.mp4", FramePolicy("first"))
         )
 
 

@@ -358,7 +358,8 @@ class OrdinalPlausibility:
 
         def gain(first: int, stop: int, cells: BoolArray) -> FloatArray:
             falls = np.zeros((PARTS, PARTS))
-            falls[cells] = before - self.model.badness(_hidden(view, names, (first, stop), np.argwhere(cells)))
+            if cells.any():
+                falls[cells] = before - self.model.badness(_hidden(view, names, (first, stop), np.argwhere(cells)))
             return np.maximum(falls, 0.0)
 
         # A part at fault throughout hardly shows with a quarter of the time masked: distribute the gain of the whole.
