@@ -18,7 +18,6 @@ import argparse
 import itertools
 import os
 import platform
-import resource
 import shutil
 import statistics
 import subprocess
@@ -78,10 +77,10 @@ def seconds(work: Callable[[], object]) -> tuple[float, float]:
 def peak_memory_mib(path: Path) -> float:
     """Peak resident memory of a fresh process that scores the clip."""
     code = (
-        "import resource, sys; sys.path.insert(0, sys.argv[2]); from pathlib import Path\n"
+        "import sys; sys.path.insert(0, sys.argv[2]); from pathlib import Path\n"
         "from benchmarks.speed import load, METRICS; from vmmetrics import Suite\n"
         "Suite(metrics=METRICS, threads=2).score_clip(load(Path(sys.argv[1])))\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+        "print(next(int(line.split()[1]) for line in open('/proc/self/status') if 'VmHWM' in line) / 1024)"
     )
     run = [sys.executable, "-c", code, str(path), str(REPOSITORY)]
     return float(subprocess.run(run, capture_output=True, text=True, check=True).stdout)
@@ -116,6 +115,13 @@ def compare(path: Path, repeat: int) -> None:
     print(f"peak memory {peak_memory_mib(path):.0f} MiB, import vmmetrics {statistics.median(imported):.2f} s")
 
 
+_WATCHED = """import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, capture_output=True)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)"""
+"""Runs a command and prints its CPU seconds and MiB: of a process of its own, as a child counts its parent's memory."""
+
+
 def throughput(path: Path, clips: int) -> None:
     """Print the rate and memory of the command at :data:`USUAL` sizes, one worker and two."""
     for size in USUAL:
@@ -140,16 +146,18 @@ def throughput(path: Path, clips: int) -> None:
                     "--jobs",
                     str(workers),
                 ]
-                before = resource.getrusage(resource.RUSAGE_CHILDREN)
-                wall = seconds(partial(subprocess.run, command, check=True, capture_output=True))[0] / clips
-                after = resource.getrusage(resource.RUSAGE_CHILDREN)
-                cpu = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / clips
+                watched = [sys.executable, "-c", _WATCHED, *command]
+                start = time.perf_counter()
+                said = subprocess.run(watched, check=True, capture_output=True, text=True).stdout
+                wall = (time.perf_counter() - start) / clips
+                cpu, memory = (float(number) for number in said.splitlines()[-1].split())
+                cpu /= clips
                 rates = f"{3600 / cpu:.0f} clips per core-hour, {3600 / wall:.0f} an hour"
                 projected = f"on 128 cores (projected) {64 * 3600 / wall:.0f}"
                 print(
                     f"{size[0]} × {size[1]}×{size[2]}, --jobs {workers}, {clips} clips: {wall:.2f} s, CPU {cpu:.2f} s"
                 )
-                print(f"  a clip; {rates}, {projected}; memory {after.ru_maxrss / 1024:.0f} MiB", flush=True)
+                print(f"  a clip; {rates}, {projected}; memory {memory:.0f} MiB", flush=True)
 
 
 def main() -> None:
