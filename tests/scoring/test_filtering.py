@@ -224,3 +224,28 @@ def test_the_tier_of_a_suite() -> None:
     assert type(vmmetrics.Suite(metrics=("pas",))) is vmmetrics.Suite
     with pytest.raises(ValueError, match="'scores' or 'filter'"):
         vmmetrics.Suite(tier="fast")  # type: ignore[arg-type]
+
+
+def test_a_clip_stored_lying_is_judged_upright(tmp_path: Path) -> None:
+    upright = np.ascontiguousarray(film(pan=3)[:, :, :64])  # (T, 96, 64, 3): portrait
+    write_video(tmp_path / "upright.mp4", upright, "libx264", "yuv420p", options={"crf": "12"})
+    lying = np.ascontiguousarray(np.rot90(upright, 1, axes=(1, 2)))
+    write_video(
+        tmp_path / "lying.mp4", lying, "libx264", "yuv420p", options={"crf": "12"},
+        prepare=lambda stream: stream.set_display_rotation(-90),
+    )  # fmt: skip
+    found = {decision.clip: decision for decision in filter_clips(tmp_path, "height > width")}
+    one, other = found["upright.mp4"], found["lying.mp4"]
+    assert (one.verdict, other.verdict) == ("kept", "kept")
+    assert one.values["camera"] == other.values["camera"] == "pan"
+    assert other.values["pan"] == pytest.approx(one.values["pan"], rel=0.05)
+    assert (other.values["width"], other.values["height"]) == (64, 96)
+
+
+def test_the_list_of_kept_clips_repeats_subject_and_tags(footage: Path, tmp_path: Path) -> None:
+    about = {"clip": "moving.mp4", "prompt": "a wall", "subject": "the wall", "tags": {"skeleton": "none"}}
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text(json.dumps(about) + "\n")
+    filter_clips(footage / "moving.mp4", "cuts == 0", prompts=prompts, out=tmp_path / "run")
+    kept = json.loads((tmp_path / "run" / KEPT).read_text().splitlines()[1])
+    assert (kept["prompt"], kept["subject"]["phrase"], kept["tags"]) == ("a wall", "the wall", {"skeleton": "none"})

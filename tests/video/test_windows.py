@@ -123,3 +123,26 @@ def test_frames_that_arrive_make_the_same_windows_in_any_pieces() -> None:
 def test_streams_that_cannot_be_windows_are_refused(items: list[UInt8Array], fps: float, text: str) -> None:
     with pytest.raises(ClipError, match=text):
         list(stream_windows(items, {}, fps=fps))
+
+
+def test_windows_that_hold_their_frames_for_long_end_where_the_next_begins(tmp_path: Path) -> None:
+    times = [*np.arange(60) / 6, *np.arange(10, 25, 1.5), *(25 + np.arange(60) / 6)]  # a slide each 1.5 s for 15 s
+    path = tmp_path / "slides.mp4"
+    ticks = [round(90_000 * time) for time in times]
+    write_h264(path, moving_frames(len(times), SIZE), FPS, {"crf": "18"}, times=ticks)
+    long = long_clip(path, {}, max_memory=memory_for(6))
+    assert long is not None
+    windows = list(long.windows())
+    assert [w.start + w.seconds for w in windows[:-1]] == [w.start for w in windows[1:]]
+    ends = [window.end() for window in windows]
+    assert all(len(end.clip) >= 1 for end in ends)
+    assert all(len(after.after(end).clip) >= 2 for end, after in zip(ends[:-1], windows[1:], strict=True))
+
+
+def test_items_of_a_stream_are_not_downscaled_one_by_one() -> None:
+    frames = moving_frames(9 * FPS, SIZE)
+    items = [frames[:48], frames[48:]]  # the first alone is more than the memory
+    windows = list(stream_windows(items, {"tags": {"seconds": 20}}, fps=FPS, max_memory=memory_for(7.2)))
+    assert [len(window.clip) for window in windows] == [30, 24]
+    assert {(window.clip.width, window.clip.height) for window in windows} == {SIZE}
+    assert "seconds" not in windows[0].clip.tags

@@ -37,7 +37,7 @@ def filter_clips(
 
     Measures: amplitude (of the subject, without the camera), camera ("still", "pan", "tilt", "zoom", "roll", "shake"),
     pan, tilt, zoom, roll, shake, cuts, fades, borders, card_share, frozen_share, onset, loop, exposure_drift,
-    saturation_drift, flicker; duration, fps, width, height.
+    saturation_drift, flicker; aspect, duration, fps, width, height.
 
     RUN/kept.jsonl lists the clips kept, and can be given as CLIPS. Re-run the same command to resume; with another
     --keep nothing is measured again. Exit codes: 0 all decided, 2 wrong usage or setup, 3 some clips failed or are

@@ -193,7 +193,7 @@ def camera_speeds(homographies: FloatArray, seconds: FloatArray, size: tuple[int
     return {"pan": pan, "tilt": tilt, "zoom": float(np.expm1(zoom)), "roll": roll, "shake": shake}
 
 
-def camera_kind(speeds: Mapping[CameraKind, float], size: tuple[int, int]) -> CameraKind:
+def camera_kind(speeds: Mapping[CameraKind, float], size: tuple[float, float]) -> CameraKind:
     """Return the kind of motion that moves the background most, or ``"still"`` below :data:`STILL_SPEED`.
 
     >>> camera_kind({"pan": 0.1, "tilt": 0.0, "zoom": 0.02, "roll": 0.5, "shake": 0.001}, (1280, 720))

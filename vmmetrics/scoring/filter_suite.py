@@ -46,6 +46,7 @@ CAMERA: Mapping[str, str] = {
 MEASURES: Mapping[str, str] = {
     "amplitude": "motion of what moves most, that of the camera taken out, frame diagonals per second",
     **CAMERA,
+    "aspect": "width of the upright picture over its height",
     "cuts": "number of hard cuts",
     "fades": "number of fades from or to a plain frame",
     "borders": "share of the frame that plain bars at its edges take, 0..1",
@@ -122,6 +123,7 @@ def measure(clip: Clip) -> dict[str, MetricResult]:
     rate = (len(clip) - 1) / float(np.ptp(clip.timestamps))  # of the frames decoded
     cuts, borders = find_cuts(grey), border_share(grey)
     results: dict[str, MetricResult] = {
+        "aspect": MetricResult(clip.width / clip.height),
         "cuts": MetricResult(float(len(cuts))),
         "fades": MetricResult(float(len(find_fades(grey, clip.timestamps)))),
         "borders": MetricResult(borders, None if borders is not None else "all frames are plain"),

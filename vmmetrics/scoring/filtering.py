@@ -14,8 +14,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from vmmetrics.clip import Subject
 from vmmetrics.engines.connection import Cluster
-from vmmetrics.errors import ClipError
+from vmmetrics.errors import explain
 from vmmetrics.functional.curation import CAMERA_KINDS, CameraKind, camera_kind
 from vmmetrics.functional.tripwires import UNITS
 from vmmetrics.scoring.filter_suite import CAMERA, MEASURES, FilterSettings, FilterSuite
@@ -80,11 +81,15 @@ def decide(record: Record, keep: Condition) -> Decision:
     if record.error is not None or record.frames is None or record.fps is None or record.size is None:
         return Decision(record.clip, record.path, "failed", (record.error or "not read",))
     last = record.timestamps[-1] if record.timestamps else (record.frames - 1) / record.fps
-    facts = (last + 1 / record.fps, record.fps, *map(float, record.size))
+    width, height = record.size
+    aspect = record.scores.get("aspect", width / height)
+    if (aspect < 1) != (width < height) and aspect != 1:  # stored lying
+        width, height = height, width
+    facts = (last + 1 / record.fps, record.fps, float(width), float(height))
     values.update(zip(FACTS, facts, strict=True))
     speeds: dict[CameraKind, float] = {kind: record.scores[kind] for kind in CAMERA_KINDS if kind in record.scores}
     if len(speeds) == len(CAMERA):
-        values["camera"] = camera_kind(speeds, record.size)
+        values["camera"] = camera_kind(speeds, (aspect, 1.0))
     else:
         missing["camera"] = next((missing[kind] for kind in CAMERA if kind in missing), "not measured")
     outcome = keep.judge(values, missing)
@@ -137,7 +142,8 @@ class Filtered:
 
 
 def _listed(record: Record) -> ListedClip:
-    prompt = None if record.prompt is None else PromptOf(record.prompt, None, record.prompt_source or "dataset")
+    subject = None if record.subject is None else Subject(**record.subject)
+    prompt = PromptOf(record.prompt, subject, record.prompt_source or "none", dict(record.tags or {}))
     return ListedClip(str(record.path), record.clip, record.model, prompt=prompt)
 
 
@@ -208,8 +214,8 @@ def _measured(videos: Sequence[Any], name: str) -> Rewards:
         try:
             with temporary_file(video) if isinstance(video, bytes) else nullcontext(video) as path:
                 results.append(suite.score_clip(path).results[name])
-        except ClipError as error:
-            results.append(MetricResult(None, str(error)))
+        except Exception as error:  # the other clips go on
+            results.append(MetricResult(None, explain(error)))
     values = np.array([np.nan if result.score is None else result.score for result in results])
     reasons = tuple({} if result.missing is None else {name: result.missing} for result in results)
     return Rewards(values, {name: values}, np.zeros(len(values), np.bool_), reasons, ({},) * len(values))

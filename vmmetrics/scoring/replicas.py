@@ -96,6 +96,8 @@ def run_replicas(
             serve.delete(_NAME, _blocking=False)
             while _NAME in serve.status().applications:
                 time.sleep(_POLL_SECONDS)
+        except SetupError:
+            raise
         except Exception as error:  # of many kinds, without what a replica said
             apps = serve.status().applications.values()
             said = [line for app in apps for one in app.deployments.values() for line in one.message.splitlines()]

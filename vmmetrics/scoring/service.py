@@ -308,7 +308,8 @@ async def _unless_left(receive: Receive, futures: Sequence[asyncio.Future[Scored
             raise ClientDisconnect
         return samples.result()
     finally:
-        samples.cancel()
+        for future in futures:  # of which one may have failed
+            future.cancel()
         left.cancel()
 
 

@@ -258,7 +258,13 @@ class Suite:
         windows = stream_windows(
             frames, about, fps=fps, layout=layout, value_range=value_range, max_memory=max_memory
         )  # fmt: skip
-        return score_windows(self, windows)
+
+        def noted(scores: ClipScores) -> ClipScores:
+            whole = scores.name == name  # windows have their seconds in it
+            note = too_short(tags or {}, scores.windows[-1].end, fps) if whole else ()
+            return replace(scores, notes=(*scores.notes, *note))
+
+        return map(noted, score_windows(self, windows))
 
     def _own_change(self, scene: Scene) -> tuple[float | None, tuple[str, ...]]:
         """Return the own change where the index needs it, none without CAS, and a note where it failed."""

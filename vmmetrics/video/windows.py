@@ -45,16 +45,18 @@ class Window:
         clip: Its frames, at their times from the first of them.
         first: Index of its first frame in the whole clip.
         start: Time of that frame in the whole clip, seconds.
+        until: Time of the frame after its last one in the whole clip, seconds; None where there is none.
     """
 
     clip: Clip
     first: int
     start: float
+    until: float | None = None
 
     @property
     def seconds(self) -> float:
         """Duration, the last frame included."""
-        return float(self.clip.timestamps[-1]) + 1 / self.clip.fps
+        return float(self.clip.timestamps[-1]) + 1 / self.clip.fps if self.until is None else self.until - self.start
 
     @property
     def text(self) -> str:
@@ -64,11 +66,11 @@ class Window:
     def end(self) -> Window:
         """Return a copy of its last :data:`OVERLAP_SECONDS`, which does not keep the other frames in memory."""
         first = bisect_left(self.clip.timestamps, self.seconds - OVERLAP_SECONDS - _SLACK)
-        return self._part(slice(first, None))
+        return self._part(slice(min(first, len(self.clip) - 1), None))  # one, where it is held for longer
 
     def after(self, end: Window) -> Window:
         """Return the end of the window before with the first :data:`OVERLAP_SECONDS` of this one."""
-        head = self._part(slice(bisect_left(self.clip.timestamps, OVERLAP_SECONDS - _SLACK)))
+        head = self._part(slice(max(1, bisect_left(self.clip.timestamps, OVERLAP_SECONDS - _SLACK))))
         times = np.concatenate([end.clip.timestamps, head.clip.timestamps + (self.start - end.start)])
         frames = np.concatenate([end.clip.frames, head.clip.frames])
         return Window(replace(self.clip, frames=frames, timestamps=times, fps=_rate(times)), end.first, end.start)
@@ -118,9 +120,10 @@ def _windows(frames: Iterable[UInt8Array], times: Iterable[float], like: Mapping
         stamps = np.array([time for _, time in waiting[:length]])
         pictures = np.stack([frame for frame, _ in waiting[:length]])
         del waiting[:length]
+        until = waiting[0][1] if waiting else None
         rate = _rate(stamps) if length > 1 else like["fps"]
         clip = Clip(**{**like, "frames": pictures, "timestamps": stamps - stamps[0], "fps": rate})
-        return Window(clip, first, float(stamps[0]))
+        return Window(clip, first, float(stamps[0]), until)
 
     first = 0
     for length in window_lengths(arriving()):
@@ -285,6 +288,7 @@ def stream_windows(
     if fps * WINDOW_SECONDS < LEAST_FRAMES:
         raise ClipError(f"Expected at least {LEAST_FRAMES / WINDOW_SECONDS:g} frames per second but got {fps:g}")
     like = {**_about("clip", about), "fps": float(fps)}
+    like["tags"] = {key: value for key, value in like["tags"].items() if key != "seconds"}  # of the whole clip
     return _windows(_arriving(frames, layout, value_range, limits, like), (n / fps for n in count()), like)
 
 
@@ -305,7 +309,7 @@ def _arriving(
         axes = layout
         if "T" not in (layout or "T" * (array.ndim - 3)):
             array, axes = array[None], layout and f"T{layout}"
-        decoded = read_arrays(array, axes, limits, value_range)[0]
+        decoded = read_arrays(array, axes, replace(limits, max_memory=sys.maxsize), value_range)[0]
         if store is None:
             size = decoded.frames.shape[1:]
             most = round((WINDOW_SECONDS + 2 * OVERLAP_SECONDS) * like["fps"])

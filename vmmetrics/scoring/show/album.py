@@ -19,7 +19,7 @@ from vmmetrics.types import FloatArray
 from vmmetrics.video.windows import Window
 
 TRACKED_FRAMES = 1500
-"""Frames of a clip up to which tracks are kept: each has a place in every frame, and each window has tracks."""
+"""Frames of a clip up to which tracks and skeletons are kept: each has a place in every frame, each window its own."""
 _NO_MOTION = [1, 0, 0, 0, 1, 0, 0, 0, 1]
 
 
@@ -29,8 +29,8 @@ class Album:
     Args:
         num_frames: Frames of the whole clip.
         fps: Their rate.
-        overlay: True to keep masks of the first :data:`MOST_OBJECTS` objects, tracks in clips of up to
-            :data:`TRACKED_FRAMES` frames, skeletons and camera for drawing.
+        overlay: True to keep masks of the first :data:`MOST_OBJECTS` objects, tracks and skeletons in clips
+            of up to :data:`TRACKED_FRAMES` frames, and the camera for drawing.
         wires: True to measure tripwires; block means of all frames are then in memory, 22 kB a frame.
     """
 
@@ -89,6 +89,8 @@ def _join(overlay: dict[str, Any], part: dict[str, Any], first: int, num_frames:
         tracks["query_frames"] = [frame + first for frame in tracks["query_frames"]]
         tracks["visible"] = [_marks(text, first, rest) for text in tracks["visible"]]
         tracks["xy"] = [_padded(xy, first, rest) for xy in tracks["xy"]]
+    if num_frames > TRACKED_FRAMES:  # each has a place in every frame, and each window has people
+        part.pop("people", None)
     for person in part.get("people", ()):
         person["frames"] = [None] * first + person["frames"] + [None] * rest
     for name in ("objects", "tracks", "people"):
