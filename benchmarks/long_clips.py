@@ -18,7 +18,6 @@ import argparse
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,9 +26,10 @@ import cv2
 import numpy as np
 
 import vmmetrics
-from benchmarks.memory import MIB, resident_bytes
+from benchmarks.memory import MIB, peak_above, resident_bytes
 from benchmarks.speed import DEFAULT_CLIP, FALLBACK_CLIP, METRICS, REPOSITORY
 from vmmetrics.scoring.clip_scores import ClipScores
+from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.settings import Settings, reading_options
 from vmmetrics.scoring.suite import Suite
 from vmmetrics.types import UInt8Array
@@ -65,25 +65,15 @@ def one_memory(path: Path, max_memory: int, metrics: tuple[str, ...]) -> None:
     setup = prepare(Settings(metrics=metrics, reading=reading_options(None, max_memory), threads=1))
     warm = np.random.default_rng(0).integers(0, 255, (8, 64, 64, 3), np.uint8)
     setup.scorer.suite(metrics).score_clip(warm, fps=8, layout="THWC")
-    before = peak = resident_bytes()
-    done = threading.Event()
-
-    def watch() -> None:
-        nonlocal peak
-        while not done.is_set():
-            peak = max(peak, resident_bytes())
-            time.sleep(0.02)
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    start, cpu = time.perf_counter(), time.process_time()
+    records: list[Record] = []
+    before, start, cpu = resident_bytes(), time.perf_counter(), time.process_time()
     with tempfile.TemporaryDirectory() as folder:
-        record = run(setup, [Task("clip", None, path, metrics)], Start(), Path(folder) / "run")[0]
-    done.set()
-    watcher.join()
+        tasks = [Task("clip", None, path, metrics)]
+        extra = peak_above(lambda: records.extend(run(setup, tasks, Start(), Path(folder) / "run")))
+    record = records[0]
     print(
         f"{record.frames} frames of {record.size[0]}x{record.size[1]}, {record.frames / record.fps:.0f} s: "
-        f"{len(record.windows)} windows, peak {(peak - before) / MIB:.0f} MiB above {before / MIB:.0f} MiB, "
+        f"{len(record.windows)} windows, peak {extra / MIB:.0f} MiB above {before / MIB:.0f} MiB, "
         f"{time.process_time() - cpu:.0f} CPU s, {time.perf_counter() - start:.0f} s; "
         f"{record.error or record.errors or 'no failure'}; {' | '.join(record.notes)}",
         flush=True,

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import cv2
@@ -33,13 +34,8 @@ def resident_bytes() -> int:
     return int(fields[1]) * 4096
 
 
-def measure(path: Path, count: int, width: int, height: int) -> None:
-    source = vmmetrics.read_clip(path)
-    order = np.abs((np.arange(count) + len(source) - 1) % max(1, 2 * len(source) - 2) - len(source) + 1)
-    frames = np.stack([cv2.resize(source.frames[i], (width, height), interpolation=cv2.INTER_AREA) for i in order])
-    clip = Clip(frames, np.arange(count) / source.fps, source.fps)
-    del source
-    suite = vmmetrics.Suite(metrics=METRICS, threads=2)
+def peak_above(work: Callable[[], object]) -> int:
+    """Return the largest number of resident bytes during ``work`` above that at its start."""
     before = peak = resident_bytes()
     done = threading.Event()
 
@@ -51,10 +47,20 @@ def measure(path: Path, count: int, width: int, height: int) -> None:
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    suite.score_clip(clip)
+    work()
     done.set()
     watcher.join()
-    extra = peak - before
+    return peak - before
+
+
+def measure(path: Path, count: int, width: int, height: int) -> None:
+    source = vmmetrics.read_clip(path)
+    order = np.abs((np.arange(count) + len(source) - 1) % max(1, 2 * len(source) - 2) - len(source) + 1)
+    frames = np.stack([cv2.resize(source.frames[i], (width, height), interpolation=cv2.INTER_AREA) for i in order])
+    clip = Clip(frames, np.arange(count) / source.fps, source.fps)
+    del source
+    suite = vmmetrics.Suite(metrics=METRICS, threads=2)
+    extra = peak_above(lambda: suite.score_clip(clip))
     pixels = width * height * min(1, WORKING_SHORT_SIDE / min(width, height)) ** 2
     print(
         f"{count:4d} × {width}×{height}: frames {frames.nbytes / MIB:5.0f} MiB, perception {extra / MIB:5.0f} MiB "

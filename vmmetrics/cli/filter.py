@@ -84,8 +84,9 @@ def _print(filtered: Filtered, form: str, output: Console) -> None:
     if form == "text":
         table = DisplayTable("decisions", "Decisions", filtered.keep.text, heads("decision", "clips", "why", texts=1))
         for verdict in VERDICTS:
-            why = "; ".join(f"{reason} ({n})" for reason, n in filtered.reasons(verdict).most_common(5))
-            table.add(verdict, str(filtered.counts[verdict]), "" if verdict == "kept" else why)
+            reasons = [] if verdict == "kept" else filtered.reasons(verdict).most_common(5)
+            why = "; ".join(f"{reason} ({n})" for reason, n in reasons)
+            table.add(verdict, str(filtered.counts[verdict]), why)
     for decision in () if form == "text" else filtered:
         values = [decision.values.get(name) for name in names]
         cells = (figure(v, f"{v:.4g}") if isinstance(v, float) else v or "" for v in values)

@@ -81,11 +81,9 @@ def decide(record: Record, keep: Condition) -> Decision:
     if record.error is not None or record.frames is None or record.fps is None or record.size is None:
         return Decision(record.clip, record.path, "failed", (record.error or "not read",))
     last = record.timestamps[-1] if record.timestamps else (record.frames - 1) / record.fps
-    width, height = record.size
-    aspect = record.scores.get("aspect", width / height)
-    if (aspect < 1) != (width < height) and aspect != 1:  # stored lying
-        width, height = height, width
-    facts = (last + 1 / record.fps, record.fps, float(width), float(height))
+    aspect = record.scores.get("aspect", record.size[0] / record.size[1])
+    size = record.upright_size(aspect) or record.size
+    facts = (last + 1 / record.fps, record.fps, *map(float, size))
     values.update(zip(FACTS, facts, strict=True))
     speeds: dict[CameraKind, float] = {kind: record.scores[kind] for kind in CAMERA_KINDS if kind in record.scores}
     if len(speeds) == len(CAMERA):
@@ -132,11 +130,17 @@ class Filtered:
 
     def write(self, folder: Path) -> None:
         """Write :data:`KEPT`, which can be given as clips again, :data:`DECISIONS` and :data:`ABOUT` into a run."""
-        with writing(folder / DECISIONS) as file:
-            for decision in self:
+
+        def kept() -> Iterator[ListedClip]:
+            """Write each decision, and yield the clips kept."""
+            for record in self.table.records:
+                decision = decide(record, self.keep)
                 file.write(json.dumps(asdict(decision), allow_nan=False).encode() + b"\n")
-        kept = (record for record in self.table.records if decide(record, self.keep).verdict == "kept")
-        write_manifest(folder / KEPT, [], (_listed(record) for record in kept if record.path is not None))
+                if decision.verdict == "kept" and record.path is not None:
+                    yield _listed(record)
+
+        with writing(folder / DECISIONS) as file:
+            write_manifest(folder / KEPT, [], kept())
         about = {"keep": self.keep.text, "counts": self.counts, "written": provenance.now(), **provenance.invocation()}
         write_text(folder / ABOUT, json.dumps(about, indent=2) + "\n")
 

@@ -293,6 +293,12 @@ class Record:
             ),
         )
 
+    def upright_size(self, aspect: float) -> tuple[int, int] | None:
+        """Return :attr:`size` turned as a picture of that width over height stands; None where it is not known."""
+        if self.size is None or aspect == 1 or (aspect < 1) == (self.size[0] < self.size[1]):
+            return self.size
+        return self.size[1], self.size[0]
+
     @property
     def drift(self) -> dict[str, float]:
         """Drift over its windows by metric (:func:`drift`); empty for a clip that was scored whole."""

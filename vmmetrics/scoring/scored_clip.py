@@ -149,9 +149,8 @@ def _result(metric: str, line: Any, record: Record, num_frames: int) -> MetricRe
 
 def _scale(record: Record, clip: Clip) -> tuple[float, float]:
     """Return pixels of the clip as read whole per pixel of the windows that were scored."""
-    width, height = record.scored_size or record.size or (clip.width, clip.height)
-    if (width < height) != (clip.width < clip.height) and record.scored_size is None:  # stored lying
-        width, height = height, width
+    upright = record.upright_size(clip.width / clip.height)
+    width, height = record.scored_size or upright or (clip.width, clip.height)
     return clip.width / width, clip.height / height
 
 

@@ -122,7 +122,9 @@ def _windows(frames: Iterable[UInt8Array], times: Iterable[float], like: Mapping
         del waiting[:length]
         until = waiting[0][1] if waiting else None
         rate = _rate(stamps) if length > 1 else like["fps"]
-        clip = Clip(**{**like, "frames": pictures, "timestamps": stamps - stamps[0], "fps": rate})
+        tags = {name: value for name, value in like["tags"].items() if name != "seconds"}  # of the whole clip
+        own = {"frames": pictures, "timestamps": stamps - stamps[0], "fps": rate, "tags": tags}
+        clip = Clip(**{**like, **own})
         return Window(clip, first, float(stamps[0]), until)
 
     first = 0
@@ -176,7 +178,6 @@ class LongClip:
         one, read = replace(self.plan, count=1), 0
         frames = iterate(self.path, self.index, lambda *_: one)
         like = {**self.about, "size": self.size, "codec": self.codec, "fps": self.fps}
-        like["tags"] = {name: value for name, value in like["tags"].items() if name != "seconds"}  # of the whole clip
         with reasons():
             for window in _windows(frames, self.timestamps.tolist(), like):
                 read += len(window.clip)
@@ -288,7 +289,6 @@ def stream_windows(
     if fps * WINDOW_SECONDS < LEAST_FRAMES:
         raise ClipError(f"Expected at least {LEAST_FRAMES / WINDOW_SECONDS:g} frames per second but got {fps:g}")
     like = {**_about("clip", about), "fps": float(fps)}
-    like["tags"] = {key: value for key, value in like["tags"].items() if key != "seconds"}  # of the whole clip
     return _windows(_arriving(frames, layout, value_range, limits, like), (n / fps for n in count()), like)
 
 
