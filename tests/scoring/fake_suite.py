@@ -112,7 +112,7 @@ class FakeSuite:
             clip = Clip(clip, np.arange(len(clip)) / 8, 8.0)
         name = clip.name.rsplit("/")[-1]
         if "slow" in name:
-            time.sleep(0.15)
+            time.sleep(2.0 if "slowest" in name else 0.15)
         if "meet" in name:
             meet(Path(os.environ["FAKE_SUITE_MEETING"]))
         if "hang" in name:

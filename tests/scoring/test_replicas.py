@@ -32,7 +32,7 @@ def served(machines: Machines, make_clips: MakeClips, tmp_path: Path) -> Iterato
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     ray = ("--engine", "ray", "--address", machines.address, "--replicas", 2, "--port", port)
-    rules = ("--root", make_clips("a", "slow", "hang"), "--queue", 3, "--deadline", 5, "--max-bytes", "100kB")
+    rules = ("--root", make_clips("a", "slow", "slowest", "hang"), "--queue", 3, "--deadline", 5, "--max-bytes", "100kB")
     with serve_load.server(tmp_path, *ray, *rules) as (process, announced):
         assert announced == port
         yield process, port
@@ -80,10 +80,10 @@ def test_replicas_keep_the_rules_of_one_server(served: Served, tmp_path: Path) -
         statuses = [one.result()[0] for one in many]
     assert set(statuses) == {200, 429}
     client = socket.create_connection(("127.0.0.1", port))
-    body = json.dumps(requests("slow", 3) | {"x": "y"}).encode()
+    body = json.dumps(requests("slowest", 2) | {"x": "y"}).encode()
     client.sendall(b"POST /score HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n")
     client.sendall(b"Content-Length: %d\r\n\r\n" % len(body) + body)
-    time.sleep(0.1)
+    wait_for(lambda: waiting(port) != {"0"})  # else it may leave before a replica knows of it
     client.close()
     wait_for(lambda: 'status="499"' in "".join(ask(port, "/metrics")[1] for _ in range(8)))
     wait_for(lambda: waiting(port) == {"0"})

@@ -310,6 +310,28 @@ def test_samples_of_a_client_that_leaves_are_taken_back(make: Make) -> None:
         wait_for(lambda: 'requests_total{status="499"} 1\n' in ask(service, "GET", "/metrics").text)
 
 
+def test_a_request_cancelled_by_its_server_counts_as_left(make: Make) -> None:
+    service = make(Stuck())
+    body: dict[str, Any] = {"type": "http.request", "body": json.dumps({"clips": ONE["clips"] * 3}).encode()}
+    headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": "/score", "query_string": b"", "headers": headers}
+
+    async def cancelled() -> None:
+        messages: asyncio.Queue[Any] = asyncio.Queue()
+        messages.put_nowait(body)
+        task = asyncio.ensure_future(service(scope, messages.get, messages.put))
+        while len(service._queue) != 2:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())
+    answer = ask(service, "GET", "/metrics").text
+    assert "vmmetrics_queue_samples 0\n" in answer
+    assert 'requests_total{status="499"} 1\n' in answer
+
+
 def test_a_large_body_without_a_length_is_not_read_to_its_end(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_module, "_REFUSED_SECONDS", 0.3)
     with listening(make(Stuck(), max_bytes=100_000)) as port:

@@ -120,9 +120,13 @@ class Service:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
 
+        status: int | None = None
+
         async def counted(message: Message) -> None:
+            nonlocal status
             if message["type"] == "http.response.start":
-                self._answers[message["status"]] += 1
+                status = message["status"]
+                self._answers[status] += 1
                 MutableHeaders(scope=message).update(self._headers)
             await send(message)
 
@@ -134,7 +138,12 @@ class Service:
             headers = {"WWW-Authenticate": "Bearer"} if refused.status == HTTPStatus.UNAUTHORIZED else {}
             await _problem(refused.status, refused.status.phrase, headers | _CLOSE)(scope, receive, counted)
         else:
-            await self._app(scope, receive, counted)
+            try:
+                await self._app(scope, receive, counted)
+            except asyncio.CancelledError:  # how the proxies of Ray Serve may tell that a client left
+                if status is None:
+                    self._answers[_LEFT] += 1
+                raise
 
     def _check(self, headers: Headers, path: str) -> None:
         """Refuse what has no key where there is one, and what pages of other sites make a browser send."""
