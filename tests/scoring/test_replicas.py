@@ -24,6 +24,7 @@ pytestmark = pytest.mark.ray
 for package in ("grpc", "fastapi", "starlette", "python_multipart"):
     pytest.importorskip(package)
 
+CLIPS = ("a", "slow", "slowest", "hang")
 Served = tuple[subprocess.Popen[str], int]
 
 
@@ -32,7 +33,7 @@ def served(machines: Machines, make_clips: MakeClips, tmp_path: Path) -> Iterato
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     ray = ("--engine", "ray", "--address", machines.address, "--replicas", 2, "--port", port)
-    rules = ("--root", make_clips("a", "slow", "slowest", "hang"), "--queue", 3, "--deadline", 5, "--max-bytes", "100kB")
+    rules = ("--root", make_clips(*CLIPS), "--queue", 3, "--deadline", 5, "--max-bytes", "100kB")
     with serve_load.server(tmp_path, *ray, *rules) as (process, announced):
         assert announced == port
         yield process, port

@@ -119,7 +119,6 @@ class Service:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-
         status: int | None = None
 
         async def counted(message: Message) -> None:
