@@ -258,12 +258,12 @@ def report_objects(rows: Sequence[Row]) -> None:
     for kind in OF_OBJECTS:
         owner = "ois" if kind.startswith("limb") else "tcs"
         made = [row for row in rows if row["kind"] == kind and row["item"].file in own]
-        hits = [float(any(_answers(event, row, owner, own) for event in row["events"])) for row in made]
+        hits = [float(any(answers(event, row, owner, own) for event in row["events"])) for row in made]
         mean = by_repository(hits, [row["item"] for row in made]) if made else (np.nan,) * 3
         print(f"recall of {kind} at 1: {sum(hits):g} of {len(made)}, {Interval(*mean)}")
 
 
-def _answers(event: list[Any], row: Row, owner: str, own: Mapping[str, list[Any]]) -> bool:
+def answers(event: list[Any], row: Row, owner: str, own: Mapping[str, list[Any]]) -> bool:
     """Return True if an event is of the owner, at the begin or end of the defect, and not in the clean window."""
     metric, frames, reason, box = event
     if metric != owner or any(e[0] == owner and e[2] == reason and e[1] == frames for e in own[row["item"].file]):

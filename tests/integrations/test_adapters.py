@@ -306,7 +306,7 @@ def test_vbench(tmp_path: Path) -> None:
 def test_adapters_are_short_and_say_what_they_were_read_from() -> None:
     folder = Path(flow_grpo.__file__).parent
     adapters = [path for path in folder.glob("*.py") if path.name != "__init__.py"]
-    assert len(adapters) == 10
+    assert len(adapters) >= 10
     for path in adapters:
-        assert re.search(r"Contract: (.|\n)*(read\s+on\s2026-|VBench 0.1.5)", path.read_text()), path
+        assert re.search(r"Contract: (.|\n)*(read\s+on\s20\d\d-|VBench 0.1.5)", path.read_text()), path
         assert len(house_size.read(path, folder).code) <= 40, path

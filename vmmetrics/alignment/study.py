@@ -237,8 +237,8 @@ def with_averages(study: Study) -> tuple[Study, tuple[str, ...]]:
         pairing |= {metric: (*pairing[metric], AVERAGE) for metric in metrics}
         of = "standardised ratings (their scales differ) of " if unlike else ""
         notes.append(f"average judgement: mean of {of}{', '.join(dimensions)}, on clips that have all")
-    ours = [metric for metric in metrics if metric in METRICS]
-    metrics = ours or metrics
+    published = [metric for metric in metrics if (ours := find(metric)) and ours.column]
+    metrics = published or metrics
     if len(metrics) > 1 and AVERAGE not in study.scores and (target == AVERAGE or len(dimensions) == 1):
         average, how = _average_score(study.scores, metrics)
         study = replace(study, scores={**study.scores, AVERAGE: average})

@@ -18,7 +18,9 @@ are above the other."""
 DEDUCTIONS: Mapping[str, float] = {"ois": 0.2, "tcs": 0.2, "pas": 0.05}
 """Largest deduction per metric, as a share of the index, at a score of 0. Most clips have few objects and people, and
 one false loss decides their score; little motion is no defect."""
-INDEX_METRICS = tuple(sorted(("cas", "mss", *DEDUCTIONS)))
+INDEX_NEEDS = ("cas", "mss")
+"""Metrics without which a clip has no index."""
+INDEX_METRICS = tuple(sorted((*INDEX_NEEDS, *DEDUCTIONS)))
 """Keys of the scores in the index."""
 PLAIN_MOTION = 0.1
 """PAS from which nothing is deducted: more motion is not better motion."""
@@ -144,7 +146,7 @@ def motion_index(scores: Mapping[str, float], own_change: float | None = None) -
             raise ValueError(f"Expected metrics among {INDEX_METRICS} but got {key!r}")
         if not 0 <= value <= 1:  # NaN too
             raise ValueError(f"Expected {key} in 0..1 but got {value}")
-    absent = [key for key in ("cas", "mss") if key not in scores]
+    absent = [key for key in INDEX_NEEDS if key not in scores]
     if absent:
         return MetricResult(None, f"no score for {', '.join(absent)}")
     smooth = (scores["mss"] - LEAST_SMOOTHNESS) / (FULL_SMOOTHNESS - LEAST_SMOOTHNESS)

@@ -1,4 +1,4 @@
-"""Registry of metrics: one entry each, the only place that names them.
+"""Registry of metrics: one entry each, with all that the rest of the package asks of a metric.
 
 Custom metrics are registered by :func:`register` in a file given by ``--plugin``, or in a package with an entry point
 in the group ``vmmetrics.metrics``.

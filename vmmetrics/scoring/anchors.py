@@ -19,13 +19,13 @@ import numpy as np
 from vmmetrics.errors import SetupError
 from vmmetrics.functional.motion_index import INDEX_METRICS
 from vmmetrics.functional.motion_index import VERSION as INDEX_VERSION
-from vmmetrics.metrics.registry import label
+from vmmetrics.metrics.registry import label, registered
 from vmmetrics.scoring.record import FIRST_VERSION
 from vmmetrics.utils.schema import check, read_json
 
 INDEX = "motion_index"
-ANCHORED = (*(key for key in INDEX_METRICS if key != "pas"), INDEX)
-"""Scores with a place among real footage; PAS is an amount, not a merit."""
+ANCHORED = (*(key for key in INDEX_METRICS if not registered()[key].is_amount), INDEX)
+"""Scores with a place among real footage; an amount is no merit."""
 BELOW_REAL, HALF_WIDTH, REASON = "_below_real", "_half_width", "no_anchor"
 """Ends of the names of columns in ``scores.csv``, and the column of reasons."""
 COLUMNS = (*(key + BELOW_REAL for key in ANCHORED), *(key + HALF_WIDTH for key in ANCHORED), REASON)

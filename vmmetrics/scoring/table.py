@@ -29,7 +29,7 @@ COLUMNS = (
     "error", "frames", "fps", "width", "height", "seconds", "preset", "protocol", "prompt", "subject", "notes", "path",
     "sha256",
 )  # fmt: skip
-"""Columns of ``scores.csv``."""
+"""Columns of ``scores.csv``; those from the first metric to ``missing`` are left out where none of ours was scored."""
 TAG = "tag_"
 """What columns of tags begin with in ``scores.csv``; the pattern has a column of its own. Only where there are any."""
 NUMBERS = (*METRICS, "motion_index", "average", "amplitude", "own_change", *anchors.COLUMNS[:-1], "fps", "seconds")
@@ -249,7 +249,7 @@ def columns_of(metrics: Iterable[str], tags: Sequence[str]) -> tuple[str, ...]:
 def other_scores(metrics: Iterable[str], tags: Iterable[str]) -> tuple[str, ...]:
     """Return the metrics that have a column beside those of :data:`COLUMNS` and of the tags."""
     names = tuple(metrics)
-    scores = slice(COLUMNS.index(METRICS[0]), COLUMNS.index("missing"))  # left out where there are none of ours
+    scores = slice(COLUMNS.index(METRICS[0]), COLUMNS.index("missing"))
     taken = {*COLUMNS, *map(_tag_column, tags)} - ({*()} if _has_own(names) else {*COLUMNS[scores]})
     return tuple(metric for metric in names if metric not in taken)
 

@@ -28,7 +28,7 @@ _PROTOTYPE = '"__proto__"'
 _PROTOTYPE_KEY = re.compile(rf"(?<!\\){_PROTOTYPE}:")
 _LUMA = (0.2126, 0.7152, 0.0722)  # of red, green and blue (ITU-R BT.709)
 _DARK, _LIGHTER = 100, 0.3  # luma of a colour hard to see on dark paper; share of white mixed into it
-_IMPORT = re.compile(r'^import (?:\{([^}]*)\} from )?"\./([a-z]+\.js)";\n', re.MULTILINE)
+_IMPORT = re.compile(r'^import (?:\{([^}]*)\} from )?"\./([\w-]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?\w+ (\w+))", re.MULTILINE)
 _ESCAPED = "<>&\u2028\u2029"
 

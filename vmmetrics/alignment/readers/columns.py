@@ -8,8 +8,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from vmmetrics.errors import SetupError
-from vmmetrics.metrics.registry import find, registered
-from vmmetrics.scoring.anchors import COLUMNS as _OF_ANCHORS
+from vmmetrics.metrics.registry import METRICS, find, registered
+from vmmetrics.scoring.summary import INDEX
+from vmmetrics.scoring.table import COLUMNS
 from vmmetrics.video.discover import CLIP_SUFFIXES
 
 # The first that a table has counts. Compared without case, with "_" for whatever is no letter or digit.
@@ -29,15 +30,13 @@ AMPLITUDE = "amplitude"
 """Column of the amount of motion: no score, but what agreement is held constant at."""
 MODEL = ("model", "generator", "model_name", "gen_model", "generator_name", "t2v_model", "system", "source")
 
-# Columns that describe a clip or a row and hold neither scores nor ratings; "average" and "amplitude" are made from the
-# five metrics.
+# Columns that describe a clip or a row and hold neither scores nor ratings; of ours all without a role.
 _OF_CLIPS = (
     "", "index", "unnamed_0", "level_0", "row", "id", "clip_id", "video_id", "internal_id", "prompt_id",
-    "prompt_index", "sent_id", "frames", "num_frames", "frame_count", "n_frames", "fps", "width", "height",
-    "resolution", "seconds", "length", "duration", "time", "timestamp", "time_spent", "response_time",
+    "prompt_index", "sent_id", "num_frames", "frame_count", "n_frames", "resolution", "length", "duration", "time",
+    "timestamp", "time_spent", "response_time",
     "reaction_time", "seed", "split", "fold", "group", "category", "trial", "session", "order", "weight", "age",
-    "grid_view", "average", "amplitude", "own_change", "missing", "error", "preset", "protocol", "notes", "subject",
-    "sha256",
+    "grid_view", *sorted({*COLUMNS}.difference(METRICS, (INDEX,), CLIP, MODEL, PROMPT)),
 )  # fmt: skip
 # Columns of how a clip was annotated. A rank is better the lower it is, so it is read only where it is asked for.
 _OF_ANNOTATION = (
@@ -83,8 +82,6 @@ def describes_clip(name: str) -> bool:
     >>> describes_clip("num_frames"), describes_clip("confidence"), describes_clip("质量")
     (True, False, False)
     """
-    if normalised(name) in _OF_ANCHORS:  # made from the scores and a table
-        return True
     return _joined(name) in _JOINED_OF_CLIPS if _joined(name) else not str(name).strip()
 
 

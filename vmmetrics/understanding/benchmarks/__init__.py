@@ -4,6 +4,8 @@ Its data (title, paper, licence, categories, prompts) are in a file ``<name>.tom
 reads
 
 - ``title`` and ``paper``, for ``vmmetrics understand list``;
+- ``files``: patterns of the file with the questions; ``options``: how many a question usually has;
+- ``caveat``: what a leaderboard says below its table, if anything;
 - ``policy``: the default frame policy (:meth:`vmmetrics.models.frames.FramePolicy.parse`);
 - ``[[references]]``: published rows, each with ``model``, ``source`` and ``figures.<measure>.<group>.<name>``, on the
   scale of :class:`vmmetrics.understanding.harness.benchmark.Figure`, or ``percent.<measure>...``, in percent::
