@@ -144,16 +144,18 @@ def main() -> None:
     parser.add_argument("--cached", action="store_true", help="score nothing, report what the cache has")
     options = parser.parse_args()
     todo, found = jobs(options.every), {}
-    for name in dict.fromkeys(["preset", *options.variants]):
+    names = tuple(dict.fromkeys(["preset", *options.variants]))
+    for name in names:  # before this process has threads, which forks do not survive
         cache = options.cache / name
         cache.mkdir(parents=True, exist_ok=True)
-        unit = 0.0 if options.cached else seconds(partial(flow_pass, load(DEFAULT_CLIP)))[1]
+        with variant(name), ProcessPoolExecutor(options.processes) as pool:
+            rows = pool.map(partial(scored.score, cache=cache, known=options.cached), todo)
+            found[name] = [row for row in rows if row is not None]
+    for name in names:
+        unit = seconds(partial(flow_pass, load(DEFAULT_CLIP)))[1]
         with variant(name):
-            whole = 0.0 if options.cached else cost()
-            with ProcessPoolExecutor(options.processes) as pool:
-                rows = list(pool.map(partial(scored.score, cache=cache, known=options.cached), todo))
-        found[name] = [row for row in rows if row is not None]
-        print(name + (f": {whole:.2f} CPU s, {whole / unit:.2f} flow passes" if unit else ""), flush=True)
+            whole = cost()
+        print(f"{name}: {whole:.2f} CPU s, {whole / unit:.2f} flow passes", flush=True)
         report(found[name], found["preset"])
 
 
