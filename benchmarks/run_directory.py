@@ -22,15 +22,19 @@ from vmmetrics.metrics import METRICS
 from vmmetrics.metrics.registry import version_of
 from vmmetrics.scoring.directory import RunDirectory
 from vmmetrics.scoring.export import export
+from vmmetrics.scoring.filtering import Filtered
 from vmmetrics.scoring.record import Record
-from vmmetrics.scoring.records import read_events
+from vmmetrics.scoring.records import read_events, records_by_name
 from vmmetrics.scoring.scorer import Outcome
 from vmmetrics.scoring.session import Session
-from vmmetrics.scoring.tasks import Task
+from vmmetrics.scoring.table import Table
+from vmmetrics.scoring.tasks import Task, tasks_of_paths
+from vmmetrics.utils.conditions import Condition
 from vmmetrics.utils.storage.state import FileState
+from vmmetrics.video.manifest import ListedClip, write_manifest
 
 MODELS = 10
-STEPS = ("write", "opening", "settled", "one", "tables", "join")
+STEPS = ("listed", "write", "opening", "settled", "one", "tables", "kept", "join")
 COMMITTED = 20_000
 """Outcomes for which the group commit is timed; the other clips are written in large pieces."""
 
@@ -139,6 +143,23 @@ def one(run: Path, clips: int) -> dict[str, Any]:
     record = record_of(tasks_of(min(clips, COMMITTED))[-1])
     with timed("events of one clip, s") as figures:
         assert read_events(run, record).keys() == set(METRICS)
+    return figures
+
+
+def listed(run: Path, clips: int) -> dict[str, Any]:
+    made_up = run.parent / "clips.jsonl"
+    with timed("list written, s") as figures:
+        write_manifest(made_up, [], (ListedClip(f"/made-up/{task.clip}", task.clip) for task in tasks_of(clips)))
+    with timed("list read, s") as reading:
+        assert len(tasks_of_paths([made_up], METRICS)[0]) == clips
+    return figures | reading
+
+
+def kept(run: Path, clips: int) -> dict[str, Any]:
+    filtered = Filtered(Table(records_by_name(run)), Condition("cas > 0.5 and mss > 0.5", METRICS))
+    with timed("decisions and kept clips written, s") as figures:
+        filtered.write(run)
+    assert sum(filtered.counts.values()) == clips
     return figures
 
 

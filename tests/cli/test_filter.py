@@ -39,6 +39,19 @@ def test_clips_that_fit_are_listed_and_the_list_goes_on(vmmetrics: Any, clips: P
     assert [row["clip"] for row in decisions["decisions"]] == ["panned.npy"]
 
 
+def test_shards_merged_are_listed_without_measuring_again(vmmetrics: Any, clips: Path, capsys: Captured) -> None:
+    arguments = ["filter", clips, "--keep", "aspect > 0", "--jobs", "0", "--allow-failures"]
+    for part in (1, 2):
+        assert vmmetrics(*arguments, "--shard", f"{part}/2", "--out", f"part{part}") == 0
+    assert "merge the shards" in capsys.readouterr().err
+    assert vmmetrics("merge", "part1", "part2", "--out", "whole") == 0
+    capsys.readouterr()
+    assert vmmetrics(*arguments, "--out", "whole") == 0
+    assert "3 of 3 clips were scored before" in capsys.readouterr().err
+    kept = [json.loads(line).get("name") for line in Path("whole/kept.jsonl").read_text().splitlines()[1:]]
+    assert kept == ["held.npy", "panned.npy"]
+
+
 def test_every_decision_stands_in_csv(vmmetrics: Any, clips: Path, capsys: Captured) -> None:
     vmmetrics("filter", clips, "--keep", 'camera == "pan"', "--out", "run", "--format", "csv", "--jobs", "0")
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))

@@ -20,6 +20,7 @@ import pytest
 from vmmetrics.engines.connection import Cluster
 from vmmetrics.prompts.clips.makers import write_video
 from vmmetrics.scoring.api import score
+from vmmetrics.scoring.filtering import filter_clips
 from vmmetrics.scoring.records import read_events, read_records
 from vmmetrics.understanding.harness.running import read_answers
 from vmmetrics.video import read_clip
@@ -81,6 +82,17 @@ def test_sample_clips_get_the_scores_that_they_get_here(machines: Any, tmp_path:
     assert contents(tmp_path / "here") == contents(tmp_path / "there")
     assert table(tmp_path / "here") == table(tmp_path / "there")
     assert {record.worker for record in here}.isdisjoint({record.worker for record in there})
+
+
+def test_filters_decide_as_they_do_here(machines: Any, tmp_path: Path) -> None:
+    clips = make_clips(tmp_path / "clips", "a", "b", "c")
+    there = Cluster(machines.address)
+    filter_clips(clips, "exposure_drift > 0", out=tmp_path / "here")
+    filtered = filter_clips(clips, "exposure_drift > 0", out=tmp_path / "there", jobs=2, cluster=there)
+    assert filtered.counts["kept"] == 3
+    assert contents(tmp_path / "here") == contents(tmp_path / "there")
+    files = [(tmp_path / run / "decisions.jsonl").read_text() for run in ("here", "there")]
+    assert files[0] == files[1]
 
 
 def table(run: Path) -> list[dict[str, str]]:

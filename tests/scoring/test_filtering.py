@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ from vmmetrics import SetupError, filter_clips, score
 from vmmetrics.functional.tripwires import UNITS
 from vmmetrics.scoring.engine import InProcess
 from vmmetrics.scoring.filter_suite import MEASURES, FilterSuite
-from vmmetrics.scoring.filtering import DECISIONS, FACTS, KEPT, condition
+from vmmetrics.scoring.filtering import ABOUT, DECISIONS, FACTS, KEPT, Decision, Filtered, condition, decide
+from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.tasks import Task
+from vmmetrics.video.encoding import write_h264
 
 
 def ground(seed: int = 0) -> np.ndarray:
@@ -180,6 +183,52 @@ def test_a_run_killed_is_resumed(tmp_path: Path) -> None:
     assert filtered.counts["kept"] == 12
     assert journal.read_bytes().count(b"\n") == 12
     assert len((run / DECISIONS).read_text().splitlines()) == 12
+
+
+def test_a_run_without_its_summary_is_not_whole(footage: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filter_clips(footage, KEEP, out=tmp_path / "run")
+    before = (tmp_path / "run" / KEPT).read_bytes()
+
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("vmmetrics.scoring.filtering.write_text", killed)  # once the others are there
+    with pytest.raises(KeyboardInterrupt):
+        filter_clips(footage, "frozen_share == 1", out=tmp_path / "run")
+    assert (tmp_path / "run" / KEPT).read_bytes() != before
+    assert not (tmp_path / "run" / ABOUT).exists()
+
+
+def test_every_clip_is_decided_on_once(footage: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = filter_clips(footage, KEEP).table
+    decided: list[str] = []
+
+    def spy(record: Record, keep: Any) -> Decision:
+        decided.append(record.clip)
+        return decide(record, keep)
+
+    monkeypatch.setattr("vmmetrics.scoring.filtering.decide", spy)
+    filtered = Filtered(table, condition(KEEP))
+    filtered.write(tmp_path)
+    assert filtered.counts["kept"] == 2
+    assert filtered.reasons("dropped")["amplitude > 0.05 is false"] == 1
+    assert sum(filtered.reasons("failed").values()) == 1
+    assert len(decided) == len(table) == 5
+
+
+def test_memory_is_held_to_what_is_counted(tmp_path: Path) -> None:
+    frames = np.resize(film(pan=3)[:, :48, :64], (2400, 48, 64, 3))
+    write_h264(tmp_path / "a.mp4", frames, 24, {"preset": "ultrafast"})
+    suite, memory = FilterSuite(), 5 * 2400 * 48 * 64
+    whole, less = (suite.read(tmp_path / "a.mp4", max_memory=size) for size in (memory, memory // 2))
+    assert (whole.width, whole.height) == (64, 48) > (less.width, less.height)
+    flow = 60 * 48 * 64 * 60  # bytes of the pairs whose flow is held at a time
+    tracemalloc.start()
+    try:
+        suite.score_clip(tmp_path / "a.mp4", max_memory=memory)
+        assert tracemalloc.get_traced_memory()[1] < memory + flow
+    finally:
+        tracemalloc.stop()
 
 
 def test_workers_measure_the_same(footage: Path) -> None:

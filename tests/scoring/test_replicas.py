@@ -19,6 +19,7 @@ from benchmarks import serve_load
 from tests.engines.conftest import Machines, machines  # noqa: F401
 from tests.scoring.conftest import MakeClips
 from tests.scoring.test_service import sample, wait_for
+from vmmetrics.cli.serve import KEY_VARIABLE
 
 pytestmark = pytest.mark.ray
 for package in ("grpc", "fastapi", "starlette", "python_multipart"):
@@ -112,3 +113,23 @@ def test_a_second_interrupt_ends_at_once(served: Served, tmp_path: Path) -> None
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
         accepted.exception()
+
+
+@pytest.fixture
+def key(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv(KEY_VARIABLE, "a key of several words")
+    return "a key of several words"
+
+
+def test_every_replica_asks_for_the_key(key: str, served: Served, tmp_path: Path) -> None:
+    _, port = served
+    body = {"requests": [sample(tmp_path / "clips" / "a.npy")]}
+    elsewhere = {"Host": "rewards.example", "Origin": "http://rewards.example"}  # as behind a proxy with TLS
+    for _ in range(6):  # of whichever replica
+        assert ask(port, "/health")[0] == 200
+        for path, sent in (("/score", body), ("/metrics", None), ("/rewards", None), ("/openapi.json", None)):
+            assert ask(port, path, sent)[0] == 401
+            assert ask(port, path, sent, Authorization=f"Bearer {key[:-1]}")[0] == 401
+        status, answer = ask(port, "/score", body, Authorization=f"Bearer {key}", **elsewhere)
+        assert (status, json.loads(answer)["errors"]) == (200, [{}])
+    assert key not in "".join(ask(port, path)[1] for path in ("/-/routes", "/-/healthz"))  # the proxies answer these

@@ -53,14 +53,19 @@ def filter_clips(
         parsed = condition(keep)
     settings = FilterSettings(reading=run.reading(), scratch=parse_scratch(run.scratch), reference=reference_frames)
 
+    filtered: Filtered
+
     def write(table: Table) -> None:
+        nonlocal filtered
+        filtered = Filtered(table, parsed)
         if table.path is not None:
-            Filtered(table, parsed).write(table.path)
+            filtered.write(table.path)
 
     def show(table: Table, output: Console, messages: Console) -> None:
-        filtered = Filtered(table, parsed)
         _print(filtered, run.form, output)
         messages.print(f"kept: {table.path}/{KEPT}; reasons: decisions.jsonl; measures: scores.csv", soft_wrap=True)
+        if start.shard is not None:
+            messages.print("of this shard; merge the shards, then filter into that run without --shard: it lists all")
         undecided = filtered.counts["undecided"]
         if undecided:
             error(messages, f"{undecided} of {len(table)} clips are undecided: neither kept nor dropped", "bold red")

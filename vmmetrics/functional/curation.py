@@ -99,10 +99,10 @@ def border_share(grey: UInt8Array) -> float | None:
     night is one.
     """
     contrast = _blocks(grey).std(1)
-    seen = grey[contrast >= max(PLAIN_SHARE * contrast.max(), 2.0)]
+    seen = np.flatnonzero(contrast >= max(PLAIN_SHARE * contrast.max(), 2.0))
     if not len(seen):
         return None
-    few = seen[np.linspace(0, len(seen) - 1, min(len(seen), 12)).astype(int)].astype(np.int16)
+    few = grey[seen[np.linspace(0, len(seen) - 1, min(len(seen), 12)).astype(int)]].astype(np.int16)
     rows, columns = few, few.swapaxes(1, 2)
     high = few.shape[1] - _bar(rows) - _bar(rows[:, ::-1])
     wide = few.shape[2] - _bar(columns) - _bar(columns[:, ::-1])
@@ -150,7 +150,7 @@ def _blocks(grey: UInt8Array) -> FloatArray:
     count, height, width = grey.shape
     side = max(1, min(_BLOCK, height, width))
     rows, columns = height // side, width // side
-    lines = grey[:, : rows * side, : columns * side].reshape(count, rows, side, -1).sum(2, dtype=np.uint32)
+    lines = grey[:, : rows * side, : columns * side].reshape(count, rows, side, -1).sum(2, dtype=np.uint16)
     sums = lines.reshape(count, rows * columns, side).sum(2)
     means: FloatArray = (sums / side**2).astype(np.float32)
     return means

@@ -16,6 +16,7 @@ STILL_LEVELS = 0.05
 frame in H.264 at crf 23 differ by up to 0.022. Of 17 real clips of training, people at rest have a tenth of such steps
 at most. Grain that no codec removed counts as motion."""
 _BLOCKS = 32  # rows and columns of blocks at most
+_PART = 64  # frames whose blocks are in memory at a time
 _END = 0.2  # share of the clip that its beginning and its end are
 _LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 
@@ -69,35 +70,49 @@ def tripwires(frames: UInt8Array, fps: float) -> Tripwires:
         >>> tripwires(still, fps=8).onset, tripwires(still, fps=8).frozen_share
         (1.125, 1.0)
     """
-    if len(frames) < 2:
-        raise ValueError("Expected two frames or more but got one")
-    return tripwires_of(block_means(frames), fps)
+    meter = TripwireMeter()
+    for first in range(0, len(frames), _PART):
+        meter.add(frames[first : first + _PART])
+    return meter.tripwires(fps)
 
 
-def tripwires_of(colours: FloatArray, fps: float) -> Tripwires:
-    """Measure the tripwires by the mean colour of blocks, (T, rows, columns, 3) of :func:`block_means`, T ≥ 2."""
-    luma = colours @ _LUMA
-    means = luma.mean((1, 2))
-    shapes = luma - means[:, None, None]
-    moving = np.abs(np.diff(shapes, axis=0)).mean((1, 2)) > STILL_LEVELS
-    onset = int(np.argmax(moving)) if moving.any() else len(colours)
-    away = np.abs(shapes - shapes[0]).mean((1, 2))
-    most = colours.max(-1)
-    saturation = ((most - colours.min(-1)) / np.maximum(most, 1)).mean((1, 2))
-    jumps = np.abs(np.diff(means, 2)) / 2 if len(colours) > 2 else np.zeros(1)
-    return Tripwires(
-        frozen_share=float(1 - moving.mean()),
-        onset=onset / fps,
-        loop=float(1 - away[-1] / away.max()) if away.max() > STILL_LEVELS else 0.0,
-        exposure_drift=_drift(means / 255),
-        saturation_drift=_drift(saturation),
-        flicker=float(jumps.mean() / 255),
-    )
+class TripwireMeter:
+    """What tripwires need of the frames of a clip, which come in parts: a few numbers of each are kept."""
 
+    def __init__(self) -> None:
+        self._ends: list[FloatArray] = []  # shapes of the first frame of all, and of the last one so far
+        self._numbers: list[FloatArray] = []
 
-def block_means(frames: UInt8Array) -> FloatArray:
-    """Return the mean colour of the blocks of frames (T, H, W, 3), (T, rows, columns, 3) float32."""
-    return np.stack([_block_means(frame) for frame in frames])
+    def add(self, frames: UInt8Array) -> None:
+        """Take the next frames in, (T, H, W, 3) uint8 RGB."""
+        colours = np.stack([_block_means(frame) for frame in frames])
+        luma = colours @ _LUMA
+        means = luma.mean((1, 2))
+        shapes = luma - means[:, None, None]
+        first, last = self._ends or (shapes[0], shapes[0])
+        steps = np.abs(np.diff(shapes, axis=0, prepend=last[None])).mean((1, 2))
+        away = np.abs(shapes - first).mean((1, 2))
+        most = colours.max(-1)
+        saturation = ((most - colours.min(-1)) / np.maximum(most, 1)).mean((1, 2))
+        self._numbers.append(np.stack([means, steps, away, saturation]))
+        self._ends = [first.copy(), shapes[-1].copy()]
+
+    def tripwires(self, fps: float) -> Tripwires:
+        """Return the tripwires of the clip; errors as for :func:`tripwires`."""
+        means, steps, away, saturation = np.concatenate(self._numbers, axis=1)
+        if len(means) < 2:
+            raise ValueError("Expected two frames or more but got one")
+        moving = steps[1:] > STILL_LEVELS
+        onset = int(np.argmax(moving)) if moving.any() else len(means)
+        jumps = np.abs(np.diff(means, 2)) / 2 if len(means) > 2 else np.zeros(1)
+        return Tripwires(
+            frozen_share=float(1 - moving.mean()),
+            onset=onset / fps,
+            loop=float(1 - away[-1] / away.max()) if away.max() > STILL_LEVELS else 0.0,
+            exposure_drift=_drift(means / 255),
+            saturation_drift=_drift(saturation),
+            flicker=float(jumps.mean() / 255),
+        )
 
 
 def _block_means(frame: UInt8Array) -> FloatArray:

@@ -119,7 +119,9 @@ def measure(clip: Clip) -> dict[str, MetricResult]:
     if len(clip) < 2:
         return {name: MetricResult(None, ONE_FRAME) for name in MEASURES}
     frames = _small(clip.frames)
-    grey = np.stack([np.asarray(cv2.cvtColor(frame, cv2.COLOR_RGB2GRAY), np.uint8) for frame in frames])
+    grey = np.empty(frames.shape[:3], np.uint8)
+    for frame, levels in zip(frames, grey, strict=True):
+        cv2.cvtColor(frame, cv2.COLOR_RGB2GRAY, dst=levels)
     rate = (len(clip) - 1) / float(np.ptp(clip.timestamps))  # of the frames decoded
     cuts, borders = find_cuts(grey), border_share(grey)
     results: dict[str, MetricResult] = {

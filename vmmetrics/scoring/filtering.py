@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -105,18 +104,34 @@ class Filtered:
 
     def __init__(self, table: Table, keep: Condition) -> None:
         self.table, self.keep = table, keep
+        self._counts: dict[Verdict, int] = {}
+        self._reasons: dict[Verdict, Counter[str]] = {}
 
     def __iter__(self) -> Iterator[Decision]:
-        return (decide(record, self.keep) for record in self.table.records)
+        return (decision for _, decision in self._decided())
 
     def __len__(self) -> int:
         return len(self.table)
 
-    @cached_property
+    def _decided(self) -> Iterator[tuple[Record, Decision]]:
+        """Yield each record with the decision on it, and keep at the end what was counted on the way."""
+        counts, reasons = dict.fromkeys(VERDICTS, 0), {verdict: Counter[str]() for verdict in VERDICTS}
+        for record in self.table.records:
+            decision = decide(record, self.keep)
+            counts[decision.verdict] += 1
+            if decision.verdict == "undecided":
+                reasons["undecided"].update(decision.reasons)
+            else:  # without values and paths, which differ from clip to clip
+                reasons[decision.verdict].update(reason.partition(": ")[0] for reason in decision.reasons)
+            yield record, decision
+        self._counts, self._reasons = counts, reasons
+
+    @property
     def counts(self) -> Mapping[Verdict, int]:
         """Number of clips by verdict."""
-        counted = Counter(decision.verdict for decision in self)
-        return {verdict: counted[verdict] for verdict in VERDICTS}
+        if not self._counts:
+            deque(self._decided(), maxlen=0)
+        return self._counts
 
     @property
     def kept(self) -> list[str]:
@@ -125,20 +140,22 @@ class Filtered:
 
     def reasons(self, verdict: Verdict) -> Counter[str]:
         """Return how often each comparison, or missing measure, decided for a verdict."""
-        reasons = (reason for decision in self if decision.verdict == verdict for reason in decision.reasons)
-        return Counter(reason.partition(": ")[0] if verdict == "dropped" else reason for reason in reasons)
+        return self._reasons[verdict] if self.counts else Counter()
 
     def write(self, folder: Path) -> None:
-        """Write :data:`KEPT`, which can be given as clips again, :data:`DECISIONS` and :data:`ABOUT` into a run."""
+        """Write :data:`KEPT`, which can be given as clips again, :data:`DECISIONS` and :data:`ABOUT` into a run.
+
+        The last is removed first and written last: where it is, the others are those that it tells of.
+        """
 
         def kept() -> Iterator[ListedClip]:
             """Write each decision, and yield the clips kept."""
-            for record in self.table.records:
-                decision = decide(record, self.keep)
+            for record, decision in self._decided():
                 file.write(json.dumps(asdict(decision), allow_nan=False).encode() + b"\n")
                 if decision.verdict == "kept" and record.path is not None:
                     yield _listed(record)
 
+        (folder / ABOUT).unlink(missing_ok=True)
         with writing(folder / DECISIONS) as file:
             write_manifest(folder / KEPT, [], kept())
         about = {"keep": self.keep.text, "counts": self.counts, "written": provenance.now(), **provenance.invocation()}

@@ -26,6 +26,9 @@ from vmmetrics.video.shards import local_file
 from vmmetrics.video.subject import subject_of
 from vmmetrics.video.timing import Timing, check_fps, without_gaps
 
+_MEASURED_BYTES = 5
+"""Bytes per pixel of clips that are shrunk to be measured: RGB, grey levels, and what finds cuts holds at its peak."""
+
 # Some frames of a video file by their times: what lies between is not kept, nor, where it can be, decoded.
 
 
@@ -161,12 +164,13 @@ def _at(timing: Timing, chosen: Sequence[int]) -> Timing:
 
 
 def _plan(count: int, limits: Limits, sampling: Sampling) -> Plan:
-    """Return the sizes that keep so many frames within memory; nothing but the frames is held."""
+    """Return the sizes that keep so many frames within memory; nothing is held but chosen frames, or their measures."""
+    each = _MEASURED_BYTES if sampling.choose is None else 3
 
     def plan(width: int, height: int) -> SizePlan:
         check_size(width, height)
         full = _fitted(width, height, sampling.side)
-        share = limits.max_memory / (count * full[0] * full[1] * 3)
+        share = limits.max_memory / (count * full[0] * full[1] * each)
         stored = full if share >= 1 else (max(1, int(full[0] * share**0.5)), max(1, int(full[1] * share**0.5)))
         return SizePlan(count, full, stored, limits.max_memory)
 

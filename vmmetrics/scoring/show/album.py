@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from vmmetrics.errors import explain
-from vmmetrics.functional.tripwires import Tripwires, block_means, tripwires_of
+from vmmetrics.functional.tripwires import TripwireMeter, Tripwires
 from vmmetrics.perception.scene import Scene
 from vmmetrics.scoring.pictures import Pictures, packed
 from vmmetrics.scoring.show.capture import poster_of
 from vmmetrics.scoring.show.findings import perceive
 from vmmetrics.scoring.show.overlay import MOST_OBJECTS, overlay_of
-from vmmetrics.types import FloatArray
 from vmmetrics.video.windows import Window
 
 TRACKED_FRAMES = 1500
@@ -31,13 +30,13 @@ class Album:
         fps: Their rate.
         overlay: True to keep masks of the first :data:`MOST_OBJECTS` objects, tracks and skeletons in clips
             of up to :data:`TRACKED_FRAMES` frames, and the camera for drawing.
-        wires: True to measure tripwires; block means of all frames are then in memory, 22 kB a frame.
+        wires: True to measure tripwires.
     """
 
     def __init__(self, num_frames: int, fps: float, overlay: bool | None, wires: bool) -> None:
         self._num_frames, self._fps = num_frames, fps
         self._overlay: dict[str, Any] | None = {} if overlay else None
-        self._means: list[FloatArray] | None = [] if wires else None
+        self._meter = TripwireMeter() if wires else None
         self._poster = b""
         self._numbered = 0
         self._problems: list[str] = []
@@ -45,8 +44,8 @@ class Album:
     def add(self, window: Window, scene: Scene, scores: Any, numbered: int) -> None:
         """Take a window in (:data:`vmmetrics.scoring.windows.Seen`); what fails costs a picture and no score."""
         clip = window.clip
-        if self._means is not None:
-            self._means.append(block_means(clip.frames))
+        if self._meter is not None:
+            self._meter.add(clip.frames)
         middle = self._num_frames // 2 - window.first
         try:
             if 0 <= middle < len(clip):
@@ -62,7 +61,7 @@ class Album:
     def close(self) -> tuple[Pictures, tuple[str, ...], Tripwires | None]:
         """Return the pictures, the reasons for missing ones, and the tripwires if they were asked for."""
         overlay = packed(self._overlay) if self._overlay else b""
-        wires = tripwires_of(np.concatenate(self._means), self._fps) if self._means else None
+        wires = None if self._meter is None else self._meter.tripwires(self._fps)
         return Pictures(self._poster, overlay), tuple(self._problems), wires
 
 
