@@ -52,7 +52,7 @@ COMMANDS = (
     Typed("score empty", 2, (), ("No clips in empty", ".mp4")),
     Typed("score clips --metric mss", 2, (), ("--metrics",)),
     Typed("score clips --metrics mss --dry-run", 0, ("fast/1.mp4", "slow/2.mp4")),
-    Typed("score clips --metrics mss -o run -j 2", 0, ("fast/1.mp4", "MSS", "all"), ("4 clips", "a clip"), apart=True),
+    Typed("score clips --metrics mss -o run -j 1", 0, ("fast/1.mp4", "MSS", "all"), ("4 clips", "a clip"), apart=True),
     Typed("score clips --metrics mss -o run", 0, ("fast/1.mp4",), ("scored before",)),
     Typed("score clips --metrics mss,pas -o run -q", 0, ("PAS",)),
     Typed("score 'clips/fast/*.mp4' --metrics mss -o pattern", 0, ("1.mp4", "2.mp4")),

@@ -9,7 +9,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -44,47 +43,49 @@ msvcrt.locking = locking
 
 
 pytestmark = pytest.mark.slow
-Command = Callable[..., None]
+COMMANDS = (
+    ("score", str(CLIP), "--metrics", "mss", "--jobs", "0", "--out", "here"),
+    ("score", str(CLIP), "--metrics", "mss", "--jobs", "1", "--out", "worker"),
+    ("report", "here", "--out", "page"),
+    ("align", "scores.csv", "ratings.csv", "--resamples", "200", "--out", "study"),
+)
+PROGRAM = """
+import json, sys
+from vmmetrics.cli.main import main
+
+for words in json.load(sys.stdin):
+    try:
+        main(words)
+    except SystemExit as stop:
+        if stop.code:
+            sys.exit(f"{words}: {stop.code}")
+"""
 
 
-@pytest.fixture
-def vmmetrics(tmp_path: Path) -> Command:
-    """Run a command without POSIX in ``tmp_path``."""
-    (tmp_path / "sitecustomize.py").write_text(WITHOUT)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path), str(ROOT)))}
-
-    def run(*arguments: object) -> None:
-        done = subprocess.run(
-            [sys.executable, "-m", "vmmetrics", *map(str, arguments)],
-            cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-
-    return run
-
-
-def scored(tmp_path: Path) -> dict[str, float]:
-    return json.loads((tmp_path / "run" / "scores.jsonl").read_text().splitlines()[0])["scores"]
-
-
-def test_score_here_and_report(vmmetrics: Command, tmp_path: Path) -> None:
-    vmmetrics("score", CLIP, "--metrics", "mss", "--jobs", 0, "--out", "run")
-    assert scored(tmp_path) == {"mss": 1.0}
-    vmmetrics("report", "run", "--out", "page")
-    assert (tmp_path / "page" / "index.html").is_file()
-
-
-def test_score_in_a_worker(vmmetrics: Command, tmp_path: Path) -> None:
-    vmmetrics("score", CLIP, "--metrics", "mss", "--jobs", 1, "--out", "run")
-    assert scored(tmp_path) == {"mss": 1.0}
-
-
-def test_align(vmmetrics: Command, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the commands were run without POSIX, in one process."""
+    folder = tmp_path_factory.mktemp("without")
+    (folder / "sitecustomize.py").write_text(WITHOUT)
     scores, ratings = ["clip,model,mss"], ["clip,rater,rating"]
     for number in range(12):
         scores.append(f"{number}.mp4,{'ab'[number % 2]},{number / 12}")
         ratings += [f"{number}.mp4,{rater},{1 + (number + rater) % 5}" for rater in range(3)]
-    (tmp_path / "scores.csv").write_text("\n".join(scores))
-    (tmp_path / "ratings.csv").write_text("\n".join(ratings))
-    vmmetrics("align", "scores.csv", "ratings.csv", "--resamples", 200, "--out", "study")
-    assert any((tmp_path / "study").iterdir())
+    (folder / "scores.csv").write_text("\n".join(scores))
+    (folder / "ratings.csv").write_text("\n".join(ratings))
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], input=json.dumps(COMMANDS), cwd=folder, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(folder), str(ROOT)))}, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("run", ["here", "worker"])
+def test_score(folder: Path, run: str) -> None:
+    assert json.loads((folder / run / "scores.jsonl").read_text().splitlines()[0])["scores"] == {"mss": 1.0}
+
+
+def test_report_and_align(folder: Path) -> None:
+    assert (folder / "page" / "index.html").is_file()
+    assert (folder / "study" / "page.html").is_file()

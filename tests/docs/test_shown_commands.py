@@ -1,19 +1,20 @@
 """Commands, code and output that the docs show: all commands parse, and blocks marked ``<!-- run -->`` run.
 
-Blocks run on tiny clips in place of the samples, those of a page in one process. What a page shows of their output is
-compared with what they print: with all its numbers where they read none of these clips, else word by word.
+Blocks run on tiny clips in place of the samples, in this process. What a page shows of their output is compared with
+what they print: with all its numbers where they read none of these clips, else word by word.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
-import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import cv2
@@ -23,7 +24,11 @@ import typer
 from PIL import Image
 
 from vmmetrics.cli.app import app
+from vmmetrics.cli.main import main
+from vmmetrics.clip import Clip
 from vmmetrics.functional import motion_index
+from vmmetrics.perception.scene import Scene
+from vmmetrics.scoring.suite import Suite
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data"
@@ -122,46 +127,47 @@ def folder(tmp_path: Path, page: Path) -> Path:
     return tmp_path
 
 
-PROGRAM = """
-import contextlib, io, json, sys
-import vmmetrics.cli.running
-from vmmetrics.cli.main import main
+@pytest.fixture(scope="module")
+def earlier() -> Iterator[dict[str, str]]:
+    """What commands printed on pages before; they score in this process, and clips alike are seen once."""
+    answers: dict[object, dict[str, object]] = {}
 
-vmmetrics.cli.running.DEFAULT_JOBS = 0
-printed = []
-for block in json.load(sys.stdin):
-    with contextlib.redirect_stdout(io.StringIO()) as out:
-        if isinstance(block, str):
-            exec(block, {"__name__": "__main__"})
-        for words in block if isinstance(block, list) else []:
-            try:
+    def scene(suite: Any, clip: Clip) -> Scene:
+        scene = Scene(clip, suite._preset.models)
+        scene._answers = answers.setdefault((suite.label, clip.frames.tobytes(), clip.fps, clip.prompt), {})
+        return scene
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Suite, "scene", scene)
+        patch.setattr("vmmetrics.cli.running.DEFAULT_JOBS", 0)
+        yield {}
+
+
+def printed_by(block: str | list[list[str]], earlier: dict[str, str]) -> str:
+    """Return what a block prints, commands or Python; the study that two pages show, of tables alone, is done once."""
+    if isinstance(block, str):
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            exec(block, {"__name__": "__main__"})  # noqa: S102  our own pages
+        return out.getvalue()
+    for words in block:
+        if words[0] != "align" or shlex.join(words) not in earlier:
+            with contextlib.redirect_stdout(io.StringIO()) as out, pytest.raises(SystemExit) as stop:
                 main(words)
-            except SystemExit as stop:
-                assert not stop.code, words
-    printed.append(out.getvalue())
-json.dump(printed, sys.stdout)
-"""
-"""Run blocks of a page, commands or Python, one after the other in one process, which scores in itself."""
-
-
-def printed_by(blocks: list[str | list[list[str]]], folder: Path) -> list[str]:
-    """Return what each block prints."""
-    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], cwd=folder, input=json.dumps(blocks), capture_output=True, text=True,
-        check=False, env={**os.environ, "PYTHONPATH": paths},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads(done.stdout)
+            assert not stop.value.code, words
+            earlier[shlex.join(words)] = out.getvalue()
+    return "".join(earlier[shlex.join(words)] for words in block)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", MARKED, ids=lambda page: page.stem)
-def test_the_marked_blocks_of_a_page_run_in_its_order_and_print_what_it_shows(page: Path, folder: Path) -> None:
+def test_the_marked_blocks_of_a_page_run_in_its_order_and_print_what_it_shows(
+    page: Path, folder: Path, earlier: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
     blocks = BLOCK.findall(page.read_text("utf-8"))
     run = [text if language == "python" else commands(text) for mark, language, text in blocks if mark]
     assert all(run)
-    outputs = iter(printed_by(run, folder))
+    outputs = iter([printed_by(block, earlier) for block in run])
     printed: str | None = None
     stale: list[str] = []
     for mark, language, block in blocks:

@@ -202,7 +202,7 @@ def _pairing(texts: list[str]) -> dict[str, list[str]]:
 def _write(out: Path, study: Study, report: StudyReport) -> None:
     from tempfile import TemporaryDirectory
 
-    from vmmetrics.alignment.report.charts import draw_charts, save_charts
+    from vmmetrics.alignment.report.charts import draw_charts, save_charts, to_svg
     from vmmetrics.alignment.report.text import to_csv, to_latex, to_markdown
     from vmmetrics.utils.storage.atomic import write_json, write_text
     from vmmetrics.viewer.study import to_html
@@ -219,13 +219,14 @@ def _write(out: Path, study: Study, report: StudyReport) -> None:
     write_text(out / "table.csv", to_csv(report))
     write_text(out / "report.md", to_markdown(report))
     write_text(out / "table.tex", to_latex(report))
-    write_text(out / "page.html", to_html(study, report))
-    write_json(out / "report.json", report.to_json())
     charts = draw_charts(study, report)
+    drawn = {key: to_svg(figure) for key, figure in charts.items()}
+    write_text(out / "page.html", to_html(study, report, drawn))
+    write_json(out / "report.json", report.to_json())
     with TemporaryDirectory(prefix=".pictures-", dir=out) as beside:  # no half of a picture is ever seen
-        for suffix in (".png", ".svg"):
-            for path in save_charts(charts, Path(beside), suffix):
-                path.replace(out / path.name)
+        for path, svg in zip(save_charts(charts, Path(beside)), drawn.values(), strict=True):
+            write_text((out / path.name).with_suffix(".svg"), svg)
+            path.replace(out / path.name)
 
 
 # ``vmmetrics plan``: how many clips, prompts and raters a study of human alignment needs.

@@ -5,10 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
-
-from matplotlib.figure import Figure
 
 from vmmetrics.alignment.report import tables as parts
 from vmmetrics.alignment.report.charts import draw_charts
@@ -28,15 +26,14 @@ _THEMED = {INK: "ink", MUTED: "muted", RULE: "rule", NULL: "null"}
 """Colours of charts that change between a light and a dark page."""
 
 
-def chart(figure: Figure, key: str, caption: str) -> str:
+def chart(svg: str, key: str, caption: str) -> str:
     """Return a chart in the page's own colours.
 
     Args:
-        figure: The chart.
+        svg: The chart.
         key: Short name, unique on the page: its ids begin with it.
         caption: What it shows, for those who do not see it.
     """
-    svg = to_svg(figure)
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], count=1, flags=re.DOTALL)
     svg = re.sub(r"<[^>]+>", lambda tag: _tag(tag.group(), key), svg)
     opening = f'<svg role="img" aria-label="{text(caption)}" '
@@ -56,14 +53,17 @@ def _tag(tag: str, key: str) -> str:
 _CLAIMS_SHOWN = 12  # what stands above the fold of a screen
 
 
-def to_html(study: Study, report: StudyReport) -> str:
+def to_html(study: Study, report: StudyReport, charts: Mapping[str, str] | None = None) -> str:
     """Return the report as one HTML page with charts, styles and data inside.
 
     Args:
         study: What ``align`` was called with.
         report: What it returned.
+        charts: Its charts as SVG, by their keys; None draws them.
     """
-    charts, program = draw_charts(study, report), script("study.js")
+    if charts is None:
+        charts = {key: to_svg(figure) for key, figure in draw_charts(study, report).items()}
+    program = script("study.js")
     dimensions = _dimensions(parts.study_of(study, report), report, charts)
     return filled(
         "study.html",
@@ -85,7 +85,7 @@ def _opening(report: StudyReport) -> Iterator[str]:
         yield f"<section><h3>What could not be computed</h3>{html_list(report.problems)}</section>"
 
 
-def _dimensions(study: Study, report: StudyReport, charts: dict[str, Figure]) -> Iterator[str]:
+def _dimensions(study: Study, report: StudyReport, charts: Mapping[str, str]) -> Iterator[str]:
     groups = {table.key: table for table in parts.group_tables(report)}
     for dimension in parts.dimensions_of(report):
         yield f"<section>\n<h2>Against {text(dimension)}</h2>"
@@ -109,7 +109,7 @@ def _dimensions(study: Study, report: StudyReport, charts: dict[str, Figure]) ->
         yield "</section>"
 
 
-def _overview(report: StudyReport, charts: dict[str, Figure]) -> Iterator[str]:
+def _overview(report: StudyReport, charts: Mapping[str, str]) -> Iterator[str]:
     if people := parts.people_parts(report):
         yield "<section><h2>People</h2>"
         yield from map(_titled, people)
@@ -147,7 +147,7 @@ def _closing(study: Study, report: StudyReport) -> Iterator[str]:
     yield f"<p>Everything above, in full precision: {link}</p></section>"
 
 
-def _drawn(charts: dict[str, Figure], key: str, caption: str) -> str:
+def _drawn(charts: Mapping[str, str], key: str, caption: str) -> str:
     return chart(charts[key], f"c{list(charts).index(key)}", caption) if key in charts else ""
 
 
