@@ -16,6 +16,7 @@ import typer
 import yaml
 
 from vmmetrics.cli.app import app
+from vmmetrics.cli.main import main
 from vmmetrics.scoring.records import read_records
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
@@ -89,9 +90,7 @@ def test_the_tasks_of_the_slurm_array_make_one_run(tmp_path: Path) -> None:
         subprocess.run(script, env={**environment, "SLURM_ARRAY_TASK_ID": task}, check=True, capture_output=True)
     parts = [tmp_path / "runs" / f"part-{n}" for n in (1, 2)]
     assert sorted(r.clip for part in parts for r in read_records(part)) == [f"{n}.npy" for n in range(5)]
-    joined = subprocess.run(
-        [str(programs / "vmmetrics"), "merge", *map(str, parts), "--out", str(tmp_path / "whole")],
-        env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert joined.returncode == 0, joined.stderr
+    with pytest.raises(SystemExit) as joined:
+        main(["merge", *map(str, parts), "--out", str(tmp_path / "whole")])
+    assert not joined.value.code
     assert (tmp_path / "whole" / "scores.csv").read_text().count("\n") == 6

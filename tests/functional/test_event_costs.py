@@ -53,6 +53,7 @@ def adds_up(costs, result):
     assert all(c == 0 for c, e in zip(costs.costs, result.events, strict=True) if e.excuse is not None)
 
 
+@settings(max_examples=40)  # the score is taken anew without each object's faults
 @given(presences, st.sampled_from(["vmmetrics", "vmbench"]))
 def test_tcs_costs_of_an_object_are_what_the_score_gains_without_its_faults(present, protocol):
     objects = [history(p) for p in present]
@@ -128,7 +129,7 @@ STILL = np.tile(np.stack([STANDING, np.add(STANDING, (200, 0))]), (T, 1, 1, 1))
 faulty_cells = st.lists(st.tuples(st.integers(0, T - 1), st.integers(0, 1), st.integers(0, 11)), max_size=12)
 
 
-@settings(max_examples=25)  # the score is taken anew without each part
+@settings(max_examples=12)  # the score is taken anew without each part
 @given(faulty_cells)
 def test_ois_cost_is_the_gain_without_the_part(cells):
     def score(left_out=None):

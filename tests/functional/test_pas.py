@@ -60,7 +60,7 @@ def _clip(draw):
     return [draw(st.one_of(st.none(), _track_set(num_frames))) for _ in range(2)]
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(_clip())
 def test_vmbench_equals_reference(sets):
     subject, background = sets
@@ -75,7 +75,7 @@ def test_vmbench_equals_reference(sets):
     assert score == pytest.approx(expected, rel=1e-6, abs=5e-7 * scale)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.integers(0, 2**32), st.integers(2, 12), st.integers(1, 10))
 def test_default_equals_reference(seed, num_frames, count):
     rng = np.random.default_rng(seed)

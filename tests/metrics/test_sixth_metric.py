@@ -75,8 +75,8 @@ def test_it_is_scored_tabled_ranked_compared_shown_and_aligned(tmp_path: Path) -
     rng = np.random.default_rng(0)
     ratings = ["clip,rating"]
     for model, clip in ((model, clip) for model in "ab" for clip in range(2)):
-        texture = cv2.GaussianBlur(rng.uniform(40, 215, (96, 160, 3)), (0, 0), 3)
-        frames = np.stack([np.roll(texture, 2 * t, axis=1) for t in range(8)]).astype(np.uint8)
+        texture = cv2.GaussianBlur(rng.uniform(40, 215, (64, 96, 3)), (0, 0), 3)
+        frames = np.stack([np.roll(texture, 2 * t, axis=1) for t in range(3)]).astype(np.uint8)
         (tmp_path / "clips" / model).mkdir(parents=True, exist_ok=True)
         write_video(tmp_path / "clips" / model / f"{clip}.mp4", frames)
         ratings.append(f"{model}/{clip}.mp4,{1 + (clip + ord(model)) % 4}")

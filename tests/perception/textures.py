@@ -6,6 +6,7 @@ The textures have the spectrum of noise and continue from frame to frame; the no
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import cv2
 import numpy as np
@@ -168,8 +169,15 @@ def crowd(rng: np.random.Generator, h: int, w: int, size: float, speed: float, f
 ALIVE: dict[str, Callable[..., list[Picture]]] = {"waves": waves, "foliage": foliage, "rain": rain, "crowd": crowd}
 
 
+@cache
+def _still(kind: str, seed: int, h: int, w: int, size: float) -> tuple[float, Picture]:
+    """Return a direction, radians, and a texture; drawing one takes longer than to judge a clip of it."""
+    rng = np.random.default_rng(seed)
+    return rng.uniform(0, 2 * np.pi), STILL[kind](rng, h, w, size)
+
+
 def moving(kind: str, seed: int, *, size: tuple[int, int] = (256, 256), scale: float = 8, share: float = 0.02,
-           frames: int = 10, how: str = "pan") -> list[Picture]:  # fmt: skip
+           frames: int = 6, how: str = "pan") -> list[Picture]:  # fmt: skip
     """Render a texture that moves.
 
     Args:
@@ -181,16 +189,14 @@ def moving(kind: str, seed: int, *, size: tuple[int, int] = (256, 256), scale: f
         frames: Number of frames.
         how: ``"pan"``, ``"zoom"`` or ``"mover"``, for those that do not move by themselves.
     """
-    rng = np.random.default_rng(seed)
     w, h = size
     scale, speed = scale * w / 256, share * w
     if kind in ALIVE:
-        return ALIVE[kind](rng, h, w, scale, speed, frames)
-    angle = rng.uniform(0, 2 * np.pi)
+        return ALIVE[kind](np.random.default_rng(seed), h, w, scale, speed, frames)
+    angle, picture = _still(kind, seed, h, w, scale)
     step = speed * np.array([np.cos(angle), np.sin(angle)])
-    picture = STILL[kind](rng, h, w, scale)
     if how == "mover":
-        return mover(picture, STILL[kind](rng, h, w, scale), step, frames)
+        return mover(picture, picture[::-1], step, frames)
     return pan(picture, *((0 * step, frames, 1 + share) if how == "zoom" else (step, frames)))
 
 

@@ -18,7 +18,6 @@ DATA = Path(__file__).parents[1] / "data"
 GOLDENS = json.loads((DATA / "goldens.json").read_text())
 TOLERANCE = 0.01
 CLIPS = [
-    ("vmmetrics", "zeroscope/woman-walks-and-sits.mp4"),
     ("vmmetrics", "text2video-zero/woman-walks-and-sits.gif"),
     ("vmbench", "zeroscope/woman-walks-and-sits.mp4"),
 ]

@@ -88,7 +88,7 @@ def test_killed_at_any_moment_a_run_loses_the_clip_in_hand_and_half_a_second_at_
 
 def test_two_processes_share_one_directory(make_clips: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clips, run = make_clips(*(f"meet{n:02d}" for n in range(8))), tmp_path / "run"
-    both = [start(tmp_path, "score", clips, "--out", run, log=f"log{n}") for n in range(2)]
+    both = [start(tmp_path, "score", clips, "--out", run, "--jobs", 0, log=f"log{n}") for n in range(2)]
     outputs = [process.communicate(timeout=60) for process in both]
     assert [process.returncode for process in both] == [0, 0], outputs
     mine, theirs = ((tmp_path / f"log{n}").read_text().splitlines() for n in range(2))
@@ -104,7 +104,7 @@ def test_two_processes_share_one_directory(make_clips: Any, tmp_path: Path, monk
 
 def test_a_partner_takes_over_what_a_killed_process_had_in_hand(make_clips: Any, tmp_path: Path) -> None:
     clips, run = make_clips(*(f"slow{n}" for n in range(6))), tmp_path / "run"
-    both = [start(tmp_path, "score", clips, "--out", run, log=f"log{n}") for n in range(2)]
+    both = [start(tmp_path, "score", clips, "--out", run, "--jobs", 0, log=f"log{n}") for n in range(2)]
     while count_lines(run / "scores.jsonl") < 2 and both[0].poll() is None:
         time.sleep(0.01)
     os.kill(both[0].pid, signal.SIGKILL)
@@ -129,9 +129,9 @@ def test_ctrl_c_keeps_what_was_scored(make_clips: Any, tmp_path: Path) -> None:
 
 def test_scores_do_not_depend_on_the_number_of_workers(make_clips: Any, tmp_path: Path) -> None:
     clips = make_clips("a", "b", "c", "badmss", "noone")
-    for jobs in (0, 1, 2):
+    for jobs in (0, 2):
         score(clips, out=tmp_path / str(jobs), jobs=jobs)
-    assert contents(tmp_path / "0") == contents(tmp_path / "1") == contents(tmp_path / "2")
+    assert contents(tmp_path / "0") == contents(tmp_path / "2")
 
 
 def test_a_worker_that_dies_costs_its_clip_alone(make_clips: Any, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -122,6 +123,7 @@ def test_status_of_a_run_that_another_process_has_open(
     try:
         while not (run / "scores.jsonl").exists() or (run / "scores.jsonl").read_bytes().count(b"\n") < 1:
             assert process.poll() is None
+            time.sleep(0.01)
         with pytest.raises(SystemExit) as ended:
             main(["status", str(run), "--format", "json"])
     finally:

@@ -145,10 +145,10 @@ def test_vanishing_and_popping_in_are_seen_where_they_happen(still: bool, backwa
 @pytest.mark.slow
 @pytest.mark.parametrize("pan", [0.0, 1.5])
 def test_an_object_replaced_while_it_moves_fast_ends_in_that_frame(pan: float) -> None:
-    clip = draw(lambda t: (30.0 + 6 * t, 80.0) if t < 14 else None, pan=pan)
-    found = find_breaks(gather_evidence(scene_of(clip)))
+    scene = scene_of(draw(lambda t: (30.0 + 6 * t, 80.0) if t < 14 else None, pan=pan))
+    found = find_breaks(gather_evidence(scene))
     assert [(one.frame, one.came) for one in found] == [(13, False)]
-    assert [e.frames for e in measure(scene_of(clip), "vmmetrics").events if e.excuse is None] == [(14,)]
+    assert [e.frames for e in measure(scene, "vmmetrics").events if e.excuse is None] == [(14,)]
 
 
 def test_no_break_where_something_moves_fast_all_the_time() -> None:

@@ -5,7 +5,7 @@ from dataclasses import astuple
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -97,6 +97,7 @@ def test_p_is_uniform_where_there_is_no_difference() -> None:
     assert stats.kstest(found, "uniform").pvalue > 0.01
 
 
+@settings(max_examples=40)
 @given(DIFFERENCES, st.randoms(use_true_random=False))
 def test_p_depends_neither_on_order_nor_on_who_is_first(values: list[float], chance: object) -> None:
     parts = np.array(values)
