@@ -195,10 +195,14 @@ def _outcome(
         true = np.array([true_level(quality[one.item], study.settings.levels) for one in opinions])
         if len(opinions) > 2:
             recovered, error = float(spearmanr(got, true)[0]), float(np.sqrt(np.mean((got - true) ** 2)))
-            inside = [one.recovered_low <= t <= one.recovered_high for one, t in zip(opinions, true, strict=True)]
-            covered = float(np.mean(inside))
+            held = [one.recovered_low <= t <= one.recovered_high for one, t in zip(opinions, true, strict=True)]
+            covered = float(np.mean(held))
     elif (fit := results.strengths(dimension)) is not None:
-        recovered = float(spearmanr(fit.strength, [quality[identity] for identity in fit.items])[0])
+        true = np.array([quality[identity] for identity in fit.items])
+        for component in range(fit.graph.components):  # strengths are relative to those of their component
+            inside = fit.graph.component == component
+            true[inside] -= true[inside].mean()
+        recovered = float(spearmanr(fit.strength, true)[0])
     share = (len(results.counted) + 1) / (len(kinds) + 1)
     items = len(results.design.items)
     needed = items * study.settings.votes / min(study.settings.items, items) / min(share, 1)

@@ -179,11 +179,10 @@ class Design(ABC):
         trials = [Trial("item", item.key, self.arrange(item, shown, rng)) for item in chosen]
         settings = self.settings
         apart = max(2, len(trials) // 3)
-        for first in rng.permutation(max(0, len(trials) - apart))[: settings.repeats]:
-            repeated = trials[int(first)] if len(trials) > apart else None
-            if repeated is not None and repeated.kind == "item":
-                where = trials.index(repeated) + apart
-                trials.insert(int(rng.integers(where, len(trials) + 1)), self.again(repeated))
+        early = rng.permutation(max(0, len(trials) - apart))[: settings.repeats]
+        for trial in [trials[at] for at in early]:
+            where = int(rng.integers(trials.index(trial) + apart, len(trials) + 1))
+            trials.insert(where, self.again(trial))
         clips = [str(clip) for clip in rng.permutation(self.gold)]
         checks = [self.gold_trial(clips[number % len(clips)], rng) for number in range(settings.gold) if clips]
         checks += [self.trap(rng) for _ in range(settings.traps)]
