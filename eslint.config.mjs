@@ -1,7 +1,7 @@
 // Rules of the page's scripts. Undefined names, duplicate keys and unreachable lines are found by tsc.
 export default [
   {
-    files: ["vmmetrics/viewer/page/*.js"],
+    files: ["vmmetrics/{viewer,rating}/page/*.js"],
     linterOptions: { reportUnusedDisableDirectives: "error" },
     rules: {
       eqeqeq: "error",

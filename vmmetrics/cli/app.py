@@ -29,6 +29,17 @@ prompts = group(
         "generate": "prompts:generate",
     },
 )
+rate = group(
+    "Rating studies by ITU-T P.910, P.913 and BT.500: collect people's judgements of clips.",
+    {
+        "new": "rate:new",
+        "check": "rate:check",
+        "serve": "rate:serve",
+        "status": "rate:status",
+        "export": "rate:export",
+        "forget": "rate:forget",
+    },
+)
 understand = group(
     "Motion understanding of video language models: run, score, compare.",
     {
@@ -69,6 +80,7 @@ app = group(
         "serve": "serve:serve",
         "cas": cas,
         "prompts": prompts,
+        "rate": rate,
         "understand": understand,
         "weights": weights,
     },

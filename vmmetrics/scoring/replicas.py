@@ -17,8 +17,9 @@ from typing import Any
 from vmmetrics.engines.connection import Cluster, Connection
 from vmmetrics.errors import SetupError, explain, install
 from vmmetrics.scoring.engine import local_workers, whole_configuration
-from vmmetrics.scoring.service import Service, listener
+from vmmetrics.scoring.service import Service
 from vmmetrics.scoring.settings import Settings
+from vmmetrics.utils.server import listener
 
 _NAME = "vmmetrics"
 _UNBOUNDED = 10**6  # requests that a replica takes at once: what waits, waits in its own queue

@@ -6,7 +6,6 @@ import asyncio
 import math
 import secrets
 import signal
-import socket
 import time
 from base64 import b64decode
 from collections import Counter
@@ -26,7 +25,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from vmmetrics.errors import BusyError, SetupError, os_reason
+from vmmetrics.errors import BusyError, SetupError
 from vmmetrics.scoring.engine import Engine
 from vmmetrics.scoring.reward_forms import (
     VERSION,
@@ -44,6 +43,7 @@ from vmmetrics.scoring.tasks import Task
 from vmmetrics.utils import request_rules
 from vmmetrics.utils.request_rules import RefusedError, check_host, check_origin
 from vmmetrics.utils.schema import convert, parse_json, plain
+from vmmetrics.utils.server import listener
 from vmmetrics.video.content import InlineClip
 
 _File = tuple[str, bytes]
@@ -361,17 +361,3 @@ def run(service: Service, host: str, port: int, announce: Callable[[str], None])
             raise service.end
     finally:
         service.close()
-
-
-def listener(host: str, port: int) -> socket.socket:
-    """Return a socket that listens.
-
-    Raises:
-        SetupError: The address is taken, or there is none.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family)
-    except (OSError, OverflowError) as error:
-        reason = os_reason(error) if isinstance(error, OSError) else str(error)
-        raise SetupError(f"Cannot serve on {host}, port {port}: {reason}; choose another") from error

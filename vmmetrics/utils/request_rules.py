@@ -47,18 +47,19 @@ def headers(policy: str) -> dict[str, str]:
     }
 
 
-def check_host(given: Sequence[str], port: int | None = None) -> str:
+def check_host(given: Sequence[str], port: int | None = None, names: Sequence[str] = NAMES) -> str:
     """Return the one ``Host`` header of a request.
 
     Args:
         given: Its ``Host`` headers.
         port: Port that it must name; None for any, as behind a tunnel.
+        names: Names that it may have.
 
     Raises:
-        RefusedError: There is none, several, or it is no name of this machine.
+        RefusedError: There is none, several, or it has another name.
     """
-    names = [name if port is None else f"{name}:{port}" for name in NAMES]
-    if len(given) != 1 or (_PORT.sub("", given[0]) if port is None else given[0]) not in names:
+    allowed = [name if port is None else f"{name}:{port}" for name in names]
+    if len(given) != 1 or (_PORT.sub("", given[0]) if port is None else given[0]) not in allowed:
         raise RefusedError(HTTPStatus.MISDIRECTED_REQUEST)
     return given[0]
 
@@ -75,13 +76,13 @@ def below_key(path: str, key: str) -> str:
     return parts[2]
 
 
-def check_origin(origin: str | None, host: str) -> None:
+def check_origin(origin: str | None, host: str, scheme: str = "http") -> None:
     """Refuse what another site's page sends, with that site's name; browsers name it with every POST.
 
     Raises:
         RefusedError: Its origin is another one.
     """
-    if origin not in (None, f"http://{host}"):
+    if origin not in (None, f"{scheme}://{host}"):
         raise RefusedError(HTTPStatus.FORBIDDEN)
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from io import BufferedReader
-from socket import SHUT_RDWR, socket
+from socket import AF_INET, AF_INET6, SHUT_RDWR, create_server, socket
 from socketserver import TCPServer, ThreadingMixIn
 from threading import BoundedSemaphore, Condition
 from typing import IO, Any
@@ -229,3 +229,16 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Log nothing."""
+
+
+def listener(host: str, port: int) -> socket:
+    """Return a socket that listens.
+
+    Raises:
+        SetupError: The address is taken, or there is none.
+    """
+    try:
+        return create_server((host, port), family=AF_INET6 if ":" in host else AF_INET)
+    except (OSError, OverflowError) as error:
+        reason = os_reason(error) if isinstance(error, OSError) else str(error)
+        raise SetupError(f"Cannot serve on {host}, port {port}: {reason}; choose another") from error

@@ -109,15 +109,39 @@ def transcode(source: Path, target: Path, ticks: Sequence[int], comment: str) ->
     clip = read_clip(source)
     if len(clip) != len(ticks):
         raise ClipError(f"the video has {len(clip)} frames, but {len(ticks)} were scored")
-    step = int(np.median(np.diff(ticks))) if len(ticks) > 1 else round(TICKS / clip.fps)
+    write_playable(target, clip.frames, ticks, clip.fps, comment)
+
+
+def write_playable(target: Path, frames: UInt8Array, ticks: Sequence[int], fps: float, comment: str) -> None:
+    """Write frames as :func:`transcode` does.
+
+    Args:
+        target: File to write; nothing of it is left where this fails.
+        frames: (T, H, W, 3) RGB.
+        ticks: Time of each, as for :func:`transcode`.
+        fps: Frames per second of a single frame.
+        comment: Text stored in the file.
+
+    Raises:
+        SetupError: This build of PyAV has no x264.
+    """
+    step = int(np.median(np.diff(ticks))) if len(ticks) > 1 else round(TICKS / fps)
     try:
         write_h264(
-            target, _planes(clip.frames), Fraction(TICKS, step), _CODING,
+            target, _planes(frames), Fraction(TICKS, step), _CODING,
             threads=1, times=ticks, duration=step, comment=comment,
         )  # fmt: skip
     except BaseException:
         target.unlink(missing_ok=True)
         raise
+
+
+def to_ticks(seconds: Iterable[float]) -> list[int]:
+    """Return times in :data:`TICKS`, each after the one before."""
+    ticks: list[int] = []
+    for time in seconds:
+        ticks.append(max(round(time * TICKS), ticks[-1] + 1 if ticks else 0))
+    return ticks
 
 
 def _planes(frames: UInt8Array) -> Iterator[UInt8Array]:

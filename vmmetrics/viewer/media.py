@@ -19,7 +19,7 @@ from vmmetrics.utils.storage.addresses import address_of
 from vmmetrics.utils.storage.opening import open_regular
 from vmmetrics.video.containers import opened
 from vmmetrics.video.content import file_state, fingerprint, is_there, state
-from vmmetrics.video.encoding import TICKS, is_transcode, transcode
+from vmmetrics.video.encoding import is_transcode, to_ticks, transcode
 from vmmetrics.video.pixels import TRANSPARENT
 from vmmetrics.video.timing import is_retimed
 from vmmetrics.viewer.texts import legible
@@ -231,10 +231,7 @@ def ticks_of(record: Record) -> list[int]:
     seconds: Sequence[float] = [frame / record.fps for frame in range(record.frames)]
     if record.timestamps is not None and len(record.timestamps) == record.frames:
         seconds = record.timestamps
-    ticks: list[int] = []
-    for time in seconds:
-        ticks.append(max(round(time * TICKS), ticks[-1] + 1 if ticks else 0))
-    return ticks
+    return to_ticks(seconds)
 
 
 def _copy(source: Path, target: Path) -> None:

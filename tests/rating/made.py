@@ -1,0 +1,92 @@
+"""Studies of small clips, and raters who answer without a browser."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vmmetrics.rating.designs import Design
+from vmmetrics.rating.journal import AnswerJournal, Session
+from vmmetrics.rating.sessions import Consent, RaterSessions
+from vmmetrics.rating.study import ClipSource, Settings, Study, new_study
+
+QUESTIONS = {"motion": ""}
+
+
+def frames(seed: int, count: int = 10, size: tuple[int, int] = (32, 48)) -> Any:
+    """Return a bright square that moves over a textured ground."""
+    rng = np.random.default_rng(seed)
+    ground = rng.integers(60, 90, (*size, 3)).astype(np.uint8)
+    made = np.repeat(ground[None], count, axis=0)
+    for at, frame in enumerate(made):
+        left = 2 + at * (size[1] - 14) // count
+        frame[8:20, left : left + 10] = 120 + 10 * (seed % 10)
+    return made
+
+
+def sources(folder: Path, prompts: int = 4, models: int = 3, count: int = 10) -> list[ClipSource]:
+    """Write clips, one of each model for each prompt."""
+    folder.mkdir(parents=True, exist_ok=True)
+    made = []
+    for model in range(models):
+        for prompt in range(prompts):
+            path = folder / f"m{model}-{prompt}.npy"
+            np.save(path, frames(model * 100 + prompt, count))
+            made.append(ClipSource(f"m{model}/{prompt}.npy", path, f"m{model}", f"a square moves, number {prompt}"))
+    return made
+
+
+def study(folder: Path, design: str = "acr", prompts: int = 4, models: int = 3, **settings: Any) -> Study:
+    """Make a study of such clips."""
+    given = {"questions": QUESTIONS, "votes": 3, "items": 6, **settings}
+    made = Settings(design, "lab@example.org", "made by us", **given)
+    return new_study(folder / "study", sources(folder / "clips", prompts, models), made)
+
+
+def play(trial: Any) -> list[dict[str, Any]]:
+    return [{"ended": True, "seconds": 1.0, "frames": 10}] * len(trial.media)
+
+
+def body(session: Session, at: int, value: int, **more: Any) -> dict[str, Any]:
+    """Return what a browser sends."""
+    answer = {"id": secrets.token_hex(16), "trial": at, "values": {"motion": value}, "seconds": 1.0}
+    return answer | {"clips": play(session.trials[at]), "display": {"refresh": 60.0}} | more
+
+
+def rightly(design: Design, session: Session, at: int) -> int:
+    """Return the answer of a rater who misses nothing, and otherwise rates by the clip's name."""
+    trial = session.trials[at]
+    if trial.expected is not None:
+        return trial.expected
+    ranks = [hash_of(identity) for identity in trial.media]
+    if design.key == "acr":
+        return 1 + ranks[0] % 5
+    return 1 if ranks[0] > ranks[1] else -1
+
+
+def hash_of(identity: str) -> int:
+    return int(identity.partition("-")[0].lstrip("c"))
+
+
+def take_part(sessions: RaterSessions, upto: int | None = None, **parameters: str) -> Session:
+    """Let a rater begin and answer, all or so many trials; the lines are written."""
+    token = secrets.token_hex(16)
+    lines = sessions.begin(Consent(token, sessions.study.consent, True, parameters))
+    session = sessions.session(token)
+    assert session is not None
+    for at in range(len(session.trials) if upto is None else upto):
+        lines += sessions.answer(token, body(session, at, rightly(sessions.design, session, at)))
+    sessions.journal.write(lines)
+    return session
+
+
+def filled(made: Study, raters: int, **options: Any) -> Study:
+    """Let raters take part in a study."""
+    with AnswerJournal(made) as journal:
+        sessions = RaterSessions(journal, clock=None)
+        for _ in range(raters):
+            take_part(sessions, **options)
+    return made

@@ -1,0 +1,147 @@
+"""Designs: votes that differ by one at most, orders and sides without a bias, gold and checks in their places."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from tests.rating.made import study
+from vmmetrics.rating.designs import Design, Trial, design_of
+from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE
+
+RATERS = 200
+
+
+@pytest.fixture(scope="module", params=["acr", "pair"])
+def design(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Design:
+    folder = tmp_path_factory.mktemp(request.param)
+    return design_of(study(folder, request.param, prompts=5, models=4, items=7, gold=2, traps=2, repeats=2))
+
+
+@pytest.fixture(scope="module")
+def sessions(design: Design) -> list[tuple[Trial, ...]]:
+    """Return the sessions of many raters, each after those before."""
+    rng = np.random.default_rng(0)
+    counts, shown, made = Counter[str](), Counter[tuple[str, ...]](), []
+    for _ in range(RATERS):
+        trials = design.session(counts, [], shown, rng)
+        counts.update(trial.item for trial in trials if trial.kind == "item")
+        shown.update(trial.media for trial in trials if trial.kind == "item")
+        votes = [counts[key] for key in design.items]
+        assert max(votes) - min(votes) <= 1
+        made.append(trials)
+    return made
+
+
+def test_a_session_has_what_was_asked_for(design: Design, sessions: list[tuple[Trial, ...]]) -> None:
+    for trials in sessions:
+        kinds = Counter(trial.kind for trial in trials)
+        assert kinds == {"item": 7, "gold": 2, "trap": 2, "repeat": 2}
+        assert trials[0].kind not in ("gold", "trap") and trials[-1].kind not in ("gold", "trap")
+        items = [trial.item for trial in trials if trial.kind == "item"]
+        assert len(set(items)) == len(items)
+        for at, trial in enumerate(trials):
+            if trial.kind == "repeat":
+                first = next(n for n, one in enumerate(trials) if one.kind == "item" and one.item == trial.item)
+                assert at - first >= 2
+                assert trial.media == (trials[first].media[::-1] if design.key == "pair" else trials[first].media)
+
+
+def test_every_item_is_as_often_early_as_late(design: Design, sessions: list[tuple[Trial, ...]]) -> None:
+    table = defaultdict(lambda: np.zeros(7))
+    for trials in sessions:
+        for place, trial in enumerate(one for one in trials if one.kind == "item"):
+            table[trial.item][place] += 1
+    statistics = [chisquare(places).statistic for places in table.values()]
+    expected, degrees = 6.0, len(statistics) * 6  # the sum is chi-squared
+    assert abs(sum(statistics) - expected * len(statistics)) < 4 * np.sqrt(2 * degrees)
+
+
+def test_gold_and_checks_are_anywhere(sessions: list[tuple[Trial, ...]]) -> None:
+    places = Counter(at for trials in sessions for at, trial in enumerate(trials) if trial.kind in ("gold", "trap"))
+    assert set(places) == set(range(1, 12))
+    assert chisquare(list(places.values())).pvalue > 1e-4
+
+
+def test_sides_are_balanced(design: Design, sessions: list[tuple[Trial, ...]]) -> None:
+    if design.key != "pair":
+        pytest.skip("there are no sides")
+    shown = Counter(trial.media for trials in sessions for trial in trials if trial.kind == "item")
+    for item in design.items.values():
+        assert abs(shown[item.clips] - shown[item.clips[::-1]]) <= 1
+    models = Counter[str]()
+    for left, right in shown.elements():
+        models[design.study.clips[left].model or ""] += 1
+        models[f"-{design.study.clips[right].model}"] += 1
+    for model in ("m0", "m1", "m2", "m3"):
+        assert chisquare([models[model], models[f"-{model}"]]).pvalue > 0.05
+    gold = Counter(trial.expected for trials in sessions for trial in trials if trial.kind == "gold")
+    assert chisquare([gold[LEFT], gold[RIGHT]]).pvalue > 1e-3 and set(gold) == {LEFT, RIGHT}
+
+
+def test_sessions_spread_over_prompts_and_models(design: Design, sessions: list[tuple[Trial, ...]]) -> None:
+    neighbours, spread = [], []
+    for trials in sessions[:1]:
+        items = [design.items[trial.item] for trial in trials if trial.kind == "item"]
+        spread.append(max(Counter(item.prompt for item in items).values()))
+    for trials in sessions:
+        items = [design.items[trial.item] for trial in trials if trial.kind == "item"]
+        neighbours.append(sum(a.prompt == b.prompt for a, b in pairwise(items)))
+    assert spread == [2]  # seven items of five prompts
+    assert np.mean(neighbours) < 0.5
+
+
+def test_a_rater_gets_nothing_twice(design: Design) -> None:
+    rng = np.random.default_rng(1)
+    seen: list[str] = []
+    while trials := design.session({}, seen, Counter(), rng):
+        items = [trial.item for trial in trials if trial.kind == "item"]
+        if not items:
+            break
+        assert not set(items) & set(seen)
+        seen += items
+    assert set(seen) == set(design.items)
+
+
+def test_training_shows_the_range_beside_the_session(design: Design) -> None:
+    rng = np.random.default_rng(2)
+    items = list(design.items)[:4]
+    trials = design.training(rng, items)
+    assert len(trials) == 3 and all(trial.kind == "training" for trial in trials)
+    assert sum(trial.expected is not None for trial in trials) == 1
+    assert not {trial.item for trial in trials if trial.expected is None} & set(items)
+
+
+def test_pairs_are_within_a_prompt_and_if_asked_within_a_model(tmp_path: Path) -> None:
+    across = design_of(study(tmp_path / "a", "pair", prompts=2, models=3))
+    assert len(across.items) == 2 * 3
+    for item in across.items.values():
+        one, other = (across.study.clips[identity] for identity in item.clips)
+        assert one.prompt == other.prompt and one.model != other.model
+
+
+@pytest.mark.parametrize(("levels", "value", "right"), [(5, 2, True), (5, 3, False), (9, 3, True), (9, 4, False)])
+def test_gold_of_a_scale_has_a_tolerance(levels: int, value: int, right: bool, tmp_path: Path) -> None:
+    design = design_of(study(tmp_path, levels=levels))
+    assert design.is_right(design.gold_trial(design.gold[0], np.random.default_rng(0)), value) is right
+
+
+def test_agreement_and_habits(tmp_path: Path) -> None:
+    acr = design_of(study(tmp_path / "a"))
+    others = {key: [n % 5 + 1] * 3 for n, key in enumerate(acr.items)}
+    same = acr.agreement({key: votes[0] for key, votes in others.items()}, others)
+    turned = acr.agreement({key: 6 - votes[0] for key, votes in others.items()}, others)
+    assert same is not None and turned is not None
+    assert same[0] == pytest.approx(1) and turned[0] == pytest.approx(-1) and turned[1] < 0.5 <= same[1]
+    assert acr.agreement({"c00001": 3}, others) is None
+    assert acr.straight([3, 3, 3, 3])[1] is False and acr.straight([1, 5, 3])[1] is True
+    pair = design_of(study(tmp_path / "p", "pair"))
+    assert pair.straight([LEFT] * 12)[1] is False and pair.straight([LEFT] * 8)[1] is True
+    assert pair.straight([TIE] * 12)[1] is False and pair.straight([LEFT, RIGHT] * 6)[1] is True
+    assert pair.steady([(LEFT, RIGHT), (LEFT, TIE)]) == (0, True)  # sides were swapped
+    assert pair.steady([(LEFT, LEFT)] * 3) == (3, False)

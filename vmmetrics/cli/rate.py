@@ -1,0 +1,323 @@
+"""``vmmetrics rate``: a rating study, from clips to tables that ``align`` and ``cas label`` read."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from vmmetrics.cli import options
+from vmmetrics.cli.formats import print_result
+from vmmetrics.cli.options import MAX_PRICE, argument, count_option, number_option, option, out_option
+from vmmetrics.cli.stopping import stoppable
+from vmmetrics.cli.terminal import Bar, count, open_consoles, until_stopped, usage, warn
+from vmmetrics.errors import SetupError, install
+from vmmetrics.utils.request_rules import HOST
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vmmetrics.rating.study import ClipSource, Study
+    from vmmetrics.utils.display.tables import Part
+
+StudyFolder = Annotated[Path, argument("Folder of the study.", metavar="STUDY")]
+_LEFT_OUT = 5  # clips that are left out and named
+
+
+@dataclass
+class SessionOptions:
+    """Options on a rater's session."""
+
+    votes: Annotated[int, count_option("Valid votes wanted per clip or pair.")] = 15
+    items: Annotated[int, count_option("Clips or pairs in a session.", 4)] = 24
+    gold: Annotated[
+        int, count_option("Items of a session with a known answer: frames in disorder.", 0)
+    ] = 3
+    traps: Annotated[int, count_option("Attention checks of a session.", 0)] = 2
+    repeats: Annotated[int, count_option("Items of a session shown again; of pairs with sides swapped.", 0)] = 2
+    training: Annotated[int, count_option("Training items before a rater's first session.", 0)] = 3
+    sessions: Annotated[int, count_option("Sessions of a rater at most.")] = 1
+
+
+def new(
+    study: StudyFolder,
+    clips: Annotated[list[str], option("Run directory, or folder or files of clips; repeatable.", show_default=False)],
+    design: Annotated[
+        Literal["acr", "pair"],
+        option("acr: one clip on a scale; pair: which of two clips of a prompt is better.", show_default=False),
+    ],
+    contact: Annotated[str, option("Whom raters can ask: a name and an address.", show_default=False)],
+    licence: Annotated[
+        str, option("Licence of the clips, or by what right they are shown to raters.", show_default=False)
+    ],
+    session: SessionOptions,
+    question: Annotated[
+        list[str] | None,
+        option("Ask this; repeatable. Default: how good the motion is.", metavar="DIMENSION=TEXT"),
+    ] = None,
+    levels: Annotated[Literal["5", "9", "11"], option("Levels of the scale of acr.")] = "5",
+    within_model: Annotated[bool, option("Compare clips of one model alone.", "--within-model")] = False,
+    in_turn: Annotated[bool, option("Play the clips of a pair one after the other.", "--in-turn")] = False,
+    flashing: Annotated[
+        Literal["leave-out", "warn"], option("Clips with more than 3 flashes a second: leave them out, or warn raters.")
+    ] = "leave-out",
+    prompts: Annotated[str | None, option("Prompt list of the clips. Default: looked for beside them.")] = None,
+    texts: Annotated[
+        Path | None, option("Texts of the raters' page (TOML), in any language. Default: English.")
+    ] = None,
+    min_age: Annotated[int, count_option("Age in years that raters confirm.")] = 18,
+    ethics: Annotated[str, option("Number of the ethics approval.", show_default=False)] = "",
+    pay: Annotated[float, number_option("Payment for a session.", 0, MAX_PRICE)] = 0.0,
+    currency: Annotated[str, option("Its currency.", show_default=False)] = "",
+    completion_url: Annotated[str, option("Where raters go at the end, as of a platform.", show_default=False)] = "",
+    detect: Annotated[
+        tuple[float, float] | None,
+        number_option("Set --votes to tell two metrics apart whose Spearman with people is this (see plan).", -1, 1),
+    ] = None,
+    seed: options.Seed = 0,
+) -> None:
+    """Make a study: clips are looked at for flashes and transcoded alike; settings are fixed.
+
+    Rules of exclusion are in study.json, and may be edited until the first rater. 'rate check' tries the study with
+    simulated raters, 'rate serve' opens it. Exit codes: 0 made, 2 wrong usage or setup.
+    """
+    from vmmetrics.rating.designs import design_of
+    from vmmetrics.rating.study import Settings, new_study, read_texts
+
+    output, messages = open_consoles()
+    questions = dict(map(_question, question or ["motion="]))
+    sources = _sources(clips, prompts)
+    if detect is not None:
+        session.votes = _votes(detect, sources)
+        messages.print(f"--votes {session.votes}, by 'vmmetrics plan'")
+    with usage():
+        settings = Settings(
+            design, contact, licence, questions, int(levels), **vars(session), within_model=within_model,
+            in_turn=in_turn, flashing=flashing, seed=seed, min_age=min_age, ethics=ethics, pay=pay, currency=currency,
+            completion_url=completion_url, texts={} if texts is None else read_texts(texts),
+        )  # fmt: skip
+    with until_stopped(messages, "stopped; nothing was written"), Bar(messages, len(sources)) as bar:
+        made = new_study(study, sources, settings, lambda _: bar.step())
+    for name, why in list(made.left_out.items())[:_LEFT_OUT]:
+        messages.print(f"left out: {name}: {why}", style="yellow", soft_wrap=True)
+    if len(made.left_out) > _LEFT_OUT:
+        messages.print(f"left out: {len(made.left_out) - _LEFT_OUT} more, see study.json", style="yellow")
+    _say_size(made, len(design_of(made).items), messages)
+    output.print(str(study), soft_wrap=True)
+
+
+def _question(text: str) -> tuple[str, str]:
+    name, equals, words = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise typer.BadParameter(f"expected DIMENSION=TEXT but got {text!r}", param_hint="--question")
+    return name, words.strip()
+
+
+def _sources(clips: Sequence[str], prompts: str | None) -> list[ClipSource]:
+    """Return the clips of runs and folders."""
+    from vmmetrics.rating.study import ClipSource
+    from vmmetrics.scoring.prompt_scores import read_run
+    from vmmetrics.video import Prompts, discover
+    from vmmetrics.video.discover import no_clips
+
+    listed = Prompts(prompts)
+    sources = []
+    for run in (Path(text) for text in clips if (Path(text) / "run.json").is_file()):
+        sources += [
+            ClipSource(one.clip, Path(one.path), one.model, one.prompt)
+            for one in read_run(run).records if one.error is None and one.path is not None
+        ]  # fmt: skip
+    if folders := [text for text in clips if not (Path(text) / "run.json").is_file()]:
+        for found in discover(folders):
+            match = listed.lookup(found)
+            sources.append(ClipSource(found.name, found.path, match.model or found.model, match.prompt))
+    if not sources:
+        raise SetupError(no_clips(clips))
+    if len({one.clip for one in sources}) < len(sources):
+        raise SetupError("two clips have one name: make the study of one run, or of folders that do not overlap")
+    return sources
+
+
+def _votes(detect: tuple[float, float], sources: Sequence[ClipSource]) -> int:
+    """Return the fewest raters per clip with which so many clips tell two correlations apart."""
+    from vmmetrics.alignment.power import plan_study
+
+    per_prompt = max(1, round(len(sources) / len({one.prompt or one.clip for one in sources})))
+    with usage("--detect"):
+        plans = [plan_study(*detect, raters=raters, clips_per_prompt=per_prompt) for raters in range(1, 41)]
+    for plan in plans:
+        if plan.clips <= len(sources):
+            return plan.raters
+    raise SetupError(
+        f"{count(len(sources), 'clip')} cannot tell {detect[0]:g} from {detect[1]:g}: even 40 raters need "
+        f"{plans[-1].clips}; 'vmmetrics plan' has more"
+    )
+
+
+def _say_size(study: Study, items: int, messages: Any) -> None:
+    from vmmetrics.rating.study import rater_sessions
+
+    sessions, settings = rater_sessions(study, items), study.settings
+    money = f", {sessions * settings.pay:.2f} {settings.currency}".rstrip() if settings.pay else ""
+    messages.print(
+        f"{count(len(study.clips), 'clip')}, {items} items, {settings.votes} votes each: {sessions} sessions of "
+        f"{study.minutes:.0f} minutes{money}; recruit more, since some will be excluded",
+        soft_wrap=True,
+    )
+
+
+def serve(
+    study: StudyFolder,
+    host: Annotated[str, option("Address to listen on; another than this machine's needs --public-url.")] = HOST,
+    port: Annotated[int, option("Port of the raters' page; 0 takes a free one.", min=0, max=65535)] = 8090,
+    owner_port: Annotated[
+        int, option("Port of the owner's page, of this machine alone; 0 takes a free one.", min=0, max=65535)
+    ] = 0,
+    public_url: Annotated[
+        str, option("Address that raters see, https://...; with TLS files, or --behind-proxy.", show_default=False)
+    ] = "",
+    behind_proxy: Annotated[bool, option("A proxy on this machine or network speaks TLS.", "--behind-proxy")] = False,
+    tls_cert: Annotated[Path | None, option("File of the TLS certificate.")] = None,
+    tls_key: Annotated[Path | None, option("File of its key.")] = None,
+) -> None:
+    """Serve a study to raters until Ctrl-C; the link that is printed is the one to hand out.
+
+    Every answer is on the disk before the browser hears of it. The owner's page, under the second link, is answered on
+    this machine alone. Exit codes: 0 stopped, 2 wrong usage or setup, a full disk included.
+    """
+    for package in ("starlette", "uvicorn"):
+        if find_spec(package) is None:
+            raise SetupError(f"The server needs {package}: {install('serve')}")
+    from vmmetrics.rating.journal import AnswerJournal
+    from vmmetrics.rating.service import Address, run
+    from vmmetrics.rating.study import read_study
+
+    output, messages = open_consoles()
+    if public_url and not (behind_proxy or tls_cert):
+        raise typer.BadParameter("give --tls-cert and --tls-key, or --behind-proxy", param_hint="--public-url")
+    address = Address(host, port, owner_port, public_url, tls_cert, tls_key)
+    address.check()
+    journal = AnswerJournal(read_study(study))
+    warn(messages, journal.warnings)
+
+    def announce(raters: str, owner: str) -> None:
+        messages.print("for raters:")
+        output.print(raters, soft_wrap=True)
+        messages.print(f"for you alone: {owner} (Ctrl-C ends it)", soft_wrap=True)
+
+    with stoppable(), suppress(KeyboardInterrupt):
+        run(journal, address, announce)
+
+
+def status(study: StudyFolder, form: options.Format = "text") -> None:
+    """Print how far a study is: votes, sessions and flags, agreement of raters, and what is still to come.
+
+    Reads the answers while they are written, and takes no lock. Exit codes: 0, 2 no study.
+    """
+    from vmmetrics.rating.export import summary
+    from vmmetrics.rating.journal import read_state
+    from vmmetrics.rating.results import Results
+    from vmmetrics.rating.study import read_study
+
+    output, messages = open_consoles()
+    found, warnings = read_study(study), list[str]()
+    results = Results.of(found, read_state(found, warnings))
+    warn(messages, warnings)
+    figures = summary(results)
+    print_result(form, _status_parts(study.resolve().name, figures), output, data=lambda: figures)
+
+
+def _status_parts(name: str, figures: dict[str, Any]) -> list[Part]:
+    from vmmetrics.utils.display.tables import DisplayTable, bounds, figure, heads
+
+    counts = ("items", "votes", "fewest", "most", "votes_to_come", "finished", "counted", "open", "withdrawn",
+              "sessions_to_come")  # fmt: skip
+    progress = DisplayTable("study", "Study", f"{figures['votes_wanted']} votes are wanted of each item.",
+                            heads("study", *(one.replace("_", " ") for one in counts), "minutes"))  # fmt: skip
+    progress.add(name, *(figure(figures[one], str(figures[one])) for one in counts), figure(figures["minutes"]))
+    agreement = DisplayTable("agreement", "Agreement of raters", "Intervals of 95 %, over prompts.",
+                             heads("dimension", "measure", "value", "interval", texts=2))  # fmt: skip
+    for dimension, measures in figures["agreement"].items():
+        for measure, one in measures.items():
+            interval = bounds(one["low"], one["high"])
+            agreement.add(dimension, measure, figure(one["value"], why=one["note"] or ""), interval)
+    flags = DisplayTable("flags", "Finished sessions that a criterion excludes", "", heads("criterion", "sessions"))
+    for criterion, number in figures["flagged"].items():
+        flags.add(criterion, figure(number, str(number)))
+    return [progress, agreement, *([flags] if flags.rows else [])]
+
+
+def export(
+    study: StudyFolder,
+    out: Annotated[
+        Path | None, out_option("Folder; an earlier export there is replaced. Default: export in the study.")
+    ] = None,
+) -> None:
+    """Write the answers as tables: what counts for align and cas label, and every answer with what excludes it.
+
+    The sheet of payments stays in the study's folder. Exit codes: 0 written, 2 wrong usage or setup.
+    """
+    from vmmetrics.rating.export import PAYMENTS
+    from vmmetrics.rating.export import export as write
+    from vmmetrics.rating.study import read_study
+
+    output, messages = open_consoles()
+    folder = study / "export" if out is None else out
+    results = write(read_study(study), folder)
+    excluded = sum(session.finished for session in results.state.sessions.values()) - len(results.counted)
+    messages.print(f"{count(len(results.counted), 'session')} counted, {excluded} excluded; {study / PAYMENTS}")
+    output.print(str(folder), soft_wrap=True)
+
+
+def check(
+    study: StudyFolder,
+    honest: Annotated[int, count_option("Honest raters.", 0)] = 20,
+    lazy: Annotated[int, count_option("Raters who answer the same at once.", 0)] = 5,
+    at_random: Annotated[int, count_option("Raters who answer anything.", 0)] = 5,
+    turned: Annotated[int, count_option("Raters who take the scale the wrong way round.", 0)] = 5,
+    seed: options.Seed = 0,
+    form: options.Format = "text",
+) -> None:
+    """Try a study with simulated raters, through its own sessions, journal and export; nothing of it changes.
+
+    Exit codes: 0 tried, 2 no study.
+    """
+    from vmmetrics.rating.simulation import RaterKind, dry_run
+    from vmmetrics.rating.study import read_study
+    from vmmetrics.utils.display.tables import DisplayTable, Lines, figure, heads
+
+    output, _ = open_consoles()
+    found = read_study(study)
+    raters: dict[RaterKind, int] = {"honest": honest, "lazy": lazy, "random": at_random, "reversed": turned}
+    if not sum(raters.values()):
+        raise typer.BadParameter("there must be raters")
+    run = dry_run(found, raters, seed)
+    table = DisplayTable("check", "Simulated raters", "Flagged by the rules of study.json.",
+                         heads("raters", "number", "flagged", "share", "criteria", texts=1))  # fmt: skip
+    for kind, number in run.raters.items():
+        failed = ", ".join(f"{name} {times}" for name, times in sorted(run.criteria[kind].items()))
+        flagged = run.flagged[kind]
+        table.add(kind, figure(number, str(number)), figure(flagged, str(flagged)), figure(flagged / number), failed)
+    settings = found.settings
+    lines = [f"votes of an item: {run.fewest} to {run.most}"]
+    lines += [f"true and recovered qualities: ρ = {run.recovered:.2f}"] if run.recovered is not None else []
+    lines += [f"error of opinion scores: {run.error:.2f} levels"] if run.error is not None else []
+    pay = f", {run.sessions * settings.pay:.2f} {settings.currency}" if settings.pay else ""
+    lines += [f"{run.sessions} sessions of {run.minutes:.0f} minutes give {settings.votes} valid votes each{pay}"]
+    print_result(form, [table, Lines("size", "The study", tuple(lines))], output, data=lambda: run)
+
+
+def forget(study: StudyFolder, rater: Annotated[str, argument("The rater, as in sessions.csv.")]) -> None:
+    """Remove a rater's answers for good, on that rater's request: from the journal and the exports made of it.
+
+    A date and the number of answers stay. Copies elsewhere are yours to remove. Exit codes: 0 removed, 2 no such rater.
+    """
+    from vmmetrics.rating.export import forget as remove
+    from vmmetrics.rating.study import read_study
+
+    _, messages = open_consoles()
+    messages.print(f"removed {count(remove(read_study(study), rater), 'answer')}")

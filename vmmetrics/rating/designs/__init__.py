@@ -1,0 +1,232 @@
+"""Designs of a rating study: what is shown, in which order, and what an answer is. One file per design."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import pairwise
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from vmmetrics.errors import SetupError
+from vmmetrics.rating.study import BROKEN, Rules, Study
+
+Kind = Literal["training", "item", "repeat", "gold", "trap"]
+DESIGNS: Mapping[str, str] = {"acr": "Acr", "pair": "Pair"}
+"""Designs by name: the class in the module of that name."""
+_CANDIDATES = 20  # of equally few votes that are looked at for each item of a session
+_TRIES = 20  # orders of which the one with the fewest neighbours of one prompt is taken
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What is voted on: a clip, or a pair of clips.
+
+    Attributes:
+        key: Name, the ids of its clips.
+        clips: Ids of its clips.
+        prompt: Prompt that they share, or the clip's own name where there is none.
+        models: Models of its clips.
+    """
+
+    key: str
+    clips: tuple[str, ...]
+    prompt: str
+    models: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One showing of an item to a rater.
+
+    Attributes:
+        kind: What its answer is for.
+        item: Key of the item.
+        media: Ids of the clips in the order shown: left, or first, comes first.
+        expected: The right answer of a gold item or attention check, else None.
+    """
+
+    kind: Kind
+    item: str
+    media: tuple[str, ...]
+    expected: int | None = None
+
+
+class Design(ABC):
+    """A design of a study.
+
+    Args:
+        study: The study.
+
+    Attributes:
+        values: Answers that there are.
+        items: Items by key.
+
+    Raises:
+        SetupError: The study has no items for it.
+    """
+
+    key: ClassVar[str]
+    question: ClassVar[str]
+    """Name of the text of its question."""
+
+    def __init__(self, study: Study) -> None:
+        self.study, self.settings = study, study.settings
+        self.gold = [clip.id for clip in study.clips.values() if clip.broken]
+        self.items = {item.key: item for item in self.make_items()}
+        self.values = self.make_values()
+        if not self.items:
+            raise SetupError(f"the clips make no items of the design {self.key}: {self.needs}")
+
+    needs: ClassVar[str]
+    """What clips it needs, in words."""
+
+    @abstractmethod
+    def make_items(self) -> list[Item]:
+        """Return the items."""
+
+    @abstractmethod
+    def make_values(self) -> tuple[int, ...]:
+        """Return the answers that there are."""
+
+    @abstractmethod
+    def arrange(self, item: Item, shown: Counter[tuple[str, ...]], rng: np.random.Generator) -> tuple[str, ...]:
+        """Return the clips of an item in the order in which they are shown.
+
+        Args:
+            item: The item.
+            shown: How often each order was shown.
+            rng: Random numbers.
+        """
+
+    @abstractmethod
+    def gold_trial(self, clip: str, rng: np.random.Generator) -> Trial:
+        """Return a trial with a known answer about a clip that has a gold version."""
+
+    @abstractmethod
+    def again(self, trial: Trial) -> Trial:
+        """Return the repetition of a trial."""
+
+    @abstractmethod
+    def is_right(self, trial: Trial, value: int) -> bool:
+        """Return True if a value is the expected answer of a gold item, by the rules."""
+
+    @abstractmethod
+    def straight(self, values: Sequence[int]) -> tuple[float, bool]:
+        """Return a measure of straight-lining of a session's votes, and True if they pass."""
+
+    @abstractmethod
+    def steady(self, votes: Sequence[tuple[int, int]]) -> tuple[float, bool]:
+        """Return a measure of the differences of repeated votes (first, again), and True if they pass."""
+
+    @abstractmethod
+    def agreement(self, own: Mapping[str, int], others: Mapping[str, Sequence[int]]) -> tuple[float, float] | None:
+        """Return agreement of a rater with the others and the upper end of its 99 % interval, or None for too few.
+
+        Args:
+            own: The rater's vote by item, sides as in the item.
+            others: Votes of the others.
+        """
+
+    def trap(self, rng: np.random.Generator) -> Trial:
+        """Return an attention check: any item, and the answer that its text asks for."""
+        item = self.items[str(rng.choice(list(self.items)))]
+        return Trial("trap", item.key, item.clips, int(rng.choice(self.values)))
+
+    @property
+    def rules(self) -> Rules:
+        """Rules of exclusion."""
+        return self.settings.rules
+
+    def training(self, rng: np.random.Generator, beside: Sequence[str]) -> tuple[Trial, ...]:
+        """Return training items over the range: a gold one, and others that are not in the session if there are any.
+
+        Args:
+            rng: Random numbers.
+            beside: Items of the session.
+        """
+        number = self.settings.training
+        others = [key for key in self.items if key not in set(beside)] or list(self.items)
+        chosen = [self.items[key] for key in rng.permutation(others)[: max(0, number - bool(self.gold))]]
+        trials = [Trial("training", item.key, item.clips) for item in chosen]
+        if number and self.gold:
+            gold = self.gold_trial(str(rng.choice(self.gold)), rng)
+            trials.insert(len(trials) // 2, Trial("training", gold.item, gold.media, gold.expected))
+        return tuple(trials)
+
+    def session(
+        self, counts: Mapping[str, int], seen: Sequence[str], shown: Counter[tuple[str, ...]], rng: np.random.Generator
+    ) -> tuple[Trial, ...]:
+        """Return the trials of a session.
+
+        Items with the fewest votes come first, among them those of models and prompts that the session has least of;
+        so votes differ by one at most while nobody leaves. The order is random, with few neighbours of one prompt.
+        Gold items and attention checks are never first or last; a repetition is a third of the session away.
+
+        Args:
+            counts: Votes of each item, those in hand included.
+            seen: Items that the rater has had.
+            shown: How often each order of clips was shown.
+            rng: Random numbers.
+        """
+        chosen = self._choose(counts, set(seen), rng)
+        orders = [[chosen[at] for at in rng.permutation(len(chosen))] for _ in range(_TRIES)]
+        chosen = min(orders, key=lambda order: sum(a.prompt == b.prompt for a, b in pairwise(order)))
+        trials = [Trial("item", item.key, self.arrange(item, shown, rng)) for item in chosen]
+        settings = self.settings
+        apart = max(2, len(trials) // 3)
+        early = rng.permutation(max(0, len(trials) - apart))[: settings.repeats]
+        for trial in [trials[at] for at in early]:
+            where = int(rng.integers(trials.index(trial) + apart, len(trials) + 1))
+            trials.insert(where, self.again(trial))
+        clips = [str(clip) for clip in rng.permutation(self.gold)]
+        checks = [self.gold_trial(clips[number % len(clips)], rng) for number in range(settings.gold) if clips]
+        checks += [self.trap(rng) for _ in range(settings.traps)]
+        for at in rng.permutation(len(checks)):
+            trials.insert(int(rng.integers(1, max(2, len(trials)))), checks[at])
+        return tuple(trials)
+
+    def _choose(self, counts: Mapping[str, int], seen: set[str], rng: np.random.Generator) -> list[Item]:
+        keys = [key for key in self.items if key not in seen]
+        keys = sorted((keys[at] for at in rng.permutation(len(keys))), key=lambda key: counts.get(key, 0))
+        most = counts.get(keys[min(self.settings.items, len(keys)) - 1], 0) if keys else 0
+        below = sum(counts.get(key, 0) < most for key in keys)
+        tied = sum(counts.get(key, 0) == most for key in keys)
+        open_items = [self.items[key] for key in keys[: below + min(tied, _CANDIDATES * self.settings.items)]]
+        models, prompts = Counter[str](), Counter[str]()
+        chosen: list[Item] = []
+        while open_items and len(chosen) < self.settings.items:
+            best = min(
+                range(len(open_items)),
+                key=lambda at: (
+                    counts.get(open_items[at].key, 0), prompts[open_items[at].prompt],
+                    sum(models[model] for model in open_items[at].models),
+                ),
+            )  # fmt: skip
+            item = open_items.pop(best)
+            models.update(item.models)
+            prompts[item.prompt] += 1
+            chosen.append(item)
+        return chosen
+
+
+def broken(clip: str) -> str:
+    """Return the id of the gold version of a clip."""
+    return f"{clip}{BROKEN}"
+
+
+def design_of(study: Study) -> Design:
+    """Return the design of a study.
+
+    Raises:
+        SetupError: There is no such design, or the clips do not make items of it.
+    """
+    name = study.settings.design
+    if name not in DESIGNS:
+        raise SetupError(f"there is no design {name!r}; there are {', '.join(DESIGNS)}")
+    made: Design = getattr(import_module(f"vmmetrics.rating.designs.{name}"), DESIGNS[name])(study)
+    return made

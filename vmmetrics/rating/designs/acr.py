@@ -1,0 +1,75 @@
+"""Absolute category rating (ITU-T P.910): one clip at a time, on a scale from bad to excellent."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from vmmetrics.rating.designs import Design, Item, Trial, broken
+
+LEAST_SHARED = 8
+"""Items that others rated too, below which a rater's agreement is not judged."""
+_Z99 = 2.326  # one-sided
+
+
+class Acr(Design):
+    """Absolute category rating. Answers are 1 (bad) to the number of levels."""
+
+    key = "acr"
+    question = "acr_question"
+    needs = "there must be clips"
+
+    def make_items(self) -> list[Item]:
+        """Return every clip."""
+        clips = self.study.clips.values()
+        return [Item(clip.id, (clip.id,), clip.prompt or clip.clip, (clip.model or "",)) for clip in clips]
+
+    def make_values(self) -> tuple[int, ...]:
+        """Return the levels."""
+        return tuple(range(1, self.settings.levels + 1))
+
+    def arrange(self, item: Item, shown: Counter[tuple[str, ...]], rng: np.random.Generator) -> tuple[str, ...]:  # noqa: ARG002
+        """Return the clip."""
+        return item.clips
+
+    def gold_trial(self, clip: str, rng: np.random.Generator) -> Trial:  # noqa: ARG002
+        """Return the gold version of a clip, whose motion is bad."""
+        return Trial("gold", clip, (broken(clip),), 1)
+
+    def again(self, trial: Trial) -> Trial:
+        """Return the same trial."""
+        return replace(trial, kind="repeat")
+
+    def is_right(self, trial: Trial, value: int) -> bool:
+        """Return True if a value is within the tolerance."""
+        return trial.expected is not None and abs(value - trial.expected) <= self.rules.tolerance * self._step
+
+    def straight(self, values: Sequence[int]) -> tuple[float, bool]:
+        """Return the variance of the votes in levels of five."""
+        variance = float(np.var(np.array(values) / self._step)) if values else 0.0
+        return variance, variance >= self.rules.variance
+
+    def steady(self, votes: Sequence[tuple[int, int]]) -> tuple[float, bool]:
+        """Return the mean difference of repeated votes in levels of five."""
+        apart = float(np.mean([abs(first - again) for first, again in votes])) / self._step if votes else 0.0
+        return apart, apart <= self.rules.unsteady
+
+    def agreement(self, own: Mapping[str, int], others: Mapping[str, Sequence[int]]) -> tuple[float, float] | None:
+        """Return Pearson's r with the means of the others, its interval by Fisher's transform."""
+        shared = [key for key in own if others.get(key)]
+        mine = np.array([own[key] for key in shared], float)
+        theirs = np.array([np.mean(others[key]) for key in shared])
+        if len(shared) < LEAST_SHARED or not theirs.std():
+            return None
+        r = float(np.corrcoef(mine, theirs)[0, 1]) if mine.std() else 0.0
+        transformed = math.atanh(min(max(r, -0.999), 0.999))
+        return r, math.tanh(transformed + _Z99 / math.sqrt(len(shared) - 3))
+
+    @property
+    def _step(self) -> float:
+        """Levels of this scale to one of five."""
+        return (self.settings.levels - 1) / 4

@@ -1,0 +1,88 @@
+"""Pair comparison (ITU-T P.910): two clips of one prompt, which is better; "no difference" is an answer."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from vmmetrics.rating.designs import Design, Item, Trial, broken
+from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE
+
+LEAST_SHARED = 8
+"""Decisions on pairs that others decided too, below which a rater's agreement is not judged."""
+_LEAST_DECIDED = 10  # decisions from which one side may be a habit
+_Z99 = 2.326  # one-sided
+
+
+class Pair(Design):
+    """Pairs of one prompt, of one model if the study says so. Answers: 1 left, −1 right, 0 no difference."""
+
+    key = "pair"
+    question = "pair_question"
+    needs = "two clips must share a prompt (and a model, with --within-model)"
+
+    def make_items(self) -> list[Item]:
+        """Return every pair of clips of a prompt."""
+        by_prompt = defaultdict(list)
+        for clip in self.study.clips.values():
+            if clip.prompt is not None:
+                by_prompt[clip.prompt, clip.model if self.settings.within_model else ""].append(clip)
+        return [
+            Item(f"{one.id}|{other.id}", (one.id, other.id), prompt, (one.model or "", other.model or ""))
+            for (prompt, _), clips in by_prompt.items()
+            for one, other in combinations(clips, 2)
+        ]
+
+    def make_values(self) -> tuple[int, ...]:
+        """Return left, no difference, right."""
+        return LEFT, TIE, RIGHT
+
+    def arrange(self, item: Item, shown: Counter[tuple[str, ...]], rng: np.random.Generator) -> tuple[str, ...]:
+        """Return the clips by side: each side as often as the other, over all raters."""
+        turned = item.clips[::-1]
+        ahead = shown[item.clips] - shown[turned]
+        return turned if ahead > 0 or (ahead == 0 and rng.random() < 0.5) else item.clips
+
+    def gold_trial(self, clip: str, rng: np.random.Generator) -> Trial:
+        """Return a clip beside its gold version, which is worse."""
+        if rng.random() < 0.5:
+            return Trial("gold", clip, (clip, broken(clip)), LEFT)
+        return Trial("gold", clip, (broken(clip), clip), RIGHT)
+
+    def again(self, trial: Trial) -> Trial:
+        """Return the trial with its sides swapped."""
+        return replace(trial, kind="repeat", media=trial.media[::-1])
+
+    def is_right(self, trial: Trial, value: int) -> bool:
+        """Return True if the right side was chosen."""
+        return value == trial.expected
+
+    def straight(self, values: Sequence[int]) -> tuple[float, bool]:
+        """Return the larger share of decisions for one side, 1 where every answer is a tie."""
+        sides = Counter(value for value in values if value != TIE)
+        decided = sides[LEFT] + sides[RIGHT]
+        if not decided:
+            return 1.0, len(values) < _LEAST_DECIDED
+        share = max(sides[LEFT], sides[RIGHT]) / decided
+        return share, decided < _LEAST_DECIDED or share <= self.rules.one_side
+
+    def steady(self, votes: Sequence[tuple[int, int]]) -> tuple[float, bool]:
+        """Return how many repeated pairs the other clip won; the sides of a repetition are swapped."""
+        contradictions = sum(first == again != TIE for first, again in votes)
+        return float(contradictions), contradictions <= self.rules.contradictions
+
+    def agreement(self, own: Mapping[str, int], others: Mapping[str, Sequence[int]]) -> tuple[float, float] | None:
+        """Return the share of decisions with the majority of the others, its interval by Wilson's formula."""
+        sides = {key: np.sign(sum(votes)) for key, votes in others.items()}
+        same = [own[key] == sides[key] for key in own if own[key] != TIE and sides.get(key)]
+        number = len(same)
+        if number < LEAST_SHARED:
+            return None
+        share, squared = float(np.mean(same)), _Z99**2
+        half = _Z99 * math.sqrt(share * (1 - share) / number + squared / (4 * number**2))
+        return share, (share + squared / (2 * number) + half) / (1 + squared / number)

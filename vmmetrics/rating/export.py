@@ -1,0 +1,246 @@
+"""Export of a study: tables that ``align`` and ``cas label`` read, sessions with each criterion, clauses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from vmmetrics.rating.designs import Trial
+from vmmetrics.rating.journal import PEOPLE, AnswerJournal, Session, read_state
+from vmmetrics.rating.results import Results
+from vmmetrics.rating.standards import clauses, to_markdown
+from vmmetrics.rating.study import BROKEN, RECORD, Study
+from vmmetrics.utils.display.markup import csv_text
+from vmmetrics.utils.schema import check, read_json
+from vmmetrics.utils.statistics.bradley_terry import INTERVAL_Z
+from vmmetrics.utils.statistics.preferences import LEFT, RIGHT
+from vmmetrics.utils.storage.atomic import making, write_json, write_text
+from vmmetrics.utils.storage.job_folder import check_folder
+from vmmetrics.utils.storage.journal import encode, iterate_lines
+
+OUTCOMES = {LEFT: "left", 0: "tie", RIGHT: "right"}
+SUMMARY, EXPORTS = "summary.json", "exports.json"
+PAYMENTS = "payments.csv"
+"""Sheet of payments, beside the export: it names people by the ids of their platform."""
+_SIDE = {LEFT: "a", 0: "tie", RIGHT: "b"}
+_PLAYED = ("seconds", "replays", "frames", "dropped", "stalls", "stalled", "width", "height")
+
+
+def export(study: Study, out: Path) -> Results:
+    """Write the export of a study; a server may go on meanwhile. An earlier one is replaced.
+
+    ``ratings.csv`` and ``mos.csv``, or ``pairs.csv``, ``comparisons.jsonl``, ``clips.csv`` and ``strengths.csv``, hold
+    what counts; ``answers.csv`` holds every answer, those that do not count with the reason.
+
+    Args:
+        study: The study.
+        out: Folder.
+
+    Raises:
+        SetupError: It cannot be written, or answers cannot be read.
+    """
+    check_folder(out, SUMMARY, holds="export of a study")
+    results = Results.of(study, read_state(study))
+    with making(out, replace=True) as folder:
+        for name, rows in (_rating_files if results.design.key == "acr" else _pair_files)(results):
+            write_text(folder / name, csv_text(rows))
+        if results.design.key == "pair":
+            for dimension in study.settings.questions:
+                one = "" if len(study.settings.questions) == 1 else f"-{dimension}"
+                lines = b"".join(map(encode, _comparisons(results, dimension)))
+                write_text(folder / f"comparisons{one}.jsonl", lines.decode("utf-8", "backslashreplace"))
+        write_text(folder / "answers.csv", csv_text(_answers(results)))
+        write_text(folder / "sessions.csv", csv_text(_sessions(results)))
+        write_text(folder / "standards.md", to_markdown(clauses(results)))
+        write_json(folder / RECORD, study.configuration)
+        write_json(folder / SUMMARY, summary(results))
+    write_text(study.path / PAYMENTS, csv_text(_payments(results)))
+    (study.path / PAYMENTS).chmod(0o600)
+    known = _known_exports(study)
+    if out.absolute() not in known:
+        write_json(study.path / EXPORTS, [str(path) for path in (*known, out.absolute())])
+    return results
+
+
+def forget(study: Study, rater: str) -> int:
+    """Remove a rater's answers from the journal, and write the exports that were made of it again without them.
+
+    Returns:
+        How many answers were removed.
+
+    Raises:
+        SetupError: There is no such rater, or the study is being served.
+    """
+    with AnswerJournal(study) as journal:
+        removed = journal.forget(rater)
+        for path in _known_exports(study):
+            if (path / SUMMARY).exists():
+                export(study, path)
+    return removed
+
+
+def _known_exports(study: Study) -> list[Path]:
+    path = study.path / EXPORTS
+    return [Path(text) for text in check(tuple[str, ...], read_json(path), path)] if path.exists() else []
+
+
+def summary(results: Results) -> dict[str, Any]:
+    """Return numbers of sessions, votes and flags, and agreement with intervals."""
+    sessions, judged = results.state.sessions, results.judged
+    finished = [name for name, session in sessions.items() if session.finished and not session.withdrawn]
+    forgotten = results.state.forgotten
+    votes = results.state.votes(results.counted)
+    counts = [votes[key] for key in results.design.items]
+    questions = results.study.settings.questions
+    return {
+        "items": len(counts), "votes": sum(counts), "fewest": min(counts), "most": max(counts),
+        "votes_wanted": results.study.settings.votes, "votes_to_come": sum(results.wanted.values()),
+        "sessions": len(sessions), "open": results.open_sessions, "finished": len(finished),
+        "counted": len(results.counted), "sessions_to_come": results.sessions_to_do(),
+        "withdrawn": len({session.rater for session in sessions.values() if session.withdrawn}) + len(forgotten),
+        "forgotten_answers": sum(number for _, number in forgotten),
+        "flagged": {
+            name: sum(not one.passed for key in finished for one in judged[key] if one.name == name)
+            for name in (one.name for one in next(iter(judged.values()), ()))
+        },
+        "minutes": results.minutes() or results.study.minutes,
+        "agreement": {
+            dimension: {
+                name: {"value": value.value, "low": value.low, "high": value.high, "note": value.note}
+                for name, value in results.agreement(dimension).items()
+            }
+            for dimension in questions
+        },
+    }  # fmt: skip
+
+
+Rows = Iterator[tuple[object, ...]]
+
+
+def _rating_files(results: Results) -> Iterator[tuple[str, Rows]]:
+    yield "ratings.csv", _ratings(results)
+    yield "mos.csv", _mos(results)
+
+
+def _pair_files(results: Results) -> Iterator[tuple[str, Rows]]:
+    yield "pairs.csv", _pairs(results)
+    yield "strengths.csv", _strengths(results)
+    listed = results.study.clips.values()
+    yield "clips.csv", iter([("clip", "prompt", "group"), *((c.clip, c.prompt, c.model) for c in listed)])
+
+
+def _ratings(results: Results) -> Rows:
+    dimensions = list(results.study.settings.questions)
+    yield "clip", "rater", *dimensions, "prompt", "model"
+    for session, trial, values in _counted(results):
+        clip = results.study.clips[trial.item]
+        yield clip.clip, session.rater, *(values[name] for name in dimensions), clip.prompt, clip.model
+
+
+def _mos(results: Results) -> Rows:
+    yield ("clip", "dimension", "mos", "votes", "sd", "low", "high", "recovered", "recovered_low", "recovered_high",
+           "prompt", "model")  # fmt: skip
+    for dimension in results.study.settings.questions:
+        for one in results.opinions(dimension)[0]:
+            clip = results.study.clips[one.item]
+            numbers = (one.deviation, one.low, one.high, one.recovered, one.recovered_low, one.recovered_high)
+            yield (clip.clip, dimension, round(one.mean, 4), one.votes, *map(_rounded, numbers), clip.prompt,
+                   clip.model)  # fmt: skip
+
+
+def _pairs(results: Results) -> Rows:
+    dimensions = list(results.study.settings.questions)
+    of_dimension = ("dimension",) if len(dimensions) > 1 else ()
+    yield "left", "right", "outcome", *of_dimension, "rater", "prompt", "left_model", "right_model"
+    for session, trial, values in _counted(results):
+        left, right = (results.study.clips[identity] for identity in trial.media)
+        for name in dimensions:
+            of = (name,) if of_dimension else ()
+            yield (left.clip, right.clip, OUTCOMES[values[name]], *of, session.rater, left.prompt, left.model,
+                   right.model)  # fmt: skip
+
+
+def _comparisons(results: Results, dimension: str) -> Iterator[dict[str, Any]]:
+    for session, trial, values in _counted(results):
+        left, right = (results.study.clips[identity] for identity in trial.media)
+        yield {
+            "a": left.clip, "b": right.clip, "winner": _SIDE[values[dimension]],
+            "rater": session.rater, "prompt": left.prompt,
+        }  # fmt: skip
+
+
+def _strengths(results: Results) -> Rows:
+    yield "clip", "dimension", "strength", "se", "low", "high", "component", "prompt", "model"
+    for dimension in results.study.settings.questions:
+        if (fit := results.strengths(dimension)) is None:
+            continue
+        for n, identity in enumerate(fit.items):
+            clip, strength, error = results.study.clips[identity], float(fit.strength[n]), float(fit.error[n])
+            ends = (strength, error, strength - INTERVAL_Z * error, strength + INTERVAL_Z * error)
+            component = int(fit.graph.component[n])
+            yield clip.clip, dimension, *map(_rounded, ends), component, clip.prompt, clip.model
+
+
+def _counted(results: Results) -> Iterator[tuple[Session, Trial, Any]]:
+    for session in results.counted:
+        for at, answer in sorted(session.answers.items()):
+            if session.trials[at].kind == "item":
+                yield session, session.trials[at], answer.values
+
+
+def _answers(results: Results) -> Rows:
+    dimensions = list(results.study.settings.questions)
+    sides = ("clip",) if results.design.key == "acr" else ("left", "right")
+    played = [name if len(sides) == 1 else f"{side}_{name}" for side in sides for name in _PLAYED]
+    yield ("rater", "session", "position", "kind", *sides, *dimensions, "expected", "excluded", "seconds_to_vote",
+           *played, "refresh", "window", "screen", "ratio", "zoom", "full", "hidden", "ended")  # fmt: skip
+    for name, session in results.state.sessions.items():
+        failed = "; ".join(one.name for one in results.judged[name] if not one.passed)
+        for at, answer in sorted(session.answers.items()):
+            trial, seen = session.trials[at], answer.display
+            clips = [_clip_name(results.study, identity) for identity in trial.media]
+            numbers = [getattr(clip, field) for clip in answer.clips for field in _PLAYED]
+            yield (
+                session.rater, name, at, trial.kind, *clips, *(answer.values.get(of) for of in dimensions),
+                trial.expected, failed, answer.seconds, *numbers, seen.refresh,
+                *("x".join(f"{side:g}" for side in size) for size in (seen.window, seen.screen)),
+                seen.ratio, seen.zoom, int(seen.full), seen.hidden, answer.at,
+            )  # fmt: skip
+
+
+def _clip_name(study: Study, identity: str) -> str:
+    clip = study.clips[identity.removesuffix(BROKEN)].clip
+    return f"{clip} (frames in disorder)" if identity.endswith(BROKEN) else clip
+
+
+def _sessions(results: Results) -> Rows:
+    names = [one.name for one in next(iter(results.judged.values()), ())]
+    yield ("rater", "session", "counts", "failed", "source", "consent", "began", "minutes", "answers", "changes",
+           *(f"{name}{end}" for name in names for end in ("", "_passed")))  # fmt: skip
+    counted = {session.session for session in results.counted}
+    for key, session in results.state.sessions.items():
+        criteria = results.judged[key]
+        minutes = (datetime.fromisoformat(session.last) - datetime.fromisoformat(session.at)).total_seconds() / 60
+        yield (
+            session.rater, key, int(key in counted), "; ".join(one.name for one in criteria if not one.passed),
+            session.source, session.consent, session.at, round(minutes, 1), len(session.answers), session.changes,
+            *(cell for one in criteria for cell in (_rounded(one.value), int(one.passed))),
+        )  # fmt: skip
+
+
+def _payments(results: Results) -> Rows:
+    """Yield a line per finished session: whoever has finished is paid, whether the answers count or not."""
+    settings = results.study.settings
+    people = {line.get("rater"): line for line in iterate_lines(results.study.path / PEOPLE)}
+    yield "rater", "platform", "participant", "session_of_platform", "session", "finished", "amount", "currency"
+    for key, session in results.state.sessions.items():
+        line = people.get(session.rater, {})
+        finished = session.finished
+        yield (session.rater, session.source, line.get("participant"), line.get("SESSION_ID"), key, int(finished),
+               settings.pay if finished else 0.0, settings.currency)  # fmt: skip
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None or value != value else round(value, 4)

@@ -1,0 +1,116 @@
+"""Criteria of a session, by rules that were fixed before the first answer; what fails one is flagged, not deleted."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vmmetrics.rating.designs import Design
+from vmmetrics.rating.journal import Session, State
+
+LEAST_REFRESH = 30.0
+"""Refreshes of a screen in a second below which clips are not shown as they are (P.910 toolkit)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """One criterion.
+
+    Attributes:
+        name: Its name, a column of ``sessions.csv``.
+        value: What was measured, or None where there was nothing to measure.
+        passed: True if the session passes.
+    """
+
+    name: str
+    value: float | None
+    passed: bool
+
+
+def own_criteria(design: Design, session: Session) -> list[Criterion]:
+    """Return the criteria that need no other session."""
+    rules, clips = design.rules, [clip for answer in session.answers.values() for clip in answer.clips]
+    by_kind = {kind: _answered(session, kind) for kind in ("item", "repeat", "gold", "trap")}
+    votes = [value for _, values in by_kind["item"] for value in values]
+    missed = {
+        "traps": sum(session.trials[at].expected not in values for at, values in by_kind["trap"]),
+        "gold": sum(not all(design.is_right(session.trials[at], v) for v in values) for at, values in by_kind["gold"]),
+    }
+    straight, varied = design.straight(votes)
+    steady, consistent = design.steady(list(_repeated(session)))
+    thinking = [answer.seconds for answer in session.answers.values()]
+    shown = sum(design.study.seconds(media) for at in session.answers for media in session.trials[at].media)
+    played = sum(clip.seconds for clip in clips) / shown if shown else None
+    refresh = [answer.display.refresh for answer in session.answers.values() if answer.display.refresh]
+    return [
+        Criterion("finished", len(session.answers) / max(1, len(session.trials)), session.finished),
+        Criterion("kept_consent", float(not session.withdrawn), not session.withdrawn),
+        Criterion("played_to_end", float(np.mean([clip.ended for clip in clips])) if clips else None,
+                  all(clip.ended for clip in clips)),
+        Criterion("playing_time", played, played is None or played <= rules.playback),
+        Criterion("refresh_rate", min(refresh, default=None), min(refresh, default=LEAST_REFRESH) >= LEAST_REFRESH),
+        Criterion("traps_missed", missed["traps"], missed["traps"] <= rules.traps),
+        Criterion("gold_missed", missed["gold"], missed["gold"] <= rules.gold),
+        Criterion("straight_lining", straight if votes else None, not votes or varied),
+        Criterion("seconds_to_vote", float(np.median(thinking)) if thinking else None,
+                  not thinking or float(np.median(thinking)) >= rules.seconds),
+        Criterion("repeats_apart", steady if by_kind["repeat"] else None, consistent),
+    ]  # fmt: skip
+
+
+def judge(design: Design, state: State) -> dict[str, list[Criterion]]:
+    """Return the criteria of every session, by its id.
+
+    Agreement is with the sessions that pass everything else, each rater's own left out.
+    """
+    judged = {name: own_criteria(design, session) for name, session in state.sessions.items()}
+    passing = [state.sessions[name] for name, criteria in judged.items() if all(one.passed for one in criteria)]
+    dimension = next(iter(design.settings.questions))
+    votes: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for session in passing:
+        for key, value in votes_of(design, session, dimension).items():
+            votes[key][session.rater].append(value)
+    for name, session in state.sessions.items():
+        own = votes_of(design, session, dimension)
+        others = {
+            key: [v for rater, given in votes[key].items() if rater != session.rater for v in given]
+            for key in own if key in votes
+        }  # fmt: skip
+        agreed = design.agreement(own, others)
+        least = design.rules.agreement
+        judged[name].append(Criterion("agreement", agreed and agreed[0], agreed is None or agreed[1] >= least))
+    return judged
+
+
+def used(state: State, judged: Mapping[str, Sequence[Criterion]]) -> list[Session]:
+    """Return the sessions whose answers count."""
+    return [session for name, session in state.sessions.items() if all(one.passed for one in judged[name])]
+
+
+def votes_of(design: Design, session: Session, dimension: str) -> dict[str, int]:
+    """Return a session's vote by item; of a pair as if its sides had been those of the item."""
+    votes = {}
+    for at, answer in session.answers.items():
+        trial = session.trials[at]
+        if trial.kind == "item" and dimension in answer.values:
+            turned = len(trial.media) > 1 and trial.media != design.items[trial.item].clips
+            votes[trial.item] = -answer.values[dimension] if turned else answer.values[dimension]
+    return votes
+
+
+def _answered(session: Session, kind: str) -> list[tuple[int, tuple[int, ...]]]:
+    """Return number and values of the answers to trials of a kind."""
+    answers = sorted(session.answers.items())
+    return [(at, tuple(answer.values.values())) for at, answer in answers if session.trials[at].kind == kind]
+
+
+def _repeated(session: Session) -> Iterable[tuple[int, int]]:
+    """Yield first and repeated value of each repetition and dimension."""
+    first = {trial.item: at for at, trial in enumerate(session.trials) if trial.kind == "item"}
+    for at, answer in session.answers.items():
+        before = session.answers.get(first.get(session.trials[at].item, -1))
+        if session.trials[at].kind == "repeat" and before is not None:
+            yield from ((before.values[name], value) for name, value in answer.values.items() if name in before.values)

@@ -1,0 +1,320 @@
+"""Answers of a study: an append-only journal, and the state that is rebuilt from it.
+
+A line is a session that began, an answer, a withdrawal, or the mark that a rater's answers were removed. The first line
+holds the study as it was: another ``study.json`` is refused from then on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from vmmetrics.errors import SetupError, refusing
+from vmmetrics.rating.designs import Trial
+from vmmetrics.rating.study import RECORD, Study
+from vmmetrics.utils.schema import convert, plain
+from vmmetrics.utils.storage.atomic import write_atomically
+from vmmetrics.utils.storage.journal import Journal, Line, encode, iterate_lines
+from vmmetrics.utils.storage.lock import ByteLocks, Locked
+from vmmetrics.utils.storage.provenance import differences, now
+
+ANSWERS, PEOPLE, LOCK = "answers.jsonl", "people.jsonl", ".lock"
+ABANDONED = 6 * 3600.0
+"""Seconds after its last answer from which a session that is not finished holds no items any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Playback:
+    """How one clip was played.
+
+    Attributes:
+        ended: True if it was played to its end.
+        seconds: From the start of the first playback to its end.
+        replays: Playbacks beyond the first.
+        frames: Frames the browser was to show (``getVideoPlaybackQuality``).
+        dropped: Frames it dropped.
+        stalls: Times it waited for data.
+        stalled: Seconds it waited.
+        width: Width on the screen in CSS pixels.
+        height: Height.
+    """
+
+    ended: bool
+    seconds: float = 0.0
+    replays: int = 0
+    frames: int = 0
+    dropped: int = 0
+    stalls: int = 0
+    stalled: float = 0.0
+    width: float = 0.0
+    height: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Display:
+    """What clips were shown on.
+
+    Attributes:
+        refresh: Refreshes of the screen in a second.
+        window: (width, height) of the window in CSS pixels.
+        screen: (width, height) of the screen.
+        ratio: Device pixels to a CSS pixel.
+        zoom: Scale of a pinched view.
+        full: True for a full screen.
+        hidden: Seconds that the page was out of sight during the trial.
+    """
+
+    refresh: float = 0.0
+    window: tuple[float, float] = (0.0, 0.0)
+    screen: tuple[float, float] = (0.0, 0.0)
+    ratio: float = 1.0
+    zoom: float = 1.0
+    full: bool = False
+    hidden: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer to a trial.
+
+    Attributes:
+        id: Made by the browser: the same answer sent again is not a second one.
+        session: Of which session.
+        trial: Number of the trial from 0.
+        values: Answer by dimension; of pairs for the sides as shown.
+        seconds: From the end of the clips to the answer.
+        clips: How each clip was played.
+        display: What they were shown on.
+        at: Time, UTC.
+    """
+
+    id: str
+    session: str
+    trial: int
+    values: Mapping[str, int]
+    seconds: float
+    clips: tuple[Playback, ...]
+    display: Display = field(default_factory=Display)
+    at: str = ""
+
+
+@dataclass(slots=True)
+class Session:
+    """A rater's session.
+
+    Attributes:
+        session: Its id, random.
+        rater: The rater's id, random.
+        token: SHA-256 of the key in the rater's link; the key itself is nowhere.
+        consent: Version of the text that the rater consented to.
+        trials: What is shown, in order.
+        training: What is shown before.
+        source: Platform that sent the rater, or "".
+        at: Time of the consent, UTC.
+        answers: Answers by trial, the last of each.
+        changes: Answers that replaced an earlier one.
+        withdrawn: True if the rater withdrew.
+    """
+
+    session: str
+    rater: str
+    token: str
+    consent: str
+    trials: tuple[Trial, ...]
+    training: tuple[Trial, ...] = ()
+    source: str = ""
+    at: str = ""
+    answers: dict[int, Answer] = field(default_factory=dict)
+    changes: int = 0
+    withdrawn: bool = False
+
+    @property
+    def next(self) -> int:
+        """Number of the first trial without an answer."""
+        return len(self.answers)
+
+    @property
+    def finished(self) -> bool:
+        """True if every trial has an answer."""
+        return len(self.answers) == len(self.trials)
+
+    @property
+    def last(self) -> str:
+        """Time of its last line."""
+        return max((answer.at for answer in self.answers.values()), default=self.at)
+
+    def holds(self, moment: datetime) -> bool:
+        """Return True if its items without an answer are still waited for."""
+        waiting = not self.withdrawn and not self.finished
+        return waiting and (moment - datetime.fromisoformat(self.last)).total_seconds() < ABANDONED
+
+
+@dataclass
+class State:
+    """What a journal says.
+
+    Attributes:
+        sessions: Sessions by id, in the order of their beginning.
+        ids: Answers' ids to session and trial.
+        forgotten: Raters whose answers were removed on their request: date and number of answers.
+        configuration: The study as it was at the first session, or None.
+        raters: Sessions by rater.
+    """
+
+    sessions: dict[str, Session] = field(default_factory=dict)
+    ids: dict[str, tuple[str, int]] = field(default_factory=dict)
+    forgotten: list[tuple[str, int]] = field(default_factory=list)
+    configuration: Mapping[str, Any] | None = None
+    raters: dict[str, list[Session]] = field(default_factory=dict)
+
+    def apply(self, line: Line) -> None:
+        """Take in a line of the journal.
+
+        Raises:
+            ValueError: It is none.
+        """
+        kind = line.get("kind")
+        if kind == "answer":
+            answer = convert(Answer, line)
+            session = self.sessions.get(answer.session)
+            if answer.id in self.ids or session is None or answer.trial > session.next:
+                return
+            session.changes += answer.trial in session.answers
+            session.answers[answer.trial] = answer
+            self.ids[answer.id] = (answer.session, answer.trial)
+        elif kind == "session":
+            session = convert(Session, line)
+            if session.session not in self.sessions:
+                self.sessions[session.session] = session
+                self.raters.setdefault(session.rater, []).append(session)
+        elif kind == "withdrawal":
+            for session in self.of_rater(str(line.get("rater"))):
+                session.withdrawn = True
+        elif kind == "forgotten":
+            self.forgotten.append((str(line.get("at")), int(line.get("answers", 0))))
+        elif kind == "study":
+            self.configuration = line["configuration"]
+        else:
+            raise ValueError(f"a line of kind {kind!r}")
+
+    def of_rater(self, rater: str) -> list[Session]:
+        """Return the sessions of a rater."""
+        return self.raters.get(rater, [])
+
+    def votes(self, used: Iterable[Session], moment: datetime | None = None) -> Counter[str]:
+        """Return the votes of each item: those of ``used`` sessions and, at a moment, those in hand."""
+        counts = Counter[str]()
+        for session in used:
+            counts.update(trial.item for at, trial in enumerate(session.trials)
+                          if trial.kind == "item" and at in session.answers)  # fmt: skip
+        for session in self.sessions.values() if moment is not None else ():
+            if moment is not None and session.holds(moment):
+                waiting = session.trials[session.next :]
+                counts.update(trial.item for trial in waiting if trial.kind == "item")
+        return counts
+
+
+def read_state(study: Study, warnings: list[str] | None = None) -> State:
+    """Read the answers of a study, also while a server writes them; no lock is taken.
+
+    Raises:
+        SetupError: ``study.json`` is another than at the first session.
+    """
+    return _replayed(study, iterate_lines(study.path / ANSWERS, warnings=warnings))
+
+
+def _replayed(study: Study, lines: Iterable[Line]) -> State:
+    state = State()
+    for number, line in enumerate(lines, 1):
+        try:
+            state.apply(line)
+        except (ValueError, KeyError, TypeError) as error:
+            raise SetupError(f"{study.path / ANSWERS}, line {number} is none of a study: {error}") from error
+    if state.configuration is not None:
+        names = ("now", "at the first session")
+        if changed := differences(study.configuration, state.configuration, names=names):
+            raise SetupError(f"{study.path / RECORD} was changed after the first session; restore it:", *changed)
+    return state
+
+
+class AnswerJournal(Locked):
+    """The journal of a study, open to be written by one process.
+
+    Attributes:
+        study: The study.
+        state: What it says so far.
+        warnings: Texts on damaged lines.
+
+    Raises:
+        SetupError: Another process has it open, or ``study.json`` was changed.
+    """
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        with refusing("write", study.path):
+            self._locks = ByteLocks(study.path / LOCK)
+        try:
+            if not self._locks.try_acquire(0):
+                raise SetupError(f"{study.path} is being served, or written, by another process")
+            self._journal = Journal(study.path / ANSWERS)
+            self.warnings = self._journal.mend()
+            self.state = _replayed(study, self._journal.read_new())
+            self.warnings += self._journal.warnings()
+        except BaseException:
+            self.close()
+            raise
+
+    def start(self) -> Sequence[Line]:
+        """Return the line that fixes the study, to be written before the first session; none if it is there."""
+        if self.state.configuration is not None:
+            return []
+        return [self.take({"kind": "study", "configuration": self.study.configuration})]
+
+    def take(self, line: Mapping[str, Any]) -> Line:
+        """Take a line into the state, and return it as it is to be written."""
+        made: Line = {**plain(line), "at": now()}
+        self.state.apply(made)
+        return made
+
+    def write(self, lines: Iterable[Line]) -> None:
+        """Append lines and return once they are on the disk.
+
+        Raises:
+            SetupError: The disk refuses them.
+        """
+        self._journal.append(lines)
+
+    def forget(self, rater: str) -> int:
+        """Remove the answers of a rater for good; a date and their number stay.
+
+        Returns:
+            How many answers were removed.
+
+        Raises:
+            SetupError: There is no such rater.
+        """
+        own = {session.session for session in self.state.of_rater(rater)}
+        if not own:
+            raise SetupError(f"{self.study.path} has no rater {rater!r}; sessions.csv of an export names them")
+        kept, removed = list[Line](), 0
+        for line in iterate_lines(self.study.path / ANSWERS):
+            if line.get("session") in own or line.get("rater") == rater:
+                removed += line["kind"] == "answer"
+            else:
+                kept.append(line)
+        kept.append({"kind": "forgotten", "at": now()[:10], "answers": removed})
+        _rewrite(self.study, ANSWERS, kept)
+        people = [line for line in iterate_lines(self.study.path / PEOPLE) if line.get("rater") != rater]
+        if (self.study.path / PEOPLE).exists():
+            _rewrite(self.study, PEOPLE, people)
+        self._journal = Journal(self.study.path / ANSWERS)
+        self.state = _replayed(self.study, self._journal.read_new())
+        return removed
+
+
+def _rewrite(study: Study, name: str, lines: Iterable[Line]) -> None:
+    write_atomically(study.path / name, b"".join(map(encode, lines)))
+    (study.path / name).chmod(0o600)

@@ -1,0 +1,115 @@
+// A clip of a trial: loaded whole before it is shown, played to its end, and a record of how it was played.
+
+import { h } from "../../viewer/page/core.js";
+
+/** @param {string} url @returns {Promise<string>} Address of the clip in this page's memory. */
+export async function load(url) {
+  const answer = await fetch(url);
+  if (!answer.ok) throw new Error(String(answer.status));
+  return URL.createObjectURL(await answer.blob());
+}
+
+export class RatedClip {
+  /** @param {string} source Address in this page's memory. @param {string} label Caption, "" for none. */
+  constructor(source, label) {
+    this.source = source;
+    this.video = h("video", {
+      playsinline: true,
+      preload: "auto",
+      disablepictureinpicture: true,
+      disableremoteplayback: true,
+      tabindex: "-1",
+      "aria-label": label || null,
+      oncontextmenu: (/** @type {Event} */ event) => event.preventDefault(),
+    });
+    this.video.muted = true;
+    this.root = h("figure", this.video, label ? h("figcaption", label) : null);
+    this.plays = 0;
+    this.started = this.waiting = 0;
+    /** @type {PlaybackRecord} */
+    this.record = {
+      ended: false,
+      seconds: 0,
+      replays: 0,
+      frames: 0,
+      dropped: 0,
+      stalls: 0,
+      stalled: 0,
+      width: 0,
+      height: 0,
+    };
+    this.video.addEventListener("playing", () => this.resumed());
+    this.video.addEventListener("waiting", () => this.stalled());
+    this.video.src = source;
+  }
+
+  /** The browser lacks data in the middle of the clip. */
+  stalled() {
+    if (!this.started || this.record.ended || this.waiting) return;
+    this.record.stalls += 1;
+    this.waiting = performance.now();
+  }
+
+  resumed() {
+    this.started ||= performance.now();
+    if (!this.waiting) return;
+    this.record.stalled += (performance.now() - this.waiting) / 1000;
+    this.waiting = 0;
+  }
+
+  /** Wait until it can be played through. */
+  ready() {
+    return new Promise((resolve, reject) => {
+      if (this.video.readyState >= 4) return resolve(undefined);
+      this.video.addEventListener("canplaythrough", resolve, { once: true });
+      this.video.addEventListener("error", () => reject(new Error("this browser does not play it")), { once: true });
+    });
+  }
+
+  /** Play from the beginning. @returns {Promise<void>} Fulfilled at its end. */
+  async play() {
+    const { video } = this;
+    video.currentTime = 0;
+    const end = new Promise((resolve) => video.addEventListener("ended", resolve, { once: true }));
+    await video.play();
+    this.plays += 1;
+    await end;
+    if (this.record.ended) {
+      this.record.replays += 1;
+      return;
+    }
+    const quality = video.getVideoPlaybackQuality?.(),
+      box = video.getBoundingClientRect();
+    Object.assign(this.record, {
+      ended: true,
+      seconds: (performance.now() - this.started) / 1000,
+      frames: quality?.totalVideoFrames ?? 0,
+      dropped: quality?.droppedVideoFrames ?? 0,
+      width: box.width,
+      height: box.height,
+    });
+  }
+
+  close() {
+    this.video.removeAttribute("src");
+    this.video.load();
+    URL.revokeObjectURL(this.source);
+  }
+}
+
+/** @returns {Promise<number>} Refreshes of the screen in a second. */
+export const refreshRate = () =>
+  new Promise((resolve) => {
+    /** @type {number[]} */
+    const moments = [];
+    const late = setTimeout(() => resolve(0), 3000); // a page out of sight is not drawn
+    const next = (/** @type {number} */ moment) => {
+      moments.push(moment);
+      if (moments.length <= 40) return requestAnimationFrame(next);
+      clearTimeout(late);
+      const steps = moments.slice(1).map((at, number) => at - moments[number]);
+      steps.sort((a, b) => a - b);
+      resolve(Math.round(1000 / steps[steps.length >> 1]));
+    };
+    requestAnimationFrame(next);
+  });

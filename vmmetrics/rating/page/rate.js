@@ -1,0 +1,344 @@
+// The rater's page: consent, practice, trials, end. The server knows where the rater is; this page shows it.
+
+import { button, h } from "../../viewer/page/core.js";
+import { load, RatedClip, refreshRate } from "./player.js";
+
+const BASE = location.pathname.replace(/\/$/, "");
+const AGAIN = 2000; // ms until an answer that did not arrive is sent again
+const page = /** @type {HTMLElement} */ (document.getElementById("page"));
+const foot = /** @type {HTMLElement} */ (document.getElementById("foot"));
+
+/** @type {StudyPage} */
+let study;
+/** @type {Record<string, string>} */
+let texts = {};
+/** What the keys do on this screen. @type {(key: string) => boolean} */
+let onKey = () => false;
+/** Clips that were loaded ahead, by name. @type {Map<string, Promise<string>>} */
+const ahead = new Map();
+let refresh = 0;
+let practised = false;
+
+const random = () =>
+  [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+const sleep = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+class Refused extends Error {
+  /** @param {number} status @param {string} reason */
+  constructor(status, reason) {
+    super(reason);
+    this.status = status;
+  }
+}
+
+/**
+ * Ask the server until it answers.
+ * @param {string} path
+ * @param {unknown} [body] What is posted.
+ * @returns {Promise<any>}
+ */
+async function ask(path, body) {
+  for (;;) {
+    try {
+      const posted = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
+      const answer = await fetch(`${BASE}/${path}`, body === undefined ? {} : posted);
+      if (answer.ok) return await answer.json();
+      if (![425, 429, 502, 503, 504].includes(answer.status))
+        throw new Refused(answer.status, (await answer.json().catch(() => ({}))).reason ?? "");
+    } catch (error) {
+      if (error instanceof Refused) throw error;
+      say(texts.offline ?? "");
+    }
+    await sleep(AGAIN);
+  }
+}
+
+/** Show a screen. @param {...any} parts */
+function show(...parts) {
+  page.replaceChildren(...parts.flat().filter(Boolean), h("output.fault", { id: "said", role: "status" }));
+  onKey = () => false;
+}
+
+/** @param {string} text */
+function say(text) {
+  const said = document.getElementById("said");
+  if (said) said.textContent = text;
+}
+
+/** Show where the rater is. @param {RaterView} view */
+async function proceed(view) {
+  foot.replaceChildren();
+  page.dataset.step = view.step;
+  if (view.step === "consent") return consent();
+  if (view.step === "trial") {
+    footer();
+    if (!practised) for (const trial of view.training ?? []) await practice(trial);
+    practised = true;
+    return rate(view);
+  }
+  const words = { full: texts.full, withdrawn: texts.withdrawn, done: texts.done }[view.step];
+  const url = view.step === "done" && view.url;
+  show(
+    h("p", words),
+    url && h("p", h("a", { href: url, rel: "noreferrer" }, texts.done_url)),
+    view.further && button(texts.further, () => step("further", {}), { class: "main" }),
+  );
+  if (view.step === "done") footer();
+}
+
+/** Take a step, and show what comes of it. @param {string} path @param {unknown} body */
+async function step(path, body) {
+  try {
+    await proceed(await ask(path, body));
+  } catch (error) {
+    await recover(error);
+  }
+}
+
+/** @param {unknown} error */
+async function recover(error) {
+  if (error instanceof Refused && error.message === "has_link") return show(h("p", texts.has_link));
+  if (error instanceof Refused && (error.message === "full" || error.message === "done"))
+    return show(h("p", texts.full));
+  if (error instanceof Refused && error.status === 409) return proceed(await ask("state"));
+  show(h("p.fault", texts.fault || String(error)));
+}
+
+function consent() {
+  const age = h("input", { type: "checkbox", id: "age" }),
+    agree = h("input", { type: "checkbox", id: "agree" }),
+    key = random();
+  const begin = button(texts.begin, go, { class: "main", disabled: true, id: "begin" });
+  async function go() {
+    begin.disabled = true;
+    const given = new URLSearchParams(location.search);
+    const kept = study.parameters.filter((name) => given.has(name)).map((name) => [name, given.get(name)]);
+    const asked = { token: key, consent: study.consent, of_age: true, parameters: Object.fromEntries(kept) };
+    try {
+      const view = await ask("begin", asked);
+      history.replaceState(null, "", `${BASE}#r=${key}`);
+      await proceed(view);
+    } catch (error) {
+      await recover(error);
+    }
+  }
+  const check = () => (begin.disabled = !(age.checked && agree.checked));
+  for (const box of [age, agree]) box.addEventListener("change", check);
+  show(
+    h("h1", texts.consent_title),
+    ["purpose", "data", "withdraw", "flashing", "contact"].map(
+      (name) => texts[`consent_${name}`] && h("p", texts[`consent_${name}`]),
+    ),
+    h("div.agree", h("label", age, texts.consent_age), h("label", agree, texts.consent_agree)),
+    h("div", begin),
+  );
+}
+
+/** The link that resumes, and the way out. */
+function footer() {
+  const sure = () =>
+    foot.replaceChildren(
+      h("span", texts.withdraw_sure),
+      button(texts.withdraw_yes, () => step("withdraw", {})),
+      button(texts.withdraw_no, footer),
+    );
+  foot.replaceChildren(
+    button(texts.withdraw, sure, { id: "withdraw" }),
+    h("span", texts.keys),
+    h("span", texts.link, " ", h("a", { href: location.href }, location.href)),
+  );
+}
+
+/** @returns {[number, string][]} The answers and their texts, in the order of the keys. */
+function choices() {
+  if (study.design === "pair")
+    return [
+      [1, texts.a],
+      [0, texts.same],
+      [-1, texts.b],
+    ];
+  const named = study.levels === 11 ? 2 : 5,
+    step = (study.levels - 1) / (named - 1);
+  return Array.from({ length: study.levels }, (_, at) => {
+    const name = at % step ? "" : texts[`level_${named === 2 ? (at ? 5 : 1) : at / step + 1}`];
+    return [at + 1, `${at + 1}${name ? ` ${name}` : ""}`];
+  });
+}
+
+/** The clips of a trial, loaded. @param {RatedTrial} trial @returns {Promise<RatedClip[]>} */
+async function clipsOf(trial) {
+  const sources = await Promise.all(trial.media.map((name) => ahead.get(name) ?? load(`${BASE}/clip/${name}`)));
+  const clips = sources.map((source, at) => new RatedClip(source, sources.length > 1 ? [texts.a, texts.b][at] : ""));
+  await Promise.all(clips.map((clip) => clip.ready()));
+  return clips;
+}
+
+/** @param {RatedClip[]} clips */
+async function playAll(clips) {
+  if (!study.in_turn) return void (await Promise.all(clips.map((clip) => clip.play())));
+  for (const clip of clips) await clip.play();
+}
+
+/**
+ * Show the clips of a trial and wait for the answer.
+ * @param {RatedTrial} trial
+ * @param {any[]} head What stands above.
+ * @returns {Promise<{ values: Record<string, number>, seconds: number, clips: PlaybackRecord[], display: object }>}
+ */
+async function vote(trial, head) {
+  show(head, h("p", texts.loading));
+  const clips = await clipsOf(trial);
+  let hidden = 0,
+    away = document.hidden ? performance.now() : 0,
+    ended = 0,
+    playing = false;
+  const seen = () => {
+    if (document.hidden) away = performance.now();
+    else if (away) hidden += (performance.now() - away) / 1000;
+    if (!document.hidden) away = 0;
+  };
+  document.addEventListener("visibilitychange", seen);
+  const options = choices();
+  /** @type {Record<string, number>} */
+  const values = {};
+  const label = options.find(([value]) => value === trial.asked)?.[1] ?? "";
+  const asked = trial.asked === null ? "" : texts.asked.replace("{choice}", label);
+  const fields = Object.entries(study.questions).map(([name, question]) =>
+    h(
+      "fieldset",
+      { disabled: true, "data-dimension": name },
+      h("legend", asked || question || texts[`${study.design}_question`]),
+      h(
+        "div.choices",
+        options.map(([value, text]) =>
+          h("label", h("input", { type: "radio", name, value, onchange: () => choose(name, value) }), text),
+        ),
+      ),
+    ),
+  );
+  const again = button(texts.play, play, { id: "play" }),
+    next = button(texts.next, () => done(), { class: "main", disabled: true, id: "next" });
+  /** @param {string} name @param {number} value */
+  function choose(name, value) {
+    values[name] = value;
+    next.disabled = fields.length !== Object.keys(values).length;
+  }
+  async function play() {
+    if (playing) return;
+    playing = again.disabled = true;
+    try {
+      await playAll(clips);
+      ended ||= performance.now();
+      again.textContent = texts.replay;
+      say("");
+      for (const field of fields) field.disabled = false;
+      if (!fields[0].contains(document.activeElement)) fields[0].querySelector("input").focus();
+    } catch {
+      // the browser wants a click before it plays; the button stays
+    }
+    playing = again.disabled = false;
+  }
+  /** @type {() => void} */
+  let done = () => {};
+  const given = new Promise((resolve) => (done = () => resolve(undefined)));
+  show(
+    head,
+    h(
+      "div.clips",
+      clips.map((clip) => clip.root),
+    ),
+    h("div", again),
+    fields,
+    h("div", next),
+  );
+  say(texts.watch);
+  onKey = (key) => {
+    if (key === " ") play();
+    else if (key === "Enter" && !next.disabled) done();
+    else if (/^[0-9]$/.test(key) && ended) {
+      const field = fields.find((one) => !(one.dataset.dimension in values)) ?? fields[fields.length - 1];
+      field.querySelectorAll("input")[(Number(key) || 10) - 1]?.click();
+    } else return false;
+    return true;
+  };
+  play();
+  await given;
+  onKey = () => false;
+  next.disabled = true;
+  document.removeEventListener("visibilitychange", seen);
+  seen();
+  const record = {
+    values,
+    seconds: (performance.now() - ended) / 1000,
+    clips: clips.map((clip) => clip.record),
+    display: {
+      refresh,
+      window: [innerWidth, innerHeight],
+      screen: [screen.width, screen.height],
+      ratio: devicePixelRatio,
+      zoom: visualViewport?.scale ?? 1,
+      full: Boolean(document.fullscreenElement),
+      hidden,
+    },
+  };
+  for (const clip of clips) clip.close();
+  return record;
+}
+
+/** @param {RatedTrial} trial */
+async function practice(trial) {
+  const { values } = await vote(trial, [h("h1", texts.training_title), h("p", texts.training_text)]);
+  if (trial.expected === null || trial.expected === undefined) return;
+  const [value] = Object.values(values);
+  const near = study.design === "pair" ? 0 : (study.levels - 1) / 4;
+  const right = Math.abs(value - trial.expected) <= near;
+  await new Promise((resolve) => {
+    const go = button(texts.next, () => resolve(undefined), { class: "main", id: "next" });
+    show(h("h1", texts.training_title), h("p", right ? texts.training_right : texts.training_wrong), h("div", go));
+    onKey = (key) => key === "Enter" && (resolve(undefined), true);
+    go.focus();
+  });
+}
+
+/** @param {RaterView} view */
+async function rate(view) {
+  const { trial, number = 0, total = 0, following = [] } = view;
+  if (!trial) return;
+  try {
+    const shown = texts.progress.replace("{number}", String(number + 1)).replace("{total}", String(total));
+    const answer = vote(trial, [
+      h("progress", { max: total, value: number, "aria-label": shown }),
+      h("p.position", shown),
+    ]);
+    for (const name of ahead.keys()) if (!following.includes(name)) ahead.delete(name);
+    for (const name of following) {
+      const source = load(`${BASE}/clip/${name}`);
+      source.catch(() => ahead.delete(name)); // it is asked for again when it is shown
+      ahead.set(name, source);
+    }
+    await step("answer", { id: random(), trial: number, ...(await answer) });
+  } catch (error) {
+    await recover(error);
+  }
+}
+
+document.addEventListener("keydown", (event) => {
+  const target = /** @type {HTMLElement} */ (event.target);
+  if (event.repeat || event.ctrlKey || event.altKey || event.metaKey) return;
+  if (target instanceof HTMLButtonElement || target instanceof HTMLAnchorElement) return;
+  if (onKey(event.key)) event.preventDefault();
+});
+
+async function start() {
+  study = await ask("study");
+  texts = study.texts;
+  document.title = texts.title;
+  Object.assign(document.documentElement, { lang: texts.language, dir: texts.direction });
+  const key = new URLSearchParams(location.hash.slice(1)).get("r");
+  let view = key ? await ask("resume", { token: key }).catch(() => null) : null;
+  view ??= await ask("state");
+  refresh = await refreshRate();
+  await proceed(view);
+}
+
+start().catch(recover);

@@ -1,0 +1,81 @@
+// What the server of a study sends to its pages, and takes: vmmetrics/rating/service.py and sessions.py.
+
+/** What every rater sees. */
+interface StudyPage {
+  texts: Record<string, string>;
+  design: "acr" | "pair";
+  /** Dimension to its question; an empty question is the design's own. */
+  questions: Record<string, string>;
+  levels: number;
+  in_turn: boolean;
+  /** Version of the text of consent. */
+  consent: string;
+  /** Parameters of the link that are kept. */
+  parameters: string[];
+}
+
+interface RatedTrial {
+  at: string;
+  /** Names of its clips, of this trial alone. */
+  media: string[];
+  /** The answer that an attention check asks for. */
+  asked: number | null;
+  /** The right answer of a training item. */
+  expected?: number | null;
+}
+
+interface RaterView {
+  step: "consent" | "full" | "trial" | "done" | "withdrawn";
+  consent?: string;
+  number?: number;
+  total?: number;
+  trial?: RatedTrial;
+  /** Clips of the trial after it. */
+  following?: string[];
+  training?: RatedTrial[];
+  further?: boolean;
+  url?: string;
+}
+
+/** How one clip was played, as stored. */
+interface PlaybackRecord {
+  ended: boolean;
+  seconds: number;
+  replays: number;
+  frames: number;
+  dropped: number;
+  stalls: number;
+  stalled: number;
+  width: number;
+  height: number;
+}
+
+interface AgreementFigure {
+  value: number | null;
+  low: number | null;
+  high: number | null;
+  note: string | null;
+}
+
+/** Figures of the owner's page. */
+interface StudyFigures {
+  path: string;
+  design: string;
+  items: number;
+  votes: number;
+  fewest: number;
+  most: number;
+  votes_wanted: number;
+  votes_to_come: number;
+  sessions: number;
+  open: number;
+  finished: number;
+  counted: number;
+  sessions_to_come: number;
+  withdrawn: number;
+  flagged: Record<string, number>;
+  minutes: number;
+  agreement: Record<string, Record<string, AgreementFigure>>;
+  pay: number;
+  currency: string;
+}

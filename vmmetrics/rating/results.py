@@ -1,0 +1,193 @@
+"""Figures of a study: opinion scores with intervals, strengths, agreement, and what is still to do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+from scipy.stats import t as student
+
+from vmmetrics.errors import SetupError
+from vmmetrics.rating.designs import Design, Item, design_of
+from vmmetrics.rating.flags import Criterion, judge, used, votes_of
+from vmmetrics.rating.journal import Session, State
+from vmmetrics.rating.study import Study
+from vmmetrics.types import FloatArray
+from vmmetrics.utils.statistics.agreement import alpha_statistic, icc_statistic, recover_mos
+from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, Statistic, estimate, quotient, sampled
+from vmmetrics.utils.statistics.bradley_terry import INTERVAL_Z, Strengths, fit_strengths
+from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE, Outcome, Preference
+
+_UNDEFINED = "votes do not differ, or no two raters share items"
+LEAST_RECOVERED = 3
+"""Raters from which bias and inconsistency are taken out of opinion scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """Opinion score of an item in a dimension.
+
+    Attributes:
+        item: The item.
+        votes: Votes that count.
+        mean: Their mean (MOS).
+        deviation: Their standard deviation; None for one vote.
+        low: Lower end of the 95 % interval of the mean (Student's t); None for one vote.
+        high: Upper end.
+        recovered: Quality with each rater's bias and inconsistency taken out (P.910, P.913), or None.
+        recovered_low: Lower end of its 95 % interval.
+        recovered_high: Upper end.
+    """
+
+    item: str
+    votes: int
+    mean: float
+    deviation: float | None
+    low: float | None
+    high: float | None
+    recovered: float | None
+    recovered_low: float | None
+    recovered_high: float | None
+
+
+@dataclass(frozen=True)
+class Results:
+    """A study with its answers.
+
+    Attributes:
+        study: The study.
+        design: Its design.
+        state: Its answers.
+        judged: Criteria of each session.
+        counted: Sessions whose answers count.
+    """
+
+    study: Study
+    design: Design
+    state: State
+    judged: Mapping[str, Sequence[Criterion]]
+    counted: Sequence[Session]
+
+    @classmethod
+    def of(cls, study: Study, state: State) -> Results:
+        """Return the results of a study."""
+        design = design_of(study)
+        judged = judge(design, state)
+        return cls(study, design, state, judged, used(state, judged))
+
+    def table(self, dimension: str) -> tuple[list[Item], list[str], FloatArray]:
+        """Return items with votes, raters, and (items, raters) votes, NaN where there is none."""
+        given: dict[str, dict[str, int]] = {}
+        for session in self.counted:
+            given.setdefault(session.rater, {}).update(votes_of(self.design, session, dimension))
+        items = [item for key, item in self.design.items.items() if any(key in own for own in given.values())]
+        votes = np.array([[own.get(item.key, math.nan) for own in given.values()] for item in items], float)
+        return items, list(given), votes.reshape(len(items), len(given))
+
+    def opinions(self, dimension: str) -> tuple[list[Opinion], str]:
+        """Return the opinion score of each item, and limits of those recovered, or ""."""
+        items, raters, votes = self.table(dimension)
+        if not items:
+            return [], ""
+        recovered = recover_mos(votes.T)
+        present = ~np.isnan(votes)
+        usable = ~np.isnan(recovered.inconsistency) & (len(raters) >= LEAST_RECOVERED)
+        precision = np.where(usable, 1 / np.maximum(np.nan_to_num(recovered.inconsistency, nan=1.0), 0.1) ** 2, 0.0)
+        information = (present * precision).sum(axis=1)
+        panel = np.nanvar(recovered.bias[usable], ddof=1) if usable.sum() > 1 else 0.0  # another panel, another mean
+        opinions = []
+        for number, item in enumerate(items):
+            own = votes[number][present[number]]
+            deviation = float(own.std(ddof=1)) if own.size > 1 else None
+            half = None if deviation is None else float(student.ppf(0.975, own.size - 1)) * deviation / own.size**0.5
+            mean, quality = float(own.mean()), float(recovered.quality[number])
+            has = information[number] > 0 and not math.isnan(quality)
+            spread = panel / (present[number] & usable).sum() if has else 0.0
+            width = INTERVAL_Z * math.sqrt(1 / information[number] + spread) if has else 0.0
+            opinions.append(
+                Opinion(
+                    item.key, own.size, mean, deviation,
+                    None if half is None else mean - half, None if half is None else mean + half,
+                    *((quality, quality - width, quality + width) if has else (None, None, None)),
+                )
+            )  # fmt: skip
+        return opinions, recovered.note
+
+    def preferences(self, dimension: str) -> list[Preference]:
+        """Return the votes on pairs that count."""
+        outcomes: dict[int, Outcome] = {LEFT: LEFT, TIE: TIE, RIGHT: RIGHT}
+        votes = [
+            (self.design.items[key].clips, vote, session.rater)
+            for session in self.counted
+            for key, vote in votes_of(self.design, session, dimension).items()
+        ]
+        return [Preference(left, right, outcomes[vote], rater=rater) for (left, right), vote, rater in votes]
+
+    def strengths(self, dimension: str) -> Strengths | None:
+        """Return the Bradley-Terry strengths of the clips, or None where every vote is a tie, or there is none."""
+        votes = self.preferences(dimension)
+        try:
+            return fit_strengths(votes) if any(vote.outcome != TIE for vote in votes) else None
+        except SetupError:
+            return None
+
+    def agreement(self, dimension: str, resamples: int = RESAMPLES) -> dict[str, Estimate]:
+        """Return the agreement of raters: α (ordinal) and ICC of ratings, equal votes and α of pairs."""
+        items, _, votes = self.table(dimension)
+        names = ("equal votes", "α (ordinal)") if self.design.key == "pair" else ("α (ordinal)", "ICC(2,1)", "ICC(2,k)")
+        if not items or not ((~np.isnan(votes)).sum(axis=1) > 1).any():
+            return dict.fromkeys(names, Estimate(None, note="no item has two votes"))
+        alpha = alpha_statistic(votes)
+        beside = _equal_votes(votes) if self.design.key == "pair" else icc_statistic(votes)
+
+        def statistic(weights: FloatArray) -> FloatArray:
+            ordinal = alpha(weights)[:, 1:2]
+            parts = [beside(weights), ordinal] if self.design.key == "pair" else [ordinal, beside(weights)]
+            return np.column_stack(parts)
+
+        prompts = [item.prompt for item in items]
+        observed, samples = sampled(statistic, prompts, resamples, SEED)
+        return {name: estimate(float(observed[n]), samples[:, n], prompts, _UNDEFINED) for n, name in enumerate(names)}
+
+    @property
+    def wanted(self) -> dict[str, int]:
+        """Valid votes that items still lack."""
+        votes = self.state.votes(self.counted)
+        target = self.study.settings.votes
+        return {key: target - votes[key] for key in self.design.items if votes[key] < target}
+
+    @property
+    def open_sessions(self) -> int:
+        """Sessions under way."""
+        moment = datetime.now(UTC)
+        return sum(session.holds(moment) for session in self.state.sessions.values())
+
+    def minutes(self) -> float | None:
+        """Return the median length in minutes of the finished sessions, or None."""
+        lengths = [
+            (datetime.fromisoformat(session.last) - datetime.fromisoformat(session.at)).total_seconds() / 60
+            for session in self.state.sessions.values() if session.finished
+        ]  # fmt: skip
+        return float(np.median(lengths)) if lengths else None
+
+    def sessions_to_do(self) -> int:
+        """Return how many more sessions give every item its votes, at the present share of sessions that count."""
+        finished = sum(session.finished for session in self.state.sessions.values())
+        share = (len(self.counted) + 1) / (finished + 1)
+        settings = self.study.settings
+        return math.ceil(sum(self.wanted.values()) / min(settings.items, len(self.design.items)) / min(share, 1))
+
+
+def _equal_votes(votes: FloatArray) -> Statistic:
+    """Return the share of pairs of votes on one item that are equal, as a statistic of weighted items."""
+    counts = np.stack([(votes == value).sum(axis=1) for value in (-1, 0, 1)], axis=1).astype(float)
+    total = counts.sum(axis=1)
+    equal, pairs = (counts * (counts - 1)).sum(axis=1), total * (total - 1)
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        return quotient(weights @ equal, weights @ pairs)[:, None]
+
+    return statistic

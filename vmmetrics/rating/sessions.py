@@ -1,0 +1,285 @@
+"""A rater's way through a study: consent, training, trials, and a link that resumes; or withdrawal."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from vmmetrics.rating.designs import Trial, design_of
+from vmmetrics.rating.flags import own_criteria
+from vmmetrics.rating.journal import PEOPLE, Answer, AnswerJournal, Session
+from vmmetrics.rating.study import append_private
+from vmmetrics.utils.schema import convert
+from vmmetrics.utils.storage.journal import Line, iterate_lines
+
+PLATFORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "prolific": ("PROLIFIC_PID", ("STUDY_ID", "SESSION_ID")),
+    "rapidata": ("rapidata_user", ("rapidata_session",)),
+}
+"""Platforms that send raters: the parameter of the link that names the rater, and the others that are kept."""
+MAX_OPEN = 2000
+"""Sessions that may be open at once; more raters are asked to come again."""
+_TOKEN = re.compile(r"[0-9a-f]{32}")
+_LONGEST = 128  # characters of a parameter of a platform
+_EARLY = 0.9  # of the clips' durations that must have passed since the trial before
+
+
+class RefusedStepError(Exception):
+    """A step that is not open to the rater now.
+
+    Attributes:
+        reason: A word for the page.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What a browser sends to begin.
+
+    Attributes:
+        token: The rater's key, 32 hexadecimal digits, made by the browser: sent again it begins nothing new.
+        consent: Version of the text that was agreed to.
+        of_age: True if the rater confirmed the age.
+        parameters: Parameters of the link.
+    """
+
+    token: str
+    consent: str
+    of_age: bool
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+class RaterSessions:
+    """Raters' sessions over a journal. What a method returns is to be written before the browser is answered.
+
+    Args:
+        journal: The answers.
+        clock: Seconds, for the time between two answers; None accepts answers however early they come.
+    """
+
+    def __init__(self, journal: AnswerJournal, clock: Callable[[], float] | None = time.monotonic) -> None:
+        self.journal, self.study, self.state = journal, journal.study, journal.state
+        self.design = design_of(self.study)
+        self._clock = clock
+        self._rng = np.random.default_rng()
+        self._begun: dict[str, float] = {}  # when the trial that is open could begin, by session
+        self._tokens = {session.token: session.rater for session in self.state.sessions.values()}
+        self._people = {
+            (str(line.get("platform")), str(line.get("participant"))): str(line.get("rater"))
+            for line in iterate_lines(self.study.path / PEOPLE)
+        }
+        self._shown = Counter(t.media for s in self.state.sessions.values() for t in s.trials if t.kind == "item")
+        self._passing: dict[str, bool] = {}
+
+    def session(self, token: str) -> Session | None:
+        """Return the latest session of the rater with this key; None where there is none."""
+        rater = self._tokens.get(digest(token))
+        return None if rater is None else self.state.of_rater(rater)[-1]
+
+    def begin(self, asked: Consent) -> list[Line]:
+        """Begin a rater's first session; nothing where it has begun.
+
+        Raises:
+            RefusedStepError: There is no consent to this text, the rater has another link, or no votes are wanted.
+        """
+        if not _TOKEN.fullmatch(asked.token):
+            raise RefusedStepError("invalid")
+        if self.session(asked.token) is not None:
+            return []
+        if asked.consent != self.study.consent or not asked.of_age:
+            raise RefusedStepError("consent")
+        platform, person = _participant(asked.parameters)
+        rater = self._people.get((platform, person["participant"])) if person else None
+        if rater is not None and self.state.of_rater(rater):
+            raise RefusedStepError("has_link")
+        rater = rater or secrets.token_hex(6)
+        lines = self._open(rater, digest(asked.token), platform)
+        if person and (platform, person["participant"]) not in self._people:
+            append_private(self.study.path / PEOPLE, {"rater": rater, "platform": platform, **person})
+            self._people[platform, person["participant"]] = rater
+        return lines
+
+    def further(self, token: str) -> list[Line]:
+        """Begin another session of a rater who has finished one.
+
+        Raises:
+            RefusedStepError: The rater has not, has had as many as the study lets, or no votes are wanted.
+        """
+        session = self._known(token)
+        if not self._may_go_on(session):
+            raise RefusedStepError("done")
+        return self._open(session.rater, session.token, session.source)
+
+    def answer(self, token: str, body: Mapping[str, Any]) -> list[Line]:
+        """Take an answer to the open trial, or another one to the trial before; one that was sent before is nothing.
+
+        Raises:
+            RefusedStepError: It is to another trial, early, or its clips were not played to their ends.
+            ValueError: It is no answer.
+        """
+        session = self._known(token)
+        answer = convert(Answer, {**body, "session": session.session, "at": ""})
+        if not re.fullmatch(r"[0-9a-f]{16,64}", answer.id):
+            raise ValueError("id: expected hexadecimal digits")
+        if self.state.ids.get(answer.id) is not None:
+            if self.state.ids[answer.id] == (session.session, answer.trial):
+                return []
+            raise ValueError("id: it was used for another answer")
+        is_new, is_last = answer.trial == session.next, answer.trial == session.next - 1 >= 0
+        if session.withdrawn or not (is_last or (is_new and not session.finished)):
+            raise RefusedStepError("not_open")
+        trial = session.trials[answer.trial]
+        questions = self.study.settings.questions
+        if answer.values.keys() != questions.keys() or not set(answer.values.values()) <= set(self.design.values):
+            raise ValueError(f"values: expected one of {self.design.values} for each of {', '.join(questions)}")
+        if len(answer.clips) != len(trial.media) or not all(clip.ended for clip in answer.clips):
+            raise RefusedStepError("not_watched")
+        if self._clock is not None:
+            moment, begun = self._clock(), self._begun.get(session.session)
+            if is_new and begun is not None and moment - begun < _EARLY * self._seconds(trial):
+                raise RefusedStepError("early")
+            self._begun[session.session] = moment if is_new else begun or moment
+        line = self.journal.take({"kind": "answer", **_fields(answer)})
+        if session.finished:
+            self._passing.pop(session.session, None)
+        return [line]
+
+    def withdraw(self, token: str) -> list[Line]:
+        """Withdraw a rater: the answers stay and count for nothing, until the owner removes them."""
+        session = self._known(token)
+        return [] if session.withdrawn else [self.journal.take({"kind": "withdrawal", "rater": session.rater})]
+
+    def view(self, token: str) -> dict[str, Any]:
+        """Return what the page shows the rater with this key: no name of a clip, model or prompt, and no kind."""
+        session = self.session(token)
+        settings = self.study.settings
+        if session is None:
+            return {"step": "consent" if self._wanted() else "full", "consent": self.study.consent}
+        if session.withdrawn:
+            return {"step": "withdrawn"}
+        if session.finished:
+            more = self._may_go_on(session)
+            return {"step": "done", "further": more, "url": settings.completion_url}
+        at = session.next
+        if self._clock is not None:
+            self._begun.setdefault(session.session, self._clock())
+        following = session.trials[at + 1 : at + 2]
+        training = [self._shown_as(session, f"t{n}", trial) for n, trial in enumerate(session.training)]
+        return {
+            "step": "trial", "number": at, "total": len(session.trials),
+            "trial": self._shown_as(session, str(at), session.trials[at]),
+            "following": [medium for n, trial in enumerate(following, at + 1)
+                          for medium in self._shown_as(session, str(n), trial)["media"]],
+            "training": training if at == 0 and len(self.state.of_rater(session.rater)) == 1 else [],
+        }  # fmt: skip
+
+    def clip(self, token: str, medium: str) -> str | None:
+        """Return the id of the clip that a rater's page asks for by its name there; None for any other."""
+        session = self.session(token)
+        if session is None or session.withdrawn:
+            return None
+        near = range(max(0, session.next - 1), min(session.next + 2, len(session.trials)))
+        trials = {str(at): session.trials[at] for at in near} | {f"t{n}": t for n, t in enumerate(session.training)}
+        names = {
+            self._name(session, at, slot): identity
+            for at, trial in trials.items() for slot, identity in enumerate(trial.media)
+        }  # fmt: skip
+        return names.get(medium)
+
+    def _open(self, rater: str, token: str, source: str) -> list[Line]:
+        if not self._wanted():
+            raise RefusedStepError("full")
+        moment = datetime.now(UTC)
+        own = self.state.of_rater(rater)
+        seen = [trial.item for session in own for trial in session.trials if trial.kind == "item"]
+        votes = self.state.votes(self._counted(), moment)
+        trials = self.design.session(votes, seen, self._shown, self._rng)
+        if not trials:
+            raise RefusedStepError("done")
+        training = () if own else self.design.training(self._rng, [trial.item for trial in trials])
+        session = Session(secrets.token_hex(8), rater, token, self.study.consent, trials, training, source)
+        made = {name: value for name, value in _fields(session).items() if name not in ("answers", "changes")}
+        lines = [*self.journal.start(), self.journal.take({"kind": "session", **made})]
+        self._tokens[token] = rater
+        self._shown.update(trial.media for trial in trials if trial.kind == "item")
+        return lines
+
+    def _known(self, token: str) -> Session:
+        session = self.session(token)
+        if session is None:
+            raise RefusedStepError("unknown")
+        return session
+
+    def _counted(self) -> list[Session]:
+        """Return the finished sessions that pass the criteria of their own: others' items are voted on again."""
+        counted = []
+        for name, session in self.state.sessions.items():
+            if session.finished and name not in self._passing:
+                self._passing[name] = all(one.passed for one in own_criteria(self.design, session))
+            if session.withdrawn:
+                continue
+            if self._passing.get(name) or (not session.finished and session.holds(datetime.now(UTC))):
+                counted.append(session)
+        return counted
+
+    def _wanted(self) -> bool:
+        """Return True if votes are wanted, and another session may be open."""
+        moment = datetime.now(UTC)
+        if sum(session.holds(moment) for session in self.state.sessions.values()) >= MAX_OPEN:
+            return False
+        votes = self.state.votes(self._counted(), moment)
+        return any(votes[key] < self.study.settings.votes for key in self.design.items)
+
+    def _may_go_on(self, session: Session) -> bool:
+        own = self.state.of_rater(session.rater)
+        seen = {trial.item for one in own for trial in one.trials if trial.kind == "item"}
+        within = len(own) < self.study.settings.sessions
+        return within and session.finished and not session.withdrawn and seen < self.design.items.keys()
+
+    def _seconds(self, trial: Trial) -> float:
+        seconds = [self.study.seconds(identity) for identity in trial.media]
+        return sum(seconds) if self.study.settings.in_turn else max(seconds)
+
+    def _name(self, session: Session, at: str, slot: int) -> str:
+        """Return the name of a clip on a rater's page: another one in every trial, and never the clip's own."""
+        text = f"{session.session}/{at}/{slot}".encode()
+        return hmac.new(self.study.keys["secret"].encode(), text, hashlib.sha256).hexdigest()[:32]
+
+    def _shown_as(self, session: Session, at: str, trial: Trial) -> dict[str, Any]:
+        media = [self._name(session, at, slot) for slot in range(len(trial.media))]
+        asked = trial.expected if trial.kind == "trap" else None
+        told = {"expected": trial.expected} if at.startswith("t") else {}
+        return {"at": at, "media": media, "asked": asked, **told}
+
+
+def digest(token: str) -> str:
+    """Return what stands for a key in the journal."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _fields(value: Session | Answer) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}
+
+
+def _participant(parameters: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """Return the platform that a link is of, and what is kept of it: the participant and the platform's own ids."""
+    for platform, (name, others) in PLATFORMS.items():
+        if person := parameters.get(name, "")[:_LONGEST]:
+            return platform, {"participant": person} | {
+                other: parameters[other][:_LONGEST] for other in others if other in parameters
+            }
+    return "", {}
