@@ -34,9 +34,7 @@ class SessionOptions:
 
     votes: Annotated[int, count_option("Valid votes wanted per clip or pair.")] = 15
     items: Annotated[int, count_option("Clips or pairs in a session.", 4)] = 24
-    gold: Annotated[
-        int, count_option("Items of a session with a known answer: frames in disorder.", 0)
-    ] = 3
+    gold: Annotated[int, count_option("Items of a session with a known answer: frames in disorder.", 0)] = 3
     traps: Annotated[int, count_option("Attention checks of a session.", 0)] = 2
     repeats: Annotated[int, count_option("Items of a session shown again; of pairs with sides swapped.", 0)] = 2
     training: Annotated[int, count_option("Training items before a rater's first session.", 0)] = 3

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
@@ -19,7 +20,6 @@ from vmmetrics.cli.terminal import count, error
 from vmmetrics.metrics.registry import label
 from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO, anchor_lines, missing_lines, remarks
 from vmmetrics.scoring.table import Table, missing_reason
-from vmmetrics.types import IntArray
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Lines, Part, figure, heads
 from vmmetrics.utils.statistics.paired import Mean
 
@@ -133,12 +133,12 @@ def _clips(table: Table) -> Grid:
 def _means(table: Table) -> Grid:
     """Return a row per model where there are several, and one for all clips."""
     models = table.summary.models
-    parts: list[tuple[str | Text, IntArray]] = [*models.items()] if len(models) > 1 else []
+    parts: list[tuple[str | Text, NDArray[np.intp]]] = [*models.items()] if len(models) > 1 else []
     parts.append((Text("all", "bold"), np.arange(len(table))))
     return _grid_of_means("model" if models else "", table, parts)
 
 
-def _grid_of_means(title: str, table: Table, parts: Sequence[tuple[str | Text, IntArray]]) -> Grid:
+def _grid_of_means(title: str, table: Table, parts: Sequence[tuple[str | Text, NDArray[np.intp]]]) -> Grid:
     columns = means_columns(table)
     grid = grid_of(name(title), number("clips"), *map(whole, columns.values()))
     for shown, rows in parts:

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vmmetrics.scoring.rewards import rewards
-from vmmetrics.types import FloatArray
 
-Function = Callable[[Any, Sequence[str], Any], tuple[FloatArray, dict[str, Any]]]
+Function = Callable[[Any, Sequence[str], Any], tuple[NDArray[Any], dict[str, Any]]]
 
 
 def motion_score(device: Any = None, *, fps: float, **options: Any) -> Function:  # noqa: ARG001  (part of the contract)
@@ -27,7 +27,7 @@ def motion_score(device: Any = None, *, fps: float, **options: Any) -> Function:
         options: Of :func:`vmmetrics.rewards`; ``missing`` is ``"drop-component"`` unless said.
     """
 
-    def score(videos: Any, prompts: Sequence[str], metadata: Any = None) -> tuple[FloatArray, dict[str, Any]]:  # noqa: ARG001
+    def score(videos: Any, prompts: Sequence[str], metadata: Any = None) -> tuple[NDArray[Any], dict[str, Any]]:  # noqa: ARG001
         """Score tensors (B, T, C, H, W) of floats in 0..1, or arrays (B, T, H, W, C) of uint8."""
         layout = "BTHWC" if getattr(videos, "dtype", None) == np.uint8 else "BTCHW"
         given: Mapping[str, Any] = {"missing": "drop-component", "layout": layout, "value_range": (0, 1), **options}

@@ -12,7 +12,6 @@ from typing import Any
 
 from vmmetrics.scoring.anchors import INDEX
 from vmmetrics.scoring.table import Table
-from vmmetrics.utils.storage.atomic import write_text
 
 
 def eval_results(table: Table) -> dict[str, list[Any]]:
@@ -29,4 +28,4 @@ def eval_results(table: Table) -> dict[str, list[Any]]:
 
 def write_eval_results(table: Table, path: str | Path) -> None:
     """Write :func:`eval_results` of a run to a file."""
-    write_text(Path(path), json.dumps(eval_results(table), indent=1))
+    Path(path).write_text(json.dumps(eval_results(table), indent=1), "utf-8")

@@ -10,7 +10,7 @@ import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Self, get_args
+from typing import Any, Literal, Self, get_args
 
 import cv2
 import numpy as np
@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 
 from vmmetrics.errors import ClipError
 from vmmetrics.models.questions import Shown
-from vmmetrics.types import FloatArray
 from vmmetrics.video import sample_clip
+
+Times = NDArray[np.floating[Any]]
+"""Seconds of frames or of moments."""
 
 Kind = Literal["uniform", "fps", "adaptive", "native", "single", "first", "none"]
 _NUMBERED = ("uniform", "fps")
@@ -93,7 +95,7 @@ class FramePolicy:
             words += f" slowed {self.slowed:.12g}"
         return words if self.most == MOST else f"{words} at most {self.most}"
 
-    def moments(self, seconds: float) -> FloatArray | None:
+    def moments(self, seconds: float) -> Times | None:
         """Return the requested times, seconds from the start of the clip; None for every frame.
 
         Args:
@@ -121,8 +123,8 @@ class FramePolicy:
         return self.number
 
 
-def _middles(count: int, seconds: float) -> FloatArray:
-    middles: FloatArray = (np.arange(count) + 0.5) * (seconds / max(1, count))
+def _middles(count: int, seconds: float) -> Times:
+    middles: Times = (np.arange(count) + 0.5) * (seconds / max(1, count))
     return middles
 
 
@@ -176,7 +178,7 @@ class _Chooser:
     seconds: float = 0.0
     limited: str | None = None
 
-    def __call__(self, times: FloatArray, file_end: float) -> list[int]:
+    def __call__(self, times: Times, file_end: float) -> list[int]:
         end = file_end if self.end is None else min(self.end, file_end)
         inside = np.flatnonzero((times >= self.start - _SLACK) & (times < end - _SLACK))
         if inside.size == 0:
@@ -205,7 +207,7 @@ class _Chooser:
         return [int(index) for index in chosen]
 
 
-def nearest(times: FloatArray, inside: NDArray[np.intp], moments: FloatArray) -> NDArray[np.intp]:
+def nearest(times: Times, inside: NDArray[np.intp], moments: Times) -> NDArray[np.intp]:
     """Return the indices of the frames nearest to some times, each once; ties go to the earlier frame.
 
     Args:
@@ -265,7 +267,7 @@ def count_frames(policy: FramePolicy, path: Path, start: float | None = None, en
         return 0
     chooser, counts = _Chooser(policy, start or 0.0, end), [0]
 
-    def count(times: FloatArray, file_end: float) -> list[int]:
+    def count(times: Times, file_end: float) -> list[int]:
         counts[0] = len(chooser(times, file_end))
         return [0]
 
