@@ -150,7 +150,7 @@ export class FramePlayer {
     video.addEventListener("seeked", () => {
       clearTimeout(this.timer);
       if (!this.exact) this.present(this.shownAt(video.currentTime));
-      else if (this.heard === this.seeking) this.arrive(this.heard);
+      else if (this.seeking >= 0 && this.heard === this.seeking) this.arrive(this.heard);
       else
         this.timer = setTimeout(() => {
           if (this.seeking >= 0 && !video.seeking)
