@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from fake_suite import fake_models
 
+from tests.bad_inputs import write_pictures
 from vmmetrics.clip import Clip
 from vmmetrics.functional import commonsense_adherence_score
 from vmmetrics.functional.tripwires import tripwires
@@ -216,7 +217,12 @@ def long_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 MEMORY = clip_bytes(7 * RATE, *SIZE)
 
 
-def test_windows_score_as_their_frames_alone_and_the_clip_is_recalled(long_file: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_windows_score_as_their_frames_alone_and_the_clip_is_recalled(
+    long_file: Path, tmp_path: Path, kind: str
+) -> None:
+    if kind == "folder":
+        long_file = write_pictures(tmp_path / "pictures", read_clip(long_file).frames)
     settings = Settings(
         metrics=("pas", "tcs"), reading=reading_options(None, MEMORY), keep_overlays=True, tripwires=True
     )
