@@ -247,6 +247,22 @@ def test_windows_score_as_their_frames_alone_and_the_clip_is_recalled(
     assert stored["tripwires"]["exposure_drift"] == pytest.approx(tripwires(whole.frames, whole.fps).exposure_drift)
 
 
+@pytest.mark.parametrize("cut", [37, 40, 43])
+def test_a_cut_at_an_edge_or_near_it_counts_once(cut: int) -> None:
+    """Cuts at 4.6, 5 and 5.4 s: what a window does not see so near its end, the overlap does."""
+    frames = []
+    for number in range(10 * RATE):
+        rng = np.random.default_rng(3 if number < cut else 11)
+        frame = np.kron(rng.integers(60, 150, (12, 16, 3)), np.ones((6, 6, 1))).astype(np.uint8)
+        x = round(36 + 30 * np.sin(number / 6))
+        frame[20:44, x : x + 24] = rng.integers(150, 250, (24, 24, 3))
+        frames.append(frame)
+    *_, whole = Suite(metrics=("mss",)).stream(iter(frames), fps=RATE)
+    (event,) = whole.results["mss"].events
+    assert event.frames[0] in (cut - 1, cut)
+    assert whole.scores["mss"] == pytest.approx(1 - 1 / len(frames))
+
+
 def test_the_overlay_of_an_hour_has_no_more_objects_than_ids_and_no_tracks() -> None:
     suite, album = ScriptedSuite(), Album(TRACKED_FRAMES + 1, FPS, overlay=True, wires=False)
     window = next(windows_of(3))
