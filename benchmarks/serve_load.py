@@ -38,6 +38,7 @@ class Load:
 
     Attributes:
         answered: Requests with an answer of their own samples.
+        late: Requests whose deadline passed first, and who were told.
         wrong: Answers with another status, of others' samples, or without a number or reason.
         refused: Times that the queue was full.
         scored: Samples with a number.
@@ -49,6 +50,7 @@ class Load:
     """
 
     answered: int = 0
+    late: int = 0
     wrong: int = 0
     refused: int = 0
     scored: int = 0
@@ -129,13 +131,18 @@ def load(folder: Path, requests: int, clients: int, kills: int, jobs: int = 2, q
         whole = own and all(result.keys() | reasons.keys() == {"mss", "ois"} for result, reasons in rewards)
         with adding:
             came.answered += bool(own)
-            came.wrong += not whole
+            came.late += status == 504
+            came.wrong += not whole and status != 504
             for result in got["results"] if own else ():
                 came.scored += "mss" in result
                 came.failed += "mss" not in result
 
     def kill(process: int) -> None:
+        answered = 0
         while came.kills < kills and not ended.wait(rng.uniform(0.2, 1.0)):
+            if came.answered == answered:
+                continue  # on a busy machine all would die while they load, which ends a server
+            answered = came.answered
             for worker in rng.sample(alive := workers(process), min(1, len(alive))):
                 os.kill(worker, signal.SIGKILL)
                 came.kills += 1

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.errors import SetupError
-from vmmetrics.utils.progress import loading, tell_share
+from vmmetrics.utils.progress import loading, part, tell_share
 
 
 class Obedient:
@@ -53,6 +53,10 @@ class Obedient:
             case "load on first use":
                 with loading():
                     time.sleep(item[1])
+            case "work in parts":
+                for _ in range(3):
+                    with part(0.0, 1.0):
+                        time.sleep(item[1])
             case "raise":
                 raise RuntimeError("something unforeseen")
             case "answer what cannot be sent":

@@ -290,6 +290,14 @@ def test_the_slowest_is_named_with_its_share_done() -> None:
         assert (pool.slowest.item, pool.slowest.share) == (("hang", 1), 0.5)
 
 
+@pytest.mark.parametrize("by_parts", [True, False])
+def test_a_timeout_holds_for_each_part_where_it_should(by_parts: bool) -> None:
+    with workers(timeout=1.2, by_parts=by_parts) as pool:
+        (result,) = work(pool, ("work in parts", 0.7))
+    assert (result.answer, result.late) == ((0.7, False) if by_parts else (None, True))
+    assert result.seconds > 1.2
+
+
 @pytest.mark.parametrize(("timeout", "jobs"), [(5, 0), (0, 1), (-1, 1), (float("inf"), 1), (float("nan"), 1)])
 def test_timeouts_that_cannot_be_kept(timeout: float, jobs: int) -> None:
     with pytest.raises(ValueError, match="timeout"):

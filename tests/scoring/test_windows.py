@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from fake_suite import fake_models
 
+from tests.bad_inputs import write_pictures
 from vmmetrics.clip import Clip
 from vmmetrics.functional import commonsense_adherence_score
 from vmmetrics.functional.tripwires import tripwires
@@ -216,7 +217,12 @@ def long_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 MEMORY = clip_bytes(7 * RATE, *SIZE)
 
 
-def test_windows_score_as_their_frames_alone_and_the_clip_is_recalled(long_file: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_windows_score_as_their_frames_alone_and_the_clip_is_recalled(
+    long_file: Path, tmp_path: Path, kind: str
+) -> None:
+    if kind == "folder":
+        long_file = write_pictures(tmp_path / "pictures", read_clip(long_file).frames)
     settings = Settings(
         metrics=("pas", "tcs"), reading=reading_options(None, MEMORY), keep_overlays=True, tripwires=True
     )
@@ -239,6 +245,22 @@ def test_windows_score_as_their_frames_alone_and_the_clip_is_recalled(long_file:
     stored = json.loads(lines[0])["metrics"]
     assert stored["tripwires"]["frozen_share"] == pytest.approx(tripwires(whole.frames, whole.fps).frozen_share)
     assert stored["tripwires"]["exposure_drift"] == pytest.approx(tripwires(whole.frames, whole.fps).exposure_drift)
+
+
+@pytest.mark.parametrize("cut", [37, 40, 43])
+def test_a_cut_at_an_edge_or_near_it_counts_once(cut: int) -> None:
+    """Cuts at 4.6, 5 and 5.4 s: what a window does not see so near its end, the overlap does."""
+    frames = []
+    for number in range(10 * RATE):
+        rng = np.random.default_rng(3 if number < cut else 11)
+        frame = np.kron(rng.integers(60, 150, (12, 16, 3)), np.ones((6, 6, 1))).astype(np.uint8)
+        x = round(36 + 30 * np.sin(number / 6))
+        frame[20:44, x : x + 24] = rng.integers(150, 250, (24, 24, 3))
+        frames.append(frame)
+    *_, whole = Suite(metrics=("mss",)).stream(iter(frames), fps=RATE)
+    (event,) = whole.results["mss"].events
+    assert event.frames[0] in (cut - 1, cut)
+    assert whole.scores["mss"] == pytest.approx(1 - 1 / len(frames))
 
 
 def test_the_overlay_of_an_hour_has_no_more_objects_than_ids_and_no_tracks() -> None:

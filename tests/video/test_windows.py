@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.bad_inputs import moving_frames
+from tests.bad_inputs import moving_frames, write_animation, write_pictures
 from vmmetrics.errors import ClipError
 from vmmetrics.types import UInt8Array
 from vmmetrics.video import read_clip
@@ -51,21 +51,38 @@ def test_a_window_is_complete_one_second_after_its_end() -> None:
     assert next(times) == 6.25  # that of 6.0 was the last to be asked for
 
 
-def test_windows_of_a_file_hold_its_frames_at_full_size(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.mp4", 11.5)
-    whole = read_clip(path)
-    long = long_clip(path, {}, max_memory=memory_for(7))
+def source(folder: Path, kind: str) -> Path:
+    """Eleven and a half seconds of one kind."""
+    frames = moving_frames(69, SIZE)
+    if kind == "folder":
+        return write_pictures(folder / "pictures", frames)
+    if kind == "webp":
+        return write_animation(folder / "a.webp", frames, duration=round(1000 / FPS), lossless=True)
+    if kind == "npy":
+        np.save(folder / "a.npy", frames.transpose(0, 3, 1, 2) / np.float32(255))
+        return folder / "a.npy"
+    return written(folder / "a.mp4", 11.5)
+
+
+@pytest.mark.parametrize("kind", ["mp4", "folder", "webp", "npy"])
+def test_windows_of_a_clip_hold_its_frames_at_full_size(tmp_path: Path, kind: str) -> None:
+    path = source(tmp_path, kind)
+    whole = read_clip(path, assume_fps=FPS)
+    long = long_clip(path, {}, assume_fps=FPS, max_memory=memory_for(7.2))
     assert long is not None
     windows = list(long.windows())
-    assert [(w.first, w.start, len(w.clip)) for w in windows] == [(0, 0, 30), (30, 5, 30), (60, 10, 9)]
+    assert [(w.first, len(w.clip)) for w in windows] == [(0, 30), (30, 30), (60, 9)]
+    assert [w.start for w in windows] == pytest.approx([0, 5, 10], abs=0.1)
     assert np.array_equal(np.concatenate([w.clip.frames for w in windows]), whole.frames)
-    assert {w.clip.fps for w in windows} == {FPS}
-    assert not long.notes
+    rate = pytest.approx(FPS, rel=0.01)  # of an animation in milliseconds
+    assert [w.clip.fps for w in windows] == [rate] * 3
+    assert (long.notes, long.size, long.codec) == (whole.notes, whole.size, whole.codec)
     assert len(long) == len(whole)
     overlap = windows[1].after(windows[0].end())
-    assert (overlap.first, overlap.start, overlap.clip.fps) == (24, 4, FPS)
-    assert np.array_equal(overlap.clip.frames, whole.frames[24:36])
-    assert overlap.clip.timestamps == pytest.approx(np.arange(12) / FPS)
+    first = 25 if kind == "webp" else 24  # whose times are rounded
+    assert (overlap.first, overlap.start, overlap.clip.fps) == (first, pytest.approx(first / FPS, abs=0.01), rate)
+    assert np.array_equal(overlap.clip.frames, whole.frames[first:36])
+    assert overlap.clip.timestamps == pytest.approx(np.arange(36 - first) / FPS, abs=0.01)
 
 
 def test_what_fits_or_is_slow_is_read_whole(tmp_path: Path) -> None:
@@ -75,8 +92,7 @@ def test_what_fits_or_is_slow_is_read_whole(tmp_path: Path) -> None:
     assert long_clip(written(tmp_path / "one.mp4", 6), {}, max_memory=memory_for(5)) is None
     slow = written(tmp_path / "slow.mp4", 11, times=range(0, 66 * 90_000, 90_000))
     assert long_clip(slow, {}, max_memory=memory_for(7)) is None
-    np.save(tmp_path / "a.npy", np.zeros((66, 64, 72, 3), np.uint8))
-    assert long_clip(tmp_path / "a.npy", {}, max_memory=memory_for(7)) is None
+    assert long_clip(source(tmp_path, "npy"), {}, assume_fps=2, max_memory=memory_for(7)) is None
 
 
 def test_a_window_that_does_not_fit_is_made_smaller_and_says_so(tmp_path: Path) -> None:
@@ -92,8 +108,12 @@ def test_a_window_that_does_not_fit_is_made_smaller_and_says_so(tmp_path: Path) 
 def test_damage_at_the_end_is_found_before_the_first_window(tmp_path: Path) -> None:
     path = written(tmp_path / "a.mp4", 11)
     path.write_bytes(path.read_bytes()[:-2000])
-    with pytest.raises(ClipError):
-        long_clip(path, {}, max_memory=memory_for(7))
+    pictures = source(tmp_path, "folder")
+    last = sorted(pictures.iterdir())[-1]
+    last.write_bytes(last.read_bytes()[:-50])
+    for damaged in (path, pictures):
+        with pytest.raises(ClipError):
+            long_clip(damaged, {}, assume_fps=FPS, max_memory=memory_for(7))
 
 
 def arriving(count: int, chunk: int | None = None) -> Iterator[UInt8Array]:

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 from vmmetrics.engines.pool import Handler, reply
 from vmmetrics.errors import BusyError, SetupError, explain
-from vmmetrics.utils.progress import loading, on_loading
+from vmmetrics.utils.progress import loading, on_loading, on_part
 from vmmetrics.utils.storage import provenance
 
 PIECE_BYTES = 90_000
@@ -97,6 +97,7 @@ class NodeWorker:
         self._began = self._loading_since = 0.0
         self._loaded = 0.0  # seconds of loading since the item began
         on_loading(self._mark_loading)
+        on_part(self._mark_part)
 
     def greet(self) -> dict[str, Any]:
         """Return the fields of :class:`Greeting`: plain, since another version of it may be what reads them."""
@@ -164,7 +165,7 @@ class NodeWorker:
         return self._rest.popleft()
 
     def clock(self) -> tuple[float, float, Any]:
-        """Return seconds at the present item without loading, those of models being loaded now, and its note."""
+        """Return seconds at the present item, or its part, without loading, those of loading now, and its note."""
         with self._lock:
             now = time.monotonic()
             loading_now = now - self._loading_since if self._loading_since else 0.0
@@ -173,6 +174,10 @@ class NodeWorker:
     def _send(self, kind: str, value: Any = None) -> None:
         if kind == "note":
             self._note = value
+
+    def _mark_part(self) -> None:
+        with self._lock:  # its time counts from here
+            self._began, self._loaded = time.monotonic(), 0.0
 
     def _mark_loading(self, begins: bool) -> None:
         with self._lock:

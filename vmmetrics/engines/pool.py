@@ -20,10 +20,10 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from vmmetrics.engines.process import cause_of_death, end, interrupts_deferred, kill, live_with_parent
 from vmmetrics.errors import SetupError, explain
-from vmmetrics.utils.progress import loading, on_loading, on_share
+from vmmetrics.utils.progress import loading, on_loading, on_part, on_share
 
 DEFAULT_TIMEOUT = 3600.0
-"""Seconds that a worker may spend on one clip once its models are loaded."""
+"""Seconds that a worker may spend on one clip, or a window of a long one, once its models are loaded."""
 LOADING_TIMEOUT = 3600.0
 """Seconds that a worker may take to start and to load its models."""
 _DEATHS = 4  # in a row, for each worker, while models are loaded, that end the pool
@@ -91,6 +91,7 @@ class _Worker(Generic[Item]):
     note: Any = None
     share: float | None = None
     seconds: float = 0.0  # on this item, without loading
+    since: float = 0.0  # of those, before the part in hand
     loading: bool = True
     loading_seconds: float = 0.0  # of this load
     ready: bool = False  # has loaded what the item needs: the clock of the item starts when it is handed over
@@ -107,6 +108,7 @@ class Pool(Generic[Item, Answer]):
         timeout: Seconds that an item may take; its worker is killed then.
         log: File for the stderr of the workers; None leaves it as it is.
         needs: Returns the models that an item needs; a worker that has loaded them must answer within ``timeout``.
+        by_parts: True if ``timeout`` holds for each part of an item that a worker tells of (``utils.progress.part``).
     """
 
     def __init__(
@@ -116,8 +118,10 @@ class Pool(Generic[Item, Answer]):
         timeout: float = DEFAULT_TIMEOUT,
         log: Path | None = None,
         needs: Callable[[Item], Hashable] = lambda _: None,
+        by_parts: bool = False,
     ) -> None:
         self._start_handler = start
+        self._by_parts = by_parts
         self._jobs = jobs
         self._timeout = timeout
         self._log = log
@@ -155,7 +159,7 @@ class Pool(Generic[Item, Answer]):
         """Hand an item to a free worker; call only while :attr:`free` is positive."""
         worker = self._idle()
         with self._lock:
-            worker.item, worker.note, worker.share, worker.seconds = item, None, None, 0.0
+            worker.item, worker.note, worker.share, worker.seconds, worker.since = item, None, None, 0.0, 0.0
             worker.loading, worker.loading_seconds = True, 0.0
             worker.ready = self._needs(item) in worker.loaded
         with contextlib.suppress(OSError):  # it died this moment: collect() will find the pipe closed
@@ -222,6 +226,8 @@ class Pool(Generic[Item, Answer]):
             worker.note = value
         elif kind == "share":
             worker.share = value
+        elif kind == "part":
+            worker.since = worker.seconds if self._by_parts else 0.0
         elif kind == "setup":
             raise value
         else:
@@ -266,7 +272,7 @@ class Pool(Generic[Item, Answer]):
                         worker.loading_seconds += passed
                     else:
                         worker.seconds += passed
-                    if worker.seconds > self._timeout or worker.loading_seconds > LOADING_TIMEOUT:
+                    if worker.seconds - worker.since > self._timeout or worker.loading_seconds > LOADING_TIMEOUT:
                         worker.late = True
                         kill(worker.process)
 
@@ -323,6 +329,7 @@ def _work(connection: Connection, start: Callable[[], Handler[Any, Any]], log: P
 
     on_loading(partial(send, "loading"))
     on_share(partial(send, "share"))
+    on_part(partial(send, "part"))
     handler = start()
     with contextlib.suppress(EOFError, OSError):
         while True:

@@ -210,7 +210,12 @@ class Workers:
 
 
 def local_workers(
-    settings: Settings, jobs: int, timeout: float, log: Path | None = None, ahead: bool = False
+    settings: Settings,
+    jobs: int,
+    timeout: float,
+    log: Path | None = None,
+    ahead: bool = False,
+    by_windows: bool = False,
 ) -> Workers:
     """Return worker processes of this machine.
 
@@ -220,8 +225,10 @@ def local_workers(
         timeout: Seconds that a clip may take once its models are loaded.
         log: File for the stderr of the workers; None leaves it as it is.
         ahead: True if the following clip is read meanwhile, where there is one worker.
+        by_windows: True if each window of a long clip has ``timeout`` seconds; samples of a server do not.
     """
-    pool: ClipPool = Pool(partial(_ClipHandler, settings), jobs, timeout, log, needs=lambda item: item[0].metrics)
+    start = partial(_ClipHandler, settings)
+    pool: ClipPool = Pool(start, jobs, timeout, log, needs=lambda item: item[0].metrics, by_parts=by_windows)
     return Workers(settings, pool, alone=jobs == 1, ahead=ahead)
 
 

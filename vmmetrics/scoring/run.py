@@ -279,7 +279,7 @@ def _engine(
     else:
         if jobs > 1 and chosen is None:  # several workers divide the processors among themselves
             settings = replace(settings, threads=max(1, usable_cores() // jobs))
-        engine = local_workers(settings, jobs, start.timeout, log, suite.reads_ahead)
+        engine = local_workers(settings, jobs, start.timeout, log, suite.reads_ahead, by_windows=True)
     with contextlib.ExitStack() as stack:
         if addresses and start.cluster is None:
             settings.scratch.sweep()

@@ -8,6 +8,7 @@ from threading import Lock
 
 _listeners: list[Callable[[bool], None]] = []
 _share_listeners: list[Callable[[float], None]] = []
+_part_listeners: list[Callable[[], None]] = []
 _part = 0.0, 1.0
 _lock = Lock()
 _depth = 0  # of blocks within blocks, in all threads
@@ -23,6 +24,11 @@ def on_share(listener: Callable[[float], None]) -> None:
     _share_listeners.append(listener)
 
 
+def on_part(listener: Callable[[], None]) -> None:
+    """Have ``listener`` called whenever a part of the item in hand begins."""
+    _part_listeners.append(listener)
+
+
 def tell_share(share: float) -> None:
     """Tell the listeners that this share of the item in hand, or of the block of :func:`part`, is done."""
     first, last = _part
@@ -35,6 +41,8 @@ def part(first: float, last: float) -> Iterator[None]:
     """Mark a block as the part of the item in hand from one share of it to another."""
     global _part
     _part = first, last
+    for listener in _part_listeners:
+        listener()
     try:
         yield
     finally:

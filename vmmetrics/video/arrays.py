@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import sys
 import threading
+from collections.abc import Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,7 @@ from PIL import Image
 from vmmetrics.errors import ClipError, SetupError, os_reason
 from vmmetrics.types import UInt8Array
 from vmmetrics.utils.tensors import load_tensors
-from vmmetrics.video.budget import FrameStore, make_plan
-from vmmetrics.video.pixels import OVERSHOOT, TRANSPARENT, Decoded, Limits, composite, picture_to_rgb
+from vmmetrics.video.pixels import OVERSHOOT, TRANSPARENT, Frames, Limits, composite, picture_to_rgb
 
 _MIN_GUESSED_SIDE = 8  # a side shorter than this is not taken for height or width when the layout is guessed
 
@@ -156,35 +157,32 @@ def _to_uint8(frame: NDArray[Any], values: ValueRange | None) -> UInt8Array:
     return composite(frame) if frame.shape[-1] == 4 else frame
 
 
-def read_arrays(
+def array_frames(
     source: Any, layout: str | None, limits: Limits, value_range: ValueRange | None = None
-) -> list[Decoded]:
-    """Read a batch of clips out of one array; a batch axis of its own is optional.
+) -> list[Frames]:
+    """Return the clips of one array; a batch axis of its own is optional.
 
     ``value_range`` is what black and white are in floats; None takes 0..1, or -1..1 where there are values below 0.
 
     Raises:
-        ClipError: Axes or values that cannot be told, not finite, or out of range.
+        ClipError: Axes that cannot be told. While decoding: values not finite, or out of range.
     """
     batch, axes = _batched(to_numpy(source), layout)
     count, height, width, channels = batch.shape[1:]
-    plan = make_plan(count, width, height, limits.max_memory)  # before any value is read
-    values = _value_range(batch, value_range)
-    conditions = (
-        (not layout, f"axes taken as {axes}"),
-        (values is not None and not value_range, "floats taken as {:g}..{:g}".format(*values or (0, 0))),
-        (channels == 4, TRANSPARENT),
-        (plan.note is not None, plan.note or ""),
-    )
-    notes = tuple(note for holds, note in conditions if holds)
+    range_of_batch = cache(lambda: _value_range(batch, value_range))  # read once, when the size is known to be bearable
+
+    def decode(number: int, notes: list[str]) -> Iterator[UInt8Array]:
+        values = range_of_batch()
+        conditions = (
+            (not layout, f"axes taken as {axes}"),
+            (values is not None and not value_range, "floats taken as {:g}..{:g}".format(*values or (0, 0))),
+            (channels == 4, TRANSPARENT),
+        )
+        notes += [note for holds, note in conditions if holds]
+        return (_to_uint8(frame, values) for frame in batch[number])
+
     timing = limits.regular(count)
-    clips = []
-    for frames in batch:
-        store = FrameStore(plan)
-        for frame in frames:
-            store.add(_to_uint8(frame, values))
-        clips.append(Decoded(store.frames, timing, plan.full, notes))
-    return clips
+    return [Frames(timing, (width, height), partial(decode, number)) for number in range(len(batch))]
 
 
 def load_npy(path: Path) -> NDArray[Any]:

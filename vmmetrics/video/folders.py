@@ -18,9 +18,10 @@ from typing import BinaryIO
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from vmmetrics.errors import ClipError, os_reason
+from vmmetrics.types import UInt8Array
 from vmmetrics.utils.storage.opening import open_regular
-from vmmetrics.video.budget import MAX_ANIMATION_PIXELS, MAX_PICTURE_BYTES, FrameStore, check_size, make_plan
-from vmmetrics.video.pixels import TRANSPARENT, Decoded, Limits, picture_to_rgb
+from vmmetrics.video.budget import MAX_ANIMATION_PIXELS, MAX_PICTURE_BYTES, check_size
+from vmmetrics.video.pixels import TRANSPARENT, Frames, Limits, picture_to_rgb
 from vmmetrics.video.timing import from_delays, regular
 
 # Animations, each compared with the frames that its own bytes promise.
@@ -153,11 +154,11 @@ def _webp_bytes(data: mmap.mmap | bytes) -> int:
 _PROMISES = {"gif": promise_of_gif, "png": promise_of_png, "webp": promise_of_webp}
 
 
-def read_animation(path: Path, kind: str, limits: Limits) -> Decoded:
-    """Decode every frame of an animation of ``kind`` (see :func:`sniff`).
+def animation_frames(path: Path, kind: str, limits: Limits) -> Frames:
+    """Return the frames of an animation of ``kind`` (see :func:`sniff`).
 
     Raises:
-        ClipError: Damaged, cut short, a still picture, or too large.
+        ClipError: Damaged, cut short, or a still picture.
     """
     name = {"png": "APNG"}.get(kind, kind.upper())
     with open_regular(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -176,25 +177,35 @@ def read_animation(path: Path, kind: str, limits: Limits) -> Decoded:
         raise ClipError(f"Expected at least one frame but the {name} holds none")
     if len(promise.delays_ms) == 1 and kind == "png" and path.suffix.lower() != ".apng":
         raise ClipError("This is a still image, not a clip; to score a sequence of images, name the folder with them")
-    count, number, transparent = len(promise.delays_ms), 0, False
+    count = len(promise.delays_ms)
+
+    def damaged(number: int, error: Exception) -> ClipError:
+        return ClipError(f"The {name} is damaged after {number} of {count} frames: {error}")
+
+    def decode(notes: list[str]) -> Iterator[UInt8Array]:
+        number, transparent = 0, False
+        try:
+            with _opened(path, name) as picture:
+                for number in range(count):
+                    picture.seek(number + promise.skip_first)
+                    rgb, see_through = picture_to_rgb(picture)
+                    transparent |= see_through
+                    yield rgb
+        except ClipError:
+            raise
+        except Exception as error:  # Pillow's decoders raise whatever the damage provokes
+            raise damaged(number, error) from error
+        notes += [TRANSPARENT] if transparent else []
+
     try:
         with _opened(path, name) as picture:
-            plan = make_plan(count, *picture.size, limits.max_memory, MAX_ANIMATION_PIXELS)
-            store = FrameStore(plan)
-            for number in range(count):
-                picture.seek(number + promise.skip_first)
-                rgb, see_through = picture_to_rgb(picture)
-                transparent |= see_through
-                store.add(rgb)
-    except ClipError:
-        raise
-    except Exception as error:  # Pillow's decoders raise whatever the damage provokes
-        raise ClipError(f"The {name} is damaged after {number} of {count} frames: {error}") from error
+            canvas = picture.size
+    except Exception as error:
+        raise damaged(0, error) from error
     stated = from_delays(promise.delays_ms, limits.assume_fps)
     timing = stated if limits.fps is None else regular(count, limits.fps)
-    notes = (plan.note, TRANSPARENT if transparent else None)
     codec = "apng" if kind == "png" else kind
-    return Decoded(store.frames, timing, plan.full, tuple(filter(None, notes)), codec)
+    return Frames(timing, canvas, decode, codec=codec, most=MAX_ANIMATION_PIXELS)
 
 
 @contextmanager
@@ -283,31 +294,34 @@ def opened_picture(path: Path) -> Iterator[Image.Image]:
         raise ClipError(f"Frame {path.name} cannot be read: {reason}") from error
 
 
-def read_folder(folder: Path, limits: Limits, root: Path | None = None) -> Decoded:
-    """Read the pictures of a folder as frames, in natural order of their names.
+def folder_frames(folder: Path, limits: Limits, root: Path | None = None) -> Frames:
+    """Return the pictures of a folder as frames, in natural order of their names.
 
     Raises:
-        ClipError: As :func:`check_headers`; or a picture is damaged, or sizes differ.
+        ClipError: There is none, or one lies outside ``root``; the first is damaged. While decoding: a picture is
+            damaged, or sizes differ.
     """
     files = frames_of(folder, root)
     with opened_picture(files[0]) as stored:
         codec = stored.format and stored.format.lower()
         size = ImageOps.exif_transpose(stored).size
-    plan = make_plan(len(files), *size, limits.max_memory)
-    store, transparent, floats = FrameStore(plan), False, False
-    for file in files:
-        with opened_picture(file) as stored:
-            picture = ImageOps.exif_transpose(stored)
-            if picture.size != size:
-                raise ClipError(
-                    f"Expected frames of one size but {files[0].name} is {size[0]}x{size[1]} and "
-                    f"{file.name} is {picture.size[0]}x{picture.size[1]}"
-                )
-            rgb, see_through = picture_to_rgb(picture)
-        transparent |= see_through
-        floats |= picture.mode == "F"
-        store.add(rgb)
+
+    def decode(notes: list[str]) -> Iterator[UInt8Array]:
+        transparent, floats = False, False
+        for file in files:
+            with opened_picture(file) as stored:
+                picture = ImageOps.exif_transpose(stored)
+                if picture.size != size:
+                    raise ClipError(
+                        f"Expected frames of one size but {files[0].name} is {size[0]}x{size[1]} and "
+                        f"{file.name} is {picture.size[0]}x{picture.size[1]}"
+                    )
+                rgb, see_through = picture_to_rgb(picture)
+            transparent |= see_through
+            floats |= picture.mode == "F"
+            yield rgb
+        notes += [TRANSPARENT] * transparent + ["floats taken as 0..1"] * floats
+
     others = sum(p.suffix.lower() not in FRAME_SUFFIXES and not p.name.startswith(".") for p in folder.iterdir())
-    ignored = f"{others} other file{'s' * (others > 1)} in the folder ignored" if others else None
-    notes = (ignored, plan.note, TRANSPARENT if transparent else None, "floats taken as 0..1" if floats else None)
-    return Decoded(store.frames, limits.regular(len(files)), size, tuple(filter(None, notes)), codec)
+    ignored = (f"{others} other file{'s' * (others > 1)} in the folder ignored",) if others else ()
+    return Frames(limits.regular(len(files)), size, decode, ignored, codec)

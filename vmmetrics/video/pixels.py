@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from PIL import Image
 
 from vmmetrics.errors import ClipError
 from vmmetrics.types import FloatArray, UInt8Array
+from vmmetrics.video.budget import MAX_CLIP_PIXELS, FrameStore, SizePlan, check_total, make_plan
 from vmmetrics.video.timing import Timing, assumed, from_times, regular
 
 if TYPE_CHECKING:
@@ -211,6 +212,54 @@ class Decoded:
     size: tuple[int, int]
     notes: tuple[str, ...] = ()
     codec: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """Frames of a source that are decoded one after the other, as often as they are asked for.
+
+    Attributes:
+        timing: Their times.
+        size: (width, height) upright, in square pixels.
+        decode: Yields them, (H, W, 3) uint8 RGB, and adds notes on what it found to the list.
+        notes: Notes that are known before.
+        codec: As in :class:`Decoded`.
+        stored: (width, height) as stored in the source, where that is another.
+        most: Pixels that all of them may have.
+    """
+
+    timing: Timing
+    size: tuple[int, int]
+    decode: Callable[[list[str]], Iterator[UInt8Array]]
+    notes: tuple[str, ...] = ()
+    codec: str | None = None
+    stored: tuple[int, int] | None = None
+    most: int = MAX_CLIP_PIXELS
+
+    def read(self, limits: Limits, choose: Callable[[], tuple[Sequence[int], SizePlan]] | None = None) -> Decoded:
+        """Return them in memory, at the size that ``max_memory`` of ``limits`` allows.
+
+        Args:
+            limits: The limits.
+            choose: Returns the indices of those that are wanted, and their size; None takes all.
+
+        Raises:
+            ClipError: They are damaged, or too large.
+        """
+        count, found = len(self.timing.timestamps), list[str]()
+        if choose is None:
+            wanted: Sequence[int] = range(count)
+            plan = make_plan(count, *self.size, limits.max_memory, self.most)
+        else:
+            check_total(count, *self.size, self.most)
+            wanted, plan = choose()
+        store, numbers = FrameStore(plan), set(wanted)
+        for number, rgb in enumerate(self.decode(found)):
+            if number in numbers:
+                store.add(rgb)
+        timing = Timing(self.timing.timestamps[list(wanted)], self.timing.fps, self.timing.notes)
+        notes = (*self.notes, plan.note, *found)
+        return Decoded(store.frames, timing, self.stored or self.size, tuple(filter(None, notes)), self.codec)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 
 from vmmetrics.clip import Clip, Subject
@@ -17,11 +16,11 @@ from vmmetrics.errors import ClipError, os_reason
 from vmmetrics.types import FloatArray, Tags
 from vmmetrics.utils.storage.opening import open_regular
 from vmmetrics.video import folders
-from vmmetrics.video.arrays import load_npy, load_pt, read_arrays
+from vmmetrics.video.arrays import array_frames, load_npy, load_pt
 from vmmetrics.video.budget import DEFAULT_MAX_MEMORY, SizePlan, check_size
 from vmmetrics.video.containers import opened, packets_of
 from vmmetrics.video.files import Decoder, Index, Plan, check_index, decode, index_of, read_video, stated_rate
-from vmmetrics.video.pixels import Decoded, Limits, Sampling
+from vmmetrics.video.pixels import Decoded, Frames, Limits, Sampling
 from vmmetrics.video.shards import local_file
 from vmmetrics.video.subject import subject_of
 from vmmetrics.video.timing import Timing, check_fps, without_gaps
@@ -81,17 +80,18 @@ def _shrunk(
     return Decoded(decoder.store.frames, timing, decoder.size, (*notes, *decoder.notes), index.codec)
 
 
-def thinned(decoded: Decoded, sampling: Sampling | None) -> Decoded:
-    """Return the chosen frames of a source that was read as a whole; all of them without ``sampling``."""
+def _read_frames(frames: Frames, limits: Limits) -> Decoded:
+    """Decode the chosen frames of another source, or all of them."""
+    sampling = limits.sampling
     if sampling is None:
-        return decoded
-    chosen = [*range(len(decoded.frames))] if sampling.choose is None else _choose(decoded.timing, sampling)
-    height, width = decoded.frames.shape[1:3]
-    size = _fitted(width, height, sampling.side)
-    frames = decoded.frames if sampling.choose is None else decoded.frames[chosen]
-    if size != (width, height):
-        frames = np.stack([cv2.resize(frame, size, interpolation=cv2.INTER_AREA) for frame in frames]).astype(np.uint8)
-    return replace(decoded, frames=frames, timing=_at(decoded.timing, chosen))
+        return frames.read(limits)
+
+    def choose() -> tuple[Sequence[int], SizePlan]:
+        every = range(len(frames.timing.timestamps))
+        chosen = every if sampling.choose is None else _choose(frames.timing, sampling)
+        return chosen, _plan(len(chosen), limits, sampling)(*frames.size)
+
+    return frames.read(limits, choose)
 
 
 def _from_key_frames(path: Path, index: Index, times: set[float], plan: Plan) -> Decoder:
@@ -238,7 +238,7 @@ def read_clip(
         decoded = _read_path(path, layout, limits, None if root is None else Path(root))
         name = name or path.name
     else:
-        decoded = thinned(_single(read_arrays(source, layout, limits, value_range)), sampling)
+        decoded = _read_frames(_single(array_frames(source, layout, limits, value_range)), limits)
     decoded = replace(decoded, timing=without_gaps(decoded.timing))
     return _clip(decoded, name or "clip", prompt, subject, tags)
 
@@ -283,8 +283,9 @@ def read_batch(
 
     Clips are called ``name[0]``, ``name[1]``, ...; other arguments and errors as for :func:`read_clip`.
     """
-    clips = read_arrays(source, layout, limits_of(fps, assume_fps, max_memory))
-    return [_clip(decoded, f"{name}[{number}]", None, None) for number, decoded in enumerate(clips)]
+    limits = limits_of(fps, assume_fps, max_memory)
+    clips = array_frames(source, layout, limits)
+    return [_clip(frames.read(limits), f"{name}[{number}]", None, None) for number, frames in enumerate(clips)]
 
 
 def limits_of(fps: float | None, assume_fps: float, max_memory: int | None) -> Limits:
@@ -299,7 +300,7 @@ def limits_of(fps: float | None, assume_fps: float, max_memory: int | None) -> L
     return Limits(memory, check_fps(assume_fps), None if fps is None else check_fps(fps))
 
 
-def _single(clips: list[Decoded]) -> Decoded:
+def _single(clips: list[Frames]) -> Frames:
     if len(clips) != 1:
         raise ClipError(f"Expected one clip but the batch holds {len(clips)}; read_batch reads them all")
     return clips[0]
@@ -331,14 +332,27 @@ def _read_path(path: Path, layout: str | None, limits: Limits, root: Path | None
         kind = kind_of(path, root)
         if kind == "video":
             return read_video(path, limits) if limits.sampling is None else read_sampled(path, limits, limits.sampling)
-        if kind == "folder":
-            decoded = folders.read_folder(path, limits, root)
-        elif kind in ("npy", "pt"):
-            array = load_npy(path) if kind == "npy" else load_pt(path)
-            decoded = _single(read_arrays(array, layout, limits))
-        else:
-            decoded = folders.read_animation(path, kind, limits)
-        return thinned(decoded, limits.sampling)
+        return _read_frames(frames_of(path, kind, layout, limits, root), limits)
+
+
+def frames_of(path: Path, kind: str, layout: str | None, limits: Limits, root: Path | None) -> Frames:
+    """Return the frames of a file or folder that is no video.
+
+    Args:
+        path: The path.
+        kind: What :func:`kind_of` said.
+        layout: Axes of an array.
+        limits: Limits.
+        root: Folder that symlinks must not lead out of.
+
+    Raises:
+        ClipError: It is damaged.
+    """
+    if kind == "folder":
+        return folders.folder_frames(path, limits, root)
+    if kind in ("npy", "pt"):
+        return _single(array_frames(load_npy(path) if kind == "npy" else load_pt(path), layout, limits))
+    return folders.animation_frames(path, kind, limits)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -17,12 +18,12 @@ import numpy as np
 from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError
 from vmmetrics.types import FloatArray, UInt8Array
-from vmmetrics.video.arrays import read_arrays, to_numpy
+from vmmetrics.video.arrays import array_frames, to_numpy
 from vmmetrics.video.budget import FrameStore, SizePlan, check_total, clip_bytes, make_plan
 from vmmetrics.video.containers import opened
-from vmmetrics.video.files import Index, check_index, decode, index_of, iterate
-from vmmetrics.video.pixels import Limits
-from vmmetrics.video.reader import ASSUME_FPS, kind_of, limits_of, reasons
+from vmmetrics.video.files import check_index, decode, index_of, iterate
+from vmmetrics.video.pixels import Frames, Limits
+from vmmetrics.video.reader import ASSUME_FPS, frames_of, kind_of, limits_of, reasons
 from vmmetrics.video.shards import local_file
 from vmmetrics.video.subject import subject_of
 from vmmetrics.video.timing import check_fps, without_gaps
@@ -135,7 +136,7 @@ def _windows(frames: Iterable[UInt8Array], times: Iterable[float], like: Mapping
 
 @dataclass
 class LongClip:
-    """A video file that does not fit the memory at its full size; it is read window by window.
+    """A file or folder that does not fit the memory at its full size; it is read window by window.
 
     Attributes:
         about: ``name``, ``prompt``, ``subject`` and ``tags`` of its clips.
@@ -143,10 +144,8 @@ class LongClip:
         fps: Mean frames per second.
         lengths: Frames of each window.
         plan: Size that the frames of a window are stored at.
-        size: (width, height) as stored in the file.
+        frames: The frames, at their full size.
         notes: Assumptions and changes of the reader.
-        path: The file, or a temporary copy.
-        index: Index of its packets.
         resources: Temporary files, removed by :meth:`close`.
     """
 
@@ -155,10 +154,8 @@ class LongClip:
     fps: float
     lengths: tuple[int, ...]
     plan: SizePlan
-    size: tuple[int, int]
+    frames: Frames
     notes: tuple[str, ...]
-    path: Path
-    index: Index
     resources: ExitStack
 
     def __len__(self) -> int:
@@ -167,7 +164,12 @@ class LongClip:
     @property
     def codec(self) -> str | None:
         """Name of its codec."""
-        return self.index.codec
+        return self.frames.codec
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(width, height) as stored in the file."""
+        return self.frames.stored or self.frames.size
 
     def windows(self) -> Iterator[Window]:
         """Yield the windows, decoded as they are asked for.
@@ -175,8 +177,8 @@ class LongClip:
         Raises:
             ClipError: The file is damaged.
         """
-        one, read = replace(self.plan, count=1), 0
-        frames = iterate(self.path, self.index, lambda *_: one)
+        read = 0
+        frames = _resized(self.frames.decode([]), self.plan)
         like = {**self.about, "size": self.size, "codec": self.codec, "fps": self.fps}
         with reasons():
             for window in _windows(frames, self.timestamps.tolist(), like):
@@ -199,7 +201,7 @@ def long_clip(
     max_memory: int | None = None,
     root: str | os.PathLike[str] | None = None,
 ) -> LongClip | None:
-    """Return a video file that does not fit ``max_memory`` at full size, to be read in windows.
+    """Return a clip that does not fit ``max_memory`` at full size, to be read in windows.
 
     It is decoded once for its times, so that damage is found before hours of scoring, and once more for its windows.
 
@@ -211,8 +213,8 @@ def long_clip(
         root: As there.
 
     Returns:
-        The clip; None for one that :func:`vmmetrics.read_clip` reads whole: it fits, is no video file, is a single
-        window, or has fewer than :data:`LEAST_FRAMES` frames in one.
+        The clip; None for one that :func:`vmmetrics.read_clip` reads whole: it fits, is a ``.pt`` file, which is loaded
+        as a whole, is a single window, or has fewer than :data:`LEAST_FRAMES` frames in one.
 
     Raises:
         ClipError: The file cannot be read.
@@ -220,28 +222,48 @@ def long_clip(
     limits = limits_of(None, assume_fps, max_memory)
     with ExitStack() as stack, reasons():
         path, inside = stack.enter_context(local_file(Path(source), None if root is None else Path(root)))
-        if kind_of(path, inside) != "video" or _surely_fits(path, limits):
+        kind, frames, found = kind_of(path, inside), None, list[str]()
+        if kind == "video":
+            frames = _video_frames(path, limits)
+        elif kind != "pt":
+            frames = frames_of(path, kind, None, limits, inside)
+            if clip_bytes(len(frames.timing.timestamps), *frames.size) <= limits.max_memory:
+                return None
+        if frames is None:
             return None
-        index = index_of(path)
-        first, _ = decode(path, index, _full_size, last=0)
-        if not first.num_frames:
-            return None
-        height, width = first.store.frames.shape[1:3]
-        if clip_bytes(len(index.pts), width, height) <= limits.max_memory:
-            return None
-        check_total(len(index.pts), width, height)
-        notes = check_index(index)
-        decoder, rate = decode(path, index, _full_size, lambda number, _: number == 0)
-        notes += decoder.finish()
-        timing = without_gaps(limits.timing(index.shown_at(decoder.times), rate))
+        timing = without_gaps(frames.timing)
         lengths = tuple(window_lengths(timing.timestamps.tolist()))
         if len(lengths) == 1 or timing.fps * WINDOW_SECONDS < LEAST_FRAMES:
             return None
-        plan = make_plan(max(lengths) + round(OVERLAP_SECONDS * timing.fps), width, height, limits.max_memory)
+        if kind != "video":  # which was decoded for its times
+            check_total(len(timing.timestamps), *frames.size, frames.most)
+            deque(frames.decode(found), maxlen=0)
+        plan = make_plan(max(lengths) + round(OVERLAP_SECONDS * timing.fps), *frames.size, limits.max_memory)
+        notes = (*timing.notes, *frames.notes, plan.note, *found)
         return LongClip(
-            _about(Path(source).name, about), timing.timestamps, timing.fps, lengths, plan, decoder.size,
-            tuple(filter(None, (*timing.notes, *notes, *decoder.notes, plan.note))), path, index, stack.pop_all(),
+            _about(Path(source).name, about), timing.timestamps, timing.fps, lengths, plan, frames,
+            tuple(filter(None, notes)), stack.pop_all(),
         )  # fmt: skip
+
+
+def _video_frames(path: Path, limits: Limits) -> Frames | None:
+    """Return the frames of a video file that does not fit at full size, decoded once for their times; else None."""
+    if _surely_fits(path, limits):
+        return None
+    index = index_of(path)
+    first, _ = decode(path, index, _full_size, last=0)
+    if not first.num_frames:
+        return None
+    height, width = first.store.frames.shape[1:3]
+    if clip_bytes(len(index.pts), width, height) <= limits.max_memory:
+        return None
+    check_total(len(index.pts), width, height)
+    notes = check_index(index)
+    decoder, rate = decode(path, index, _full_size, lambda number, _: number == 0)
+    notes += decoder.finish()
+    timing = limits.timing(index.shown_at(decoder.times), rate)
+    every = (*notes, *decoder.notes)
+    return Frames(timing, (width, height), lambda _: iterate(path, index, _full_size), every, index.codec, decoder.size)
 
 
 def _full_size(width: int, height: int) -> SizePlan:
@@ -300,8 +322,8 @@ def _arriving(
     like: dict[str, Any],
 ) -> Iterator[UInt8Array]:
     """Yield frames of one size as (H, W, 3) uint8 RGB; put their size and notes on it into ``like``."""
-    store: FrameStore | None = None
-    size: tuple[int, ...] = ()
+    plan: SizePlan | None = None
+    size = (0, 0)
     for item in items:
         array = to_numpy(item)
         if value_range is None and np.issubdtype(array.dtype, np.floating):
@@ -309,15 +331,20 @@ def _arriving(
         axes = layout
         if "T" not in (layout or "T" * (array.ndim - 3)):
             array, axes = array[None], layout and f"T{layout}"
-        decoded = read_arrays(array, axes, replace(limits, max_memory=sys.maxsize), value_range)[0]
-        if store is None:
-            size = decoded.frames.shape[1:]
+        came = array_frames(array, axes, limits, value_range)[0]
+        if plan is None:
+            size = came.size
             most = round((WINDOW_SECONDS + 2 * OVERLAP_SECONDS) * like["fps"])
-            plan = make_plan(most, size[1], size[0], limits.max_memory)
-            store = FrameStore(replace(plan, count=1))
+            plan = make_plan(most, *size, limits.max_memory)
             like |= {"size": plan.full, "notes": (plan.note,) if plan.note else ()}
-        if decoded.frames.shape[1:] != size:
-            raise ClipError(f"Expected frames of one size but got {size} and {decoded.frames.shape[1:]}")
-        for frame in decoded.frames:
-            store.add(frame)
-            yield store.take()[0]
+        if came.size != size:
+            raise ClipError(f"Expected frames of one size but got {size} and {came.size}, width and height")
+        yield from _resized(came.decode([]), plan)
+
+
+def _resized(frames: Iterable[UInt8Array], plan: SizePlan) -> Iterator[UInt8Array]:
+    """Yield copies of frames at the size of a plan."""
+    store = FrameStore(replace(plan, count=1))
+    for frame in frames:
+        store.add(frame)
+        yield store.take()[0]
