@@ -83,7 +83,7 @@ def new(
     Rules of exclusion are in study.json, and may be edited until the first rater. 'rate check' tries the study with
     simulated raters, 'rate serve' opens it. Exit codes: 0 made, 2 wrong usage or setup.
     """
-    from vmmetrics.rating.designs import design_of
+    from vmmetrics.rating.designs import check_sources, design_of
     from vmmetrics.rating.study import Settings, new_study, read_texts
 
     output, messages = open_consoles()
@@ -98,6 +98,7 @@ def new(
             in_turn=in_turn, flashing=flashing, seed=seed, min_age=min_age, ethics=ethics, pay=pay, currency=currency,
             completion_url=completion_url, texts={} if texts is None else read_texts(texts),
         )  # fmt: skip
+    check_sources(sources, settings)
     with until_stopped(messages, "stopped; nothing was written"), Bar(messages, len(sources)) as bar:
         made = new_study(study, sources, settings, lambda _: bar.step())
     for name, why in list(made.left_out.items())[:_LEFT_OUT]:

@@ -65,7 +65,7 @@ class Rules:
     variance: float = 0.15
     one_side: float = 0.95
     seconds: float = 0.3
-    unsteady: float = 2.0
+    unsteady: float = 2.5
     contradictions: int = 2
     agreement: float = 0.5
     playback: float = 1.15

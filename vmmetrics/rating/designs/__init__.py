@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
+from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from vmmetrics.errors import SetupError
-from vmmetrics.rating.study import BROKEN, Rules, Study
+from vmmetrics.rating.study import BROKEN, ClipSource, Rules, Settings, Study, StudyClip
 
 Kind = Literal["training", "item", "repeat", "gold", "trap"]
 DESIGNS: Mapping[str, str] = {"acr": "Acr", "pair": "Pair"}
@@ -230,3 +231,16 @@ def design_of(study: Study) -> Design:
         raise SetupError(f"there is no design {name!r}; there are {', '.join(DESIGNS)}")
     made: Design = getattr(import_module(f"vmmetrics.rating.designs.{name}"), DESIGNS[name])(study)
     return made
+
+
+def check_sources(sources: Sequence[ClipSource], settings: Settings) -> None:
+    """Refuse clips that make no items, before any is transcoded.
+
+    Raises:
+        SetupError: They make none.
+    """
+    clips = {
+        str(number): StudyClip(str(number), one.clip, "", 0.0, (0, 0), 0, one.model, one.prompt)
+        for number, one in enumerate(sources)
+    }
+    design_of(Study(Path(), settings, clips, {}, {}))

@@ -97,19 +97,22 @@ export class RatedClip {
   }
 }
 
-/** @returns {Promise<number>} Refreshes of the screen in a second. */
+/** @returns {Promise<number>} Refreshes of the screen in a second, by the shorter steps: a busy page leaves some out. */
 export const refreshRate = () =>
   new Promise((resolve) => {
     /** @type {number[]} */
     const moments = [];
-    const late = setTimeout(() => resolve(0), 3000); // a page out of sight is not drawn
-    const next = (/** @type {number} */ moment) => {
-      moments.push(moment);
-      if (moments.length <= 40) return requestAnimationFrame(next);
+    const end = () => {
       clearTimeout(late);
       const steps = moments.slice(1).map((at, number) => at - moments[number]);
       steps.sort((a, b) => a - b);
-      resolve(Math.round(1000 / steps[steps.length >> 1]));
+      resolve(steps.length ? Math.round(1000 / steps[steps.length >> 2]) : 0);
+    };
+    const late = setTimeout(end, 3000); // a page out of sight is not drawn
+    const next = (/** @type {number} */ moment) => {
+      moments.push(moment);
+      if (moments.length > 40) end();
+      else requestAnimationFrame(next);
     };
     requestAnimationFrame(next);
   });

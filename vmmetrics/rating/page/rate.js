@@ -264,7 +264,7 @@ async function vote(trial, head) {
   play();
   await given;
   onKey = () => false;
-  next.disabled = true;
+  for (const control of [next, ...fields]) control.disabled = true;
   document.removeEventListener("visibilitychange", seen);
   seen();
   const record = {

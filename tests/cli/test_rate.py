@@ -1,0 +1,36 @@
+"""``vmmetrics rate new`` of a run: its clips, with their models and prompts. How a study goes: tests/rating."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.cli.conftest import RunCommand
+from vmmetrics.rating.study import read_study
+
+
+def test_a_study_of_a_run(vmmetrics: RunCommand, tmp_path: Path, capsys: Any) -> None:
+    for model in ("one", "two"):
+        folder = tmp_path / "clips" / model
+        folder.mkdir(parents=True)
+        for number in range(2):
+            frames = np.random.default_rng(number).integers(0, 255, (6, 16, 24, 3)).astype(np.uint8)
+            np.save(folder / f"a dog runs over the grass-{number}.npy", frames)
+    assert vmmetrics("score", "clips", "--out", "run") == 0
+    asked = ("--design", "acr", "--contact", "lab@example.org", "--licence", "ours", "--flashing", "warn")
+    capsys.readouterr()
+    assert (
+        vmmetrics("rate", "new", "study", "--clips", "run", *asked, "--votes", 4, "--pay", 2, "--currency", "EUR") == 0
+    )
+    out, err = capsys.readouterr()
+    assert out == "study\n"
+    assert "4 clips, 4 items, 4 votes each: 4 sessions" in err and "8.00 EUR" in err
+    made = read_study(Path("study"))
+    assert {(clip.model, clip.prompt) for clip in made.clips.values()} == {
+        (model, "a dog runs over the grass") for model in ("one", "two")
+    }
+    assert {clip.clip for clip in made.clips.values()} == {
+        f"{model}/a dog runs over the grass-{number}.npy" for model in ("one", "two") for number in range(2)
+    }
