@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
-from vmmetrics.types import FloatArray, IntArray, UInt8Array
-
+Luminance = NDArray[np.floating[Any]]
+"""Relative luminance, 0..1."""
 LIMIT = 3
 """Flashes in a second that are safe."""
 AREA = 0.25
@@ -14,7 +17,7 @@ _STEP, _BRIGHT = 0.1, 0.8  # of full luminance: a change that counts, and below 
 _ROWS, _COLUMNS = 36, 64  # cells of the frame
 
 
-def most_flashes(frames: UInt8Array, timestamps: FloatArray) -> int:
+def most_flashes(frames: NDArray[np.uint8], timestamps: NDArray[np.floating[Any]]) -> int:
     """Return the most flashes in any second: pairs of opposite changes of luminance over a quarter of the frame.
 
     A change runs from an extreme of a cell's relative luminance until it has moved by a tenth of full luminance. Cells
@@ -29,7 +32,7 @@ def most_flashes(frames: UInt8Array, timestamps: FloatArray) -> int:
     return int(inside.max(initial=0)) // 2
 
 
-def _luminance(frame: UInt8Array) -> FloatArray:
+def _luminance(frame: NDArray[np.uint8]) -> Luminance:
     """Return (cells,) mean relative luminance, 0..1, of the cells of a frame."""
     height, width = frame.shape[:2]
     linear = _LINEAR[frame] @ np.array([0.2126, 0.7152, 0.0722])
@@ -37,7 +40,7 @@ def _luminance(frame: UInt8Array) -> FloatArray:
                      for n, m in ((height, _ROWS), (width, _COLUMNS)))  # fmt: skip
     sums = np.add.reduceat(np.add.reduceat(linear, rows, axis=0), columns, axis=1)
     sizes = np.outer(np.diff([*rows, height]), np.diff([*columns, width]))
-    means: FloatArray = (sums / sizes).ravel()
+    means: Luminance = (sums / sizes).ravel()
     return means
 
 
@@ -45,7 +48,7 @@ _CODES = np.arange(256) / 255
 _LINEAR = np.where(_CODES <= 0.04045, _CODES / 12.92, ((_CODES + 0.055) / 1.055) ** 2.4)
 
 
-def _changes(luminance: FloatArray) -> IntArray:
+def _changes(luminance: Luminance) -> NDArray[np.int64]:
     """Return the frames, (C,), at which a large part of the frame changes against its change before.
 
     Args:

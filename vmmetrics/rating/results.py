@@ -6,8 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from vmmetrics.errors import SetupError
@@ -15,12 +17,13 @@ from vmmetrics.rating.designs import Design, Item, design_of
 from vmmetrics.rating.flags import Criterion, judge, used, votes_of
 from vmmetrics.rating.journal import Session, State
 from vmmetrics.rating.study import Study
-from vmmetrics.types import FloatArray
 from vmmetrics.utils.statistics.agreement import alpha_statistic, icc_statistic, recover_mos
 from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, Statistic, estimate, quotient, sampled
 from vmmetrics.utils.statistics.bradley_terry import INTERVAL_Z, Strengths, fit_strengths
 from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE, Outcome, Preference
 
+Votes = NDArray[np.floating[Any]]
+"""Votes on items, or weights of items."""
 _UNDEFINED = "votes do not differ, or no two raters share items"
 LEAST_RECOVERED = 3
 """Raters from which bias and inconsistency are taken out of opinion scores."""
@@ -78,7 +81,7 @@ class Results:
         judged = judge(design, state)
         return cls(study, design, state, judged, used(state, judged))
 
-    def table(self, dimension: str) -> tuple[list[Item], list[str], FloatArray]:
+    def table(self, dimension: str) -> tuple[list[Item], list[str], Votes]:
         """Return items with votes, raters, and (items, raters) votes, NaN where there is none."""
         given: dict[str, dict[str, int]] = {}
         for session in self.counted:
@@ -143,7 +146,7 @@ class Results:
         alpha = alpha_statistic(votes)
         beside = _equal_votes(votes) if self.design.key == "pair" else icc_statistic(votes)
 
-        def statistic(weights: FloatArray) -> FloatArray:
+        def statistic(weights: Votes) -> Votes:
             ordinal = alpha(weights)[:, 1:2]
             parts = [beside(weights), ordinal] if self.design.key == "pair" else [ordinal, beside(weights)]
             return np.column_stack(parts)
@@ -181,13 +184,13 @@ class Results:
         return math.ceil(sum(self.wanted.values()) / min(settings.items, len(self.design.items)) / min(share, 1))
 
 
-def _equal_votes(votes: FloatArray) -> Statistic:
+def _equal_votes(votes: Votes) -> Statistic:
     """Return the share of pairs of votes on one item that are equal, as a statistic of weighted items."""
     counts = np.stack([(votes == value).sum(axis=1) for value in (-1, 0, 1)], axis=1).astype(float)
     total = counts.sum(axis=1)
     equal, pairs = (counts * (counts - 1)).sum(axis=1), total * (total - 1)
 
-    def statistic(weights: FloatArray) -> FloatArray:
+    def statistic(weights: Votes) -> Votes:
         return quotient(weights @ equal, weights @ pairs)[:, None]
 
     return statistic

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, cast, get_args
+from typing import Any
 
-from vmmetrics.functional.event_costs import EventCosts, event_costs
-from vmmetrics.metrics.registry import find
 from vmmetrics.scoring.record import Record, result_from_json
+from vmmetrics.scoring.show.findings import costs_of
 from vmmetrics.scoring.table import notes_of
-from vmmetrics.types import Event, MetricResult, Protocol
+from vmmetrics.types import Event, MetricResult
 from vmmetrics.utils.schema import plain
 from vmmetrics.viewer.columns import frames_of
 from vmmetrics.viewer.selection import Row
@@ -48,7 +47,7 @@ def detail_of(row: Row, results: Mapping[str, MetricResult], ratings: Mapping[st
     """
     record, cas = row.record, results.get("cas")
     frames = frames_of(record)
-    costs = {metric: costs_of(metric, result, record) for metric, result in results.items()}
+    costs = {metric: costs_of(metric, result, frames, record.protocol) for metric, result in results.items()}
     return {
         "size": _size(record.size),
         "pixels": pixels_of(record),
@@ -81,15 +80,6 @@ def detail_of(row: Row, results: Mapping[str, MetricResult], ratings: Mapping[st
         },
         "ratings": dict(ratings),
     }
-
-
-def costs_of(metric: str, result: MetricResult, record: Record) -> EventCosts:
-    """Return the loss of a score divided among its events; undivided where the record does not tell enough."""
-    frames = frames_of(record)
-    if frames is None or record.protocol not in get_args(Protocol):
-        return EventCosts(tuple(None if event.excuse is None else 0.0 for event in result.events), 0.0, 0.0)
-    known = find(metric)
-    return event_costs(None if known is None else known.division, result, frames, cast("Protocol", record.protocol))
 
 
 def _points(cost: float) -> float:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import cast, get_args
 
 import numpy as np
 
 from vmmetrics.errors import VMMetricsError
-from vmmetrics.functional.event_costs import event_costs
+from vmmetrics.functional.event_costs import EventCosts, event_costs
 from vmmetrics.metrics.cas import explained
 from vmmetrics.metrics.registry import find
 from vmmetrics.perception.points import object_tracks
 from vmmetrics.perception.scene import Camera, Objects, PointTracks, Poses, Scene
 from vmmetrics.scoring.anchors import INDEX, Place, rounded
-from vmmetrics.types import Event, MetricResult, PlausibilityResult
+from vmmetrics.types import Event, MetricResult, PlausibilityResult, Protocol
 
 LEAST_CHARGE = 0.01
 """Loss of score (0..1) from which unsteadiness is shown."""
@@ -68,6 +69,14 @@ class Findings:
     def faults(self) -> list[Event]:
         """The events that cost points and belong to frames."""
         return [event for event in self.events if event.excuse is None and event.frames]
+
+
+def costs_of(metric: str, result: MetricResult, frames: int | None, protocol: str) -> EventCosts:
+    """Return the loss of a stored score divided among its events; undivided where the record does not tell enough."""
+    if frames is None or protocol not in get_args(Protocol):
+        return EventCosts(tuple(None if event.excuse is None else 0.0 for event in result.events), 0.0, 0.0)
+    known = find(metric)
+    return event_costs(None if known is None else known.division, result, frames, cast("Protocol", protocol))
 
 
 def _unsteadiness(results: Mapping[str, MetricResult]) -> list[Event]:
