@@ -125,6 +125,7 @@ def test_every_replica_asks_for_the_key(key: str, served: Served, tmp_path: Path
     _, port = served
     body = {"requests": [sample(tmp_path / "clips" / "a.npy")]}
     elsewhere = {"Host": "rewards.example", "Origin": "http://rewards.example"}  # as behind a proxy with TLS
+    wait_for(lambda: ask(port, "/health")[0] == 200)  # the proxies learn of the replicas in their own time
     for _ in range(6):  # of whichever replica
         assert ask(port, "/health")[0] == 200
         for path, sent in (("/score", body), ("/metrics", None), ("/rewards", None), ("/openapi.json", None)):
