@@ -192,7 +192,7 @@ def test_added_metrics_join_the_windows_of_a_record() -> None:
 # The real suite.
 
 SIZE = (96, 72)
-RATE = 4
+RATE = 8
 
 
 @pytest.fixture(scope="module")
