@@ -29,7 +29,7 @@ from starlette.types import Message, Receive, Scope, Send
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.export import summary
 from vmmetrics.rating.flashes import LIMIT
-from vmmetrics.rating.journal import AnswerJournal
+from vmmetrics.rating.journal import AnswerJournal, read_state
 from vmmetrics.rating.results import Results
 from vmmetrics.rating.sessions import PLATFORMS, Consent, RaterSessions, RefusedStepError
 from vmmetrics.utils.request_rules import HOST, NAMES, RefusedError, body_size, check_host, check_origin, headers
@@ -49,7 +49,7 @@ _POLICY = (
 )
 _BURST, _BURST_SECONDS = 300, 10.0  # requests of one rater in so many seconds; a trial takes 4
 _STATUS = {"unknown": 401, "invalid": 422, "consent": 403, "early": 425}
-_OWNER_SECONDS = 2.0  # for which figures of the owner's page are kept
+_OWNER_PAUSE = 10  # times as long as they took figures of the owner's page are kept
 _STOP_SECONDS = 10
 
 
@@ -119,6 +119,7 @@ class Service:
         self._pending: list[tuple[list[Line], asyncio.Future[None]]] = []
         self._writer: asyncio.Task[None] | None = None
         self._figures: tuple[float, dict[str, Any]] | None = None
+        self._figuring = asyncio.Lock()
         self._assets = {
             f"{folder}/{name}": files(f"vmmetrics.{folder.partition('/')[0]}").joinpath("page", name).read_bytes()
             for folder, names in _ASSETS.items() for name in names
@@ -330,12 +331,18 @@ class Service:
 
     async def _owner_figures(self, request: Request) -> Response:
         self._check_key(request, "owner")
-        moment = asyncio.get_running_loop().time()
-        if self._figures is None or moment - self._figures[0] > _OWNER_SECONDS:
-            self._figures = moment, summary(Results.of(self.study, self.sessions.state))
+        async with self._figuring:
+            moment = asyncio.get_running_loop().time()
+            if self._figures is None or moment > self._figures[0]:
+                figures = await asyncio.to_thread(self._read_figures)  # from the disk: answers go on meanwhile
+                ended = asyncio.get_running_loop().time()
+                self._figures = ended + _OWNER_PAUSE * (ended - moment), figures
         settings = self.study.settings
         pay = {"pay": settings.pay, "currency": settings.currency}
         return JSONResponse(plain(self._figures[1] | pay | {"design": settings.design, "path": self.study.path.name}))
+
+    def _read_figures(self) -> dict[str, Any]:
+        return summary(Results.of(self.study, read_state(self.study)))
 
 
 _UNTOLD = {"Content-Disposition": "inline", "ETag": "", "Last-Modified": ""}  # of the file, these tell clips apart

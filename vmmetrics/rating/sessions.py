@@ -83,7 +83,8 @@ class RaterSessions:
             for line in iterate_lines(self.study.path / PEOPLE)
         }
         self._shown = Counter(t.media for s in self.state.sessions.values() for t in s.trials if t.kind == "item")
-        self._passing: dict[str, bool] = {}
+        self._waiting = dict(self.state.sessions)  # those that are not settled
+        self._settled, self._passing = Counter[str](), set[str]()
 
     def session(self, token: str) -> Session | None:
         """Return the latest session of the rater with this key; None where there is none."""
@@ -154,14 +155,18 @@ class RaterSessions:
                 raise RefusedStepError("early")
             self._begun[session.session] = moment if is_new else begun or moment
         line = self.journal.take({"kind": "answer", **_fields(answer)})
-        if session.finished:
-            self._passing.pop(session.session, None)
         return [line]
 
     def withdraw(self, token: str) -> list[Line]:
         """Withdraw a rater: the answers stay and count for nothing, until the owner removes them."""
         session = self._known(token)
-        return [] if session.withdrawn else [self.journal.take({"kind": "withdrawal", "rater": session.rater})]
+        if session.withdrawn:
+            return []
+        for own in self.state.of_rater(session.rater):
+            if own.session in self._passing:
+                self._passing.remove(own.session)
+                self._settled.subtract(trial.item for trial in own.trials if trial.kind == "item")
+        return [self.journal.take({"kind": "withdrawal", "rater": session.rater})]
 
     def view(self, token: str) -> dict[str, Any]:
         """Return what the page shows the rater with this key: no name of a clip, model or prompt, and no kind."""
@@ -203,11 +208,9 @@ class RaterSessions:
     def _open(self, rater: str, token: str, source: str) -> list[Line]:
         if not self._wanted():
             raise RefusedStepError("full")
-        moment = datetime.now(UTC)
         own = self.state.of_rater(rater)
         seen = [trial.item for session in own for trial in session.trials if trial.kind == "item"]
-        votes = self.state.votes(self._counted(), moment)
-        trials = self.design.session(votes, seen, self._shown, self._rng)
+        trials = self.design.session(self._votes(), seen, self._shown, self._rng)
         if not trials:
             raise RefusedStepError("done")
         training = () if own else self.design.training(self._rng, [trial.item for trial in trials])
@@ -215,6 +218,7 @@ class RaterSessions:
         made = {name: value for name, value in _fields(session).items() if name not in ("answers", "changes")}
         lines = [*self.journal.start(), self.journal.take({"kind": "session", **made})]
         self._tokens[token] = rater
+        self._waiting[session.session] = self.state.sessions[session.session]
         self._shown.update(trial.media for trial in trials if trial.kind == "item")
         return lines
 
@@ -224,25 +228,30 @@ class RaterSessions:
             raise RefusedStepError("unknown")
         return session
 
-    def _counted(self) -> list[Session]:
-        """Return the finished sessions that pass the criteria of their own: others' items are voted on again."""
-        counted = []
-        for name, session in self.state.sessions.items():
-            if session.finished and name not in self._passing:
-                self._passing[name] = all(one.passed for one in own_criteria(self.design, session))
-            if session.withdrawn:
-                continue
-            if self._passing.get(name) or (not session.finished and session.holds(datetime.now(UTC))):
-                counted.append(session)
-        return counted
+    def _votes(self) -> Counter[str]:
+        """Return the votes of each item, of finished sessions that pass their own criteria, and those in hand."""
+        moment, votes = datetime.now(UTC), Counter[str]()
+        for name in list(self._waiting):
+            session = self._waiting[name]
+            if session.finished or session.withdrawn:
+                del self._waiting[name]
+                self._settle(session)
+            elif session.holds(moment):
+                votes.update(trial.item for trial in session.trials if trial.kind == "item")
+        votes.update(self._settled)
+        return votes
+
+    def _settle(self, session: Session) -> None:
+        """Count the items of a finished session; where it fails they are voted on again."""
+        if all(one.passed for one in own_criteria(self.design, session)):
+            self._settled.update(trial.item for trial in session.trials if trial.kind == "item")
+            self._passing.add(session.session)
 
     def _wanted(self) -> bool:
         """Return True if votes are wanted, and another session may be open."""
-        moment = datetime.now(UTC)
-        if sum(session.holds(moment) for session in self.state.sessions.values()) >= MAX_OPEN:
-            return False
-        votes = self.state.votes(self._counted(), moment)
-        return any(votes[key] < self.study.settings.votes for key in self.design.items)
+        moment, votes = datetime.now(UTC), self._votes()
+        room = sum(session.holds(moment) for session in self._waiting.values()) < MAX_OPEN
+        return room and any(votes[key] < self.study.settings.votes for key in self.design.items)
 
     def _may_go_on(self, session: Session) -> bool:
         own = self.state.of_rater(session.rater)
