@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -235,6 +236,33 @@ def test_answers_at_once_are_written_together(service: Any, monkeypatch: pytest.
     assert asyncio.run(all_at_once()) == [200] * 8
     assert sum(written) == 8 and len(written) < 8
     assert all(session.next == 1 for session in read_state(service.study).sessions.values())
+
+
+def test_an_answer_sent_again_waits_for_the_first_to_be_on_the_disk(service: Any, monkeypatch: Any) -> None:
+    token, _ = begin(service)
+    answer = body(service.sessions.session(token), 0, 3)
+    on_disk, write, release = [], service.journal.write, threading.Event()
+
+    def slowly(lines: Any) -> None:
+        release.wait(10)
+        write(lines)
+        on_disk.append(True)
+
+    monkeypatch.setattr(service.journal, "write", slowly)
+
+    async def twice() -> list[bool]:
+        transport = httpx.ASGITransport(service)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8080") as client:
+            path, headers = f"{base(service)}/answer", {"Cookie": f"rater={token}"}
+            sent = [asyncio.create_task(client.post(path, headers=headers, json=answer)) for _ in range(2)]
+            await asyncio.wait(sent, timeout=0.3)
+            early = [one.done() for one in sent]
+            release.set()
+            await asyncio.gather(*sent)
+            return early
+
+    assert asyncio.run(twice()) == [False, False]
+    assert on_disk and read_state(service.study).sessions[service.sessions.session(token).session].next == 1
 
 
 @pytest.mark.slow

@@ -280,7 +280,8 @@ class AnswerJournal(Locked):
         Raises:
             SetupError: The disk refuses them.
         """
-        self._journal.append(lines)
+        if made := list(lines):
+            self._journal.append(made)
 
     def forget(self, rater: str) -> int:
         """Remove the answers of a rater for good; a date and their number stay.

@@ -294,18 +294,19 @@ class Service:
     # Answers to the disk: those that come while others are written go together.
 
     async def _written(self, lines: list[Line]) -> None:
-        """Return once lines are on the disk.
+        """Return once lines are on the disk, and all before them: an answer that is sent again may still be on its way.
 
         Raises:
             SetupError: They never will be.
         """
         if self.fault is not None:
             raise self.fault
-        if not lines:
+        idle = self._writer is None or self._writer.done()
+        if idle and not lines:
             return
         done = asyncio.get_running_loop().create_future()
         self._pending.append((lines, done))
-        if self._writer is None or self._writer.done():
+        if idle:
             self._writer = asyncio.create_task(self._write())
         await asyncio.shield(done)
 
@@ -314,8 +315,8 @@ class Service:
             batch, self._pending = self._pending, []
             try:
                 await asyncio.to_thread(self.journal.write, [line for lines, _ in batch for line in lines])
-            except SetupError as error:
-                self.fault = error  # the state has answers that the disk lacks
+            except (SetupError, OSError, ValueError) as error:  # the state has answers that the disk lacks
+                self.fault = error if isinstance(error, SetupError) else SetupError(str(error))
             for _, done in batch:
                 if not done.done():
                     if self.fault is None:

@@ -115,12 +115,14 @@ class RaterSessions:
         return lines
 
     def further(self, token: str) -> list[Line]:
-        """Begin another session of a rater who has finished one.
+        """Begin another session of a rater who has finished one; nothing where it has begun.
 
         Raises:
-            RefusedStepError: The rater has not, has had as many as the study lets, or no votes are wanted.
+            RefusedStepError: The rater has had as many as the study lets, or no votes are wanted.
         """
         session = self._known(token)
+        if not session.finished and not session.withdrawn:
+            return []
         if not self._may_go_on(session):
             raise RefusedStepError("done")
         return self._open(session.rater, session.token, session.source)
@@ -154,8 +156,7 @@ class RaterSessions:
             if is_new and begun is not None and moment - begun < _EARLY * self._seconds(trial):
                 raise RefusedStepError("early")
             self._begun[session.session] = moment if is_new else begun or moment
-        line = self.journal.take({"kind": "answer", **_fields(answer)})
-        return [line]
+        return [self.journal.take({"kind": "answer", **_fields(answer)})]
 
     def withdraw(self, token: str) -> list[Line]:
         """Withdraw a rater: the answers stay and count for nothing, until the owner removes them."""
