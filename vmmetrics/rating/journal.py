@@ -208,7 +208,7 @@ class State:
         """Return the votes of each item in some sessions."""
         return Counter(
             trial.item for session in used for at, trial in enumerate(session.trials)
-            if trial.kind == "item" and at in session.answers
+            if trial.is_vote and at in session.answers
         )  # fmt: skip
 
 

@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 
 from vmmetrics.rating.designs import Trial, design_of
-from vmmetrics.rating.flags import own_criteria
+from vmmetrics.rating.flags import own_criteria, preferences_of
 from vmmetrics.rating.journal import PEOPLE, Answer, AnswerJournal, Session
 from vmmetrics.rating.study import append_private
 from vmmetrics.utils.schema import convert
+from vmmetrics.utils.statistics.bradley_terry import fit_strengths
+from vmmetrics.utils.statistics.preferences import Preference
 from vmmetrics.utils.storage.journal import Line, iterate_lines
 
 PLATFORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -82,9 +84,10 @@ class RaterSessions:
             (str(line.get("platform")), str(line.get("participant"))): str(line.get("rater"))
             for line in iterate_lines(self.study.path / PEOPLE)
         }
-        self._shown = Counter(t.media for s in self.state.sessions.values() for t in s.trials if t.kind == "item")
+        self._shown = Counter(t.media for s in self.state.sessions.values() for t in s.trials if t.is_vote)
         self._waiting = dict(self.state.sessions)  # those that are not settled
         self._settled, self._passing = Counter[str](), set[str]()
+        self._fitted = (0, False)  # sessions that strengths were fitted to, and if they are known well enough
 
     def session(self, token: str) -> Session | None:
         """Return the latest session of the rater with this key; None where there is none."""
@@ -166,7 +169,7 @@ class RaterSessions:
         for own in self.state.of_rater(session.rater):
             if own.session in self._passing:
                 self._passing.remove(own.session)
-                self._settled.subtract(trial.item for trial in own.trials if trial.kind == "item")
+                self._settled.subtract(trial.item for trial in own.trials if trial.is_vote)
         return [self.journal.take({"kind": "withdrawal", "rater": session.rater})]
 
     def view(self, token: str) -> dict[str, Any]:
@@ -210,8 +213,8 @@ class RaterSessions:
         if not self._wanted():
             raise RefusedStepError("full")
         own = self.state.of_rater(rater)
-        seen = [trial.item for session in own for trial in session.trials if trial.kind == "item"]
-        trials = self.design.session(self._votes(), seen, self._shown, self._rng)
+        seen = [trial.item for session in own for trial in session.trials if trial.is_vote]
+        trials = self.design.session(self._votes(), seen, self._shown, self._rng, self._informative(seen))
         if not trials:
             raise RefusedStepError("done")
         training = () if own else self.design.training(self._rng, [trial.item for trial in trials])
@@ -220,8 +223,21 @@ class RaterSessions:
         lines = [*self.journal.start(), self.journal.take({"kind": "session", **made})]
         self._tokens[token] = rater
         self._waiting[session.session] = self.state.sessions[session.session]
-        self._shown.update(trial.media for trial in trials if trial.kind == "item")
+        self._shown.update(trial.media for trial in trials if trial.is_vote)
         return lines
+
+    def _informative(self, seen: list[str]) -> list[str]:
+        """Return the items of a session that are chosen by the answers so far."""
+        number = round(self.study.settings.items * self.study.settings.active)
+        if not number:
+            return []
+        moment = datetime.now(UTC)
+        in_hand = {t.item for one in self._waiting.values() if one.holds(moment) for t in one.trials if t.is_vote}
+        return self.design.informative(self._preferences(), in_hand.union(seen), number, int(self._rng.integers(2**31)))
+
+    def _preferences(self) -> list[Preference]:
+        dimension = next(iter(self.study.settings.questions))
+        return preferences_of(self.design, (self.state.sessions[name] for name in self._passing), dimension)
 
     def _known(self, token: str) -> Session:
         session = self.session(token)
@@ -238,25 +254,34 @@ class RaterSessions:
                 del self._waiting[name]
                 self._settle(session)
             elif session.holds(moment):
-                votes.update(trial.item for trial in session.trials if trial.kind == "item")
+                votes.update(trial.item for trial in session.trials if trial.is_vote)
         votes.update(self._settled)
         return votes
 
     def _settle(self, session: Session) -> None:
         """Count the items of a finished session; where it fails they are voted on again."""
         if all(one.passed for one in own_criteria(self.design, session)):
-            self._settled.update(trial.item for trial in session.trials if trial.kind == "item")
+            self._settled.update(trial.item for trial in session.trials if trial.is_vote)
             self._passing.add(session.session)
 
     def _wanted(self) -> bool:
         """Return True if votes are wanted, and another session may be open."""
         moment, votes = datetime.now(UTC), self._votes()
         room = sum(session.holds(moment) for session in self._waiting.values()) < MAX_OPEN
-        return room and any(votes[key] < self.study.settings.votes for key in self.design.items)
+        return room and any(votes[key] < self.study.settings.votes for key in self.design.items) and not self._stopped()
+
+    def _stopped(self) -> bool:
+        """Return True if the strengths are known as well as was wanted."""
+        wanted, votes = self.study.settings.stop_error, self._preferences() if self.study.settings.stop_error else []
+        if len(self._passing) == self._fitted[0] or not any(vote.outcome for vote in votes):
+            return self._fitted[1]
+        errors = fit_strengths(votes, sorted({clip for one in self.design.items.values() for clip in one.clips})).error
+        self._fitted = len(self._passing), bool((errors <= wanted).all())  # none where a clip has no comparison
+        return self._fitted[1]
 
     def _may_go_on(self, session: Session) -> bool:
         own = self.state.of_rater(session.rater)
-        seen = {trial.item for one in own for trial in one.trials if trial.kind == "item"}
+        seen = {trial.item for one in own for trial in one.trials if trial.is_vote}
         within = len(own) < self.study.settings.sessions
         return within and session.finished and not session.withdrawn and seen < self.design.items.keys()
 
