@@ -15,6 +15,7 @@ import pytest
 from benchmarks import rating_load
 from tests.rating.made import body, study
 from vmmetrics.errors import SetupError
+from vmmetrics.rating.address import Address
 from vmmetrics.rating.journal import AnswerJournal, read_state
 
 httpx = pytest.importorskip("httpx")
@@ -27,7 +28,7 @@ PUBLIC = "https://rate.example.org"
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Any]:
     with AnswerJournal(study(tmp_path, items=6, votes=9, pay=2.0)) as journal:
-        made = service_module.Service(journal, service_module.Address(), OWNER)
+        made = service_module.Service(journal, Address(), OWNER)
         made.sessions._clock = None
         yield made
 
@@ -173,7 +174,7 @@ def test_a_wrong_key_is_no_study(service: Any) -> None:
 
 def test_behind_a_proxy_names_and_origins_are_the_public_ones(tmp_path: Path) -> None:
     with AnswerJournal(study(tmp_path)) as journal:
-        made = service_module.Service(journal, service_module.Address("0.0.0.0", public=PUBLIC), OWNER)  # noqa: S104
+        made = service_module.Service(journal, Address("0.0.0.0", public=PUBLIC), OWNER)  # noqa: S104
         name = {"Host": "rate.example.org"}
         assert ask(made, "GET", base(made), headers=name).status_code == 200
         begun = begin(made, headers=name | {"Origin": PUBLIC})[1]
@@ -193,8 +194,8 @@ def test_behind_a_proxy_names_and_origins_are_the_public_ones(tmp_path: Path) ->
 )
 def test_others_are_not_served_in_the_clear(address: dict[str, Any], said: str) -> None:
     with pytest.raises(SetupError, match=said):
-        service_module.Address(**address).check()
-    service_module.Address("0.0.0.0", public=PUBLIC).check()  # noqa: S104
+        Address(**address).check()
+    Address("0.0.0.0", public=PUBLIC).check()  # noqa: S104
 
 
 def test_a_full_disk_is_said_and_nothing_more_is_taken(service: Any, monkeypatch: pytest.MonkeyPatch) -> None:

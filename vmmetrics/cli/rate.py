@@ -198,8 +198,9 @@ def serve(
     for package in ("starlette", "uvicorn"):
         if find_spec(package) is None:
             raise SetupError(f"The server needs {package}: {install('serve')}")
+    from vmmetrics.rating.address import Address
     from vmmetrics.rating.journal import AnswerJournal
-    from vmmetrics.rating.service import Address, run
+    from vmmetrics.rating.service import run
     from vmmetrics.rating.study import read_study
 
     output, messages = open_consoles()
