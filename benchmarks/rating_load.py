@@ -88,7 +88,7 @@ class Server:
     def start(self) -> None:
         """Start it and wait until it answers."""
         command = [sys.executable, "-m", "vmmetrics", "rate", "serve", str(self.study.path), "--port", str(self.port)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         limit = threading.Timer(_SECONDS, self.process.kill)
         limit.start()
         assert self.process.stdout

@@ -177,7 +177,7 @@ def test_a_server_that_is_killed_costs_no_answer(serve: Any, open_page: Any, tmp
     page.wait_for_selector(OPEN)
     served.process.kill()
     served.process.communicate()
-    answer(page, "4")
+    answer(page, "1")
     page.wait_for_selector("#said:has-text('does not answer')")
     served.start()
     page.wait_for_selector(".position:has-text('2 of')")

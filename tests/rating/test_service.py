@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from benchmarks import rating_load
 from tests.rating.made import body, study
 from vmmetrics.errors import SetupError
+from vmmetrics.rating.address import Address
 from vmmetrics.rating.journal import AnswerJournal, read_state
 
 httpx = pytest.importorskip("httpx")
@@ -26,7 +28,7 @@ PUBLIC = "https://rate.example.org"
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Any]:
     with AnswerJournal(study(tmp_path, items=6, votes=9, pay=2.0)) as journal:
-        made = service_module.Service(journal, service_module.Address(), OWNER)
+        made = service_module.Service(journal, Address(), OWNER)
         made.sessions._clock = None
         yield made
 
@@ -172,7 +174,7 @@ def test_a_wrong_key_is_no_study(service: Any) -> None:
 
 def test_behind_a_proxy_names_and_origins_are_the_public_ones(tmp_path: Path) -> None:
     with AnswerJournal(study(tmp_path)) as journal:
-        made = service_module.Service(journal, service_module.Address("0.0.0.0", public=PUBLIC), OWNER)  # noqa: S104
+        made = service_module.Service(journal, Address("0.0.0.0", public=PUBLIC), OWNER)  # noqa: S104
         name = {"Host": "rate.example.org"}
         assert ask(made, "GET", base(made), headers=name).status_code == 200
         begun = begin(made, headers=name | {"Origin": PUBLIC})[1]
@@ -192,8 +194,8 @@ def test_behind_a_proxy_names_and_origins_are_the_public_ones(tmp_path: Path) ->
 )
 def test_others_are_not_served_in_the_clear(address: dict[str, Any], said: str) -> None:
     with pytest.raises(SetupError, match=said):
-        service_module.Address(**address).check()
-    service_module.Address("0.0.0.0", public=PUBLIC).check()  # noqa: S104
+        Address(**address).check()
+    Address("0.0.0.0", public=PUBLIC).check()  # noqa: S104
 
 
 def test_a_full_disk_is_said_and_nothing_more_is_taken(service: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,6 +237,33 @@ def test_answers_at_once_are_written_together(service: Any, monkeypatch: pytest.
     assert asyncio.run(all_at_once()) == [200] * 8
     assert sum(written) == 8 and len(written) < 8
     assert all(session.next == 1 for session in read_state(service.study).sessions.values())
+
+
+def test_an_answer_sent_again_waits_for_the_first_to_be_on_the_disk(service: Any, monkeypatch: Any) -> None:
+    token, _ = begin(service)
+    answer = body(service.sessions.session(token), 0, 3)
+    on_disk, write, release = [], service.journal.write, threading.Event()
+
+    def slowly(lines: Any) -> None:
+        release.wait(10)
+        write(lines)
+        on_disk.append(True)
+
+    monkeypatch.setattr(service.journal, "write", slowly)
+
+    async def twice() -> list[bool]:
+        transport = httpx.ASGITransport(service)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8080") as client:
+            path, headers = f"{base(service)}/answer", {"Cookie": f"rater={token}"}
+            sent = [asyncio.create_task(client.post(path, headers=headers, json=answer)) for _ in range(2)]
+            await asyncio.wait(sent, timeout=0.3)
+            early = [one.done() for one in sent]
+            release.set()
+            await asyncio.gather(*sent)
+            return early
+
+    assert asyncio.run(twice()) == [False, False]
+    assert on_disk and read_state(service.study).sessions[service.sessions.session(token).session].next == 1
 
 
 @pytest.mark.slow

@@ -59,6 +59,12 @@ def new(
     ] = None,
     levels: Annotated[Literal["5", "9", "11"], option("Levels of the scale of acr.")] = "5",
     within_model: Annotated[bool, option("Compare clips of one model alone.", "--within-model")] = False,
+    active: Annotated[
+        float, number_option("Share of pairs chosen by the answers so far; the others alone show agreement.", 0, 0.8)
+    ] = 0.0,
+    stop_error: Annotated[
+        float, number_option("Stop when strengths have this standard error (log odds). 0: by --votes alone.", 0)
+    ] = 0.0,
     in_turn: Annotated[bool, option("Play the clips of a pair one after the other.", "--in-turn")] = False,
     flashing: Annotated[
         Literal["leave-out", "warn"], option("Clips with more than 3 flashes a second: leave them out, or warn raters.")
@@ -95,8 +101,9 @@ def new(
     with usage():
         settings = Settings(
             design, contact, licence, questions, int(levels), **vars(session), within_model=within_model,
-            in_turn=in_turn, flashing=flashing, seed=seed, min_age=min_age, ethics=ethics, pay=pay, currency=currency,
-            completion_url=completion_url, texts={} if texts is None else read_texts(texts),
+            active=active, stop_error=stop_error, in_turn=in_turn, flashing=flashing, seed=seed, min_age=min_age,
+            ethics=ethics, pay=pay, currency=currency, completion_url=completion_url,
+            texts={} if texts is None else read_texts(texts),
         )  # fmt: skip
     check_sources(sources, settings)
     with until_stopped(messages, "stopped; nothing was written"), Bar(messages, len(sources)) as bar:
@@ -191,8 +198,9 @@ def serve(
     for package in ("starlette", "uvicorn"):
         if find_spec(package) is None:
             raise SetupError(f"The server needs {package}: {install('serve')}")
+    from vmmetrics.rating.address import Address
     from vmmetrics.rating.journal import AnswerJournal
-    from vmmetrics.rating.service import Address, run
+    from vmmetrics.rating.service import run
     from vmmetrics.rating.study import read_study
 
     output, messages = open_consoles()

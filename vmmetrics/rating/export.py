@@ -163,7 +163,7 @@ def _pairs(results: Results) -> Rows:
 
 
 def _comparisons(results: Results, dimension: str) -> Iterator[dict[str, Any]]:
-    for session, trial, values in _counted(results):
+    for session, trial, values in _counted(results, active=True):
         left, right = (results.study.clips[identity] for identity in trial.media)
         yield {
             "a": left.clip, "b": right.clip, "winner": _SIDE[values[dimension]],
@@ -183,10 +183,10 @@ def _strengths(results: Results) -> Rows:
             yield clip.clip, dimension, *map(_rounded, ends), component, clip.prompt, clip.model
 
 
-def _counted(results: Results) -> Iterator[tuple[Session, Trial, Any]]:
+def _counted(results: Results, *, active: bool = False) -> Iterator[tuple[Session, Trial, Any]]:
     for session in results.counted:
         for at, answer in sorted(session.answers.items()):
-            if session.trials[at].kind == "item":
+            if session.trials[at].kind == "item" or (active and session.trials[at].is_vote):
                 yield session, session.trials[at], answer.values
 
 

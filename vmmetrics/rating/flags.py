@@ -10,6 +10,7 @@ import numpy as np
 
 from vmmetrics.rating.designs import Design
 from vmmetrics.rating.journal import Session, State
+from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE, Outcome, Preference
 
 LEAST_REFRESH = 30.0
 """Refreshes of a screen in a second below which clips are not shown as they are (P.910 toolkit)."""
@@ -33,8 +34,8 @@ class Criterion:
 def own_criteria(design: Design, session: Session) -> list[Criterion]:
     """Return the criteria that need no other session."""
     rules, clips = design.rules, [clip for answer in session.answers.values() for clip in answer.clips]
-    by_kind = {kind: _answered(session, kind) for kind in ("item", "repeat", "gold", "trap")}
-    votes = [value for _, values in by_kind["item"] for value in values]
+    by_kind = {kind: _answered(session, kind) for kind in ("item", "active", "repeat", "gold", "trap")}
+    votes = [value for _, values in by_kind["item"] + by_kind["active"] for value in values]
     missed = {
         "traps": sum(session.trials[at].expected not in values for at, values in by_kind["trap"]),
         "gold": sum(not all(design.is_right(session.trials[at], v) for v in values) for at, values in by_kind["gold"]),
@@ -90,15 +91,33 @@ def used(state: State, judged: Mapping[str, Sequence[Criterion]]) -> list[Sessio
     return [session for name, session in state.sessions.items() if all(one.passed for one in judged[name])]
 
 
-def votes_of(design: Design, session: Session, dimension: str) -> dict[str, int]:
-    """Return a session's vote by item; of a pair as if its sides had been those of the item."""
+def votes_of(design: Design, session: Session, dimension: str, *, active: bool = False) -> dict[str, int]:
+    """Return a session's vote by item; of a pair as if its sides had been those of the item.
+
+    Args:
+        design: The design.
+        session: The session.
+        dimension: Of the answers.
+        active: Count items too that were chosen by the answers before.
+    """
     votes = {}
     for at, answer in session.answers.items():
         trial = session.trials[at]
-        if trial.kind == "item" and dimension in answer.values:
+        if (trial.is_vote if active else trial.kind == "item") and dimension in answer.values:
             turned = len(trial.media) > 1 and trial.media != design.items[trial.item].clips
             votes[trial.item] = -answer.values[dimension] if turned else answer.values[dimension]
     return votes
+
+
+def preferences_of(design: Design, sessions: Iterable[Session], dimension: str) -> list[Preference]:
+    """Return the votes of sessions on pairs, those on pairs that were chosen included."""
+    outcomes: dict[int, Outcome] = {LEFT: LEFT, TIE: TIE, RIGHT: RIGHT}
+    votes = [
+        (design.items[key].clips, vote, session.rater)
+        for session in sessions
+        for key, vote in votes_of(design, session, dimension, active=True).items()
+    ]
+    return [Preference(left, right, outcomes[vote], rater=rater) for (left, right), vote, rater in votes]
 
 
 def _answered(session: Session, kind: str) -> list[tuple[int, tuple[int, ...]]]:
@@ -109,7 +128,7 @@ def _answered(session: Session, kind: str) -> list[tuple[int, tuple[int, ...]]]:
 
 def _repeated(session: Session) -> Iterable[tuple[int, int]]:
     """Yield first and repeated value of each repetition and dimension."""
-    first = {trial.item: at for at, trial in enumerate(session.trials) if trial.kind == "item"}
+    first = {trial.item: at for at, trial in enumerate(session.trials) if trial.is_vote}
     for at, answer in session.answers.items():
         before = session.answers.get(first.get(session.trials[at].item, -1))
         if session.trials[at].kind == "repeat" and before is not None:

@@ -204,17 +204,12 @@ class State:
         """Return the sessions of a rater."""
         return self.raters.get(rater, [])
 
-    def votes(self, used: Iterable[Session], moment: datetime | None = None) -> Counter[str]:
-        """Return the votes of each item: those of ``used`` sessions and, at a moment, those in hand."""
-        counts = Counter[str]()
-        for session in used:
-            counts.update(trial.item for at, trial in enumerate(session.trials)
-                          if trial.kind == "item" and at in session.answers)  # fmt: skip
-        for session in self.sessions.values() if moment is not None else ():
-            if moment is not None and session.holds(moment):
-                waiting = session.trials[session.next :]
-                counts.update(trial.item for trial in waiting if trial.kind == "item")
-        return counts
+    def votes(self, used: Iterable[Session]) -> Counter[str]:
+        """Return the votes of each item in some sessions."""
+        return Counter(
+            trial.item for session in used for at, trial in enumerate(session.trials)
+            if trial.is_vote and at in session.answers
+        )  # fmt: skip
 
 
 def read_state(study: Study, warnings: list[str] | None = None) -> State:
@@ -285,7 +280,8 @@ class AnswerJournal(Locked):
         Raises:
             SetupError: The disk refuses them.
         """
-        self._journal.append(lines)
+        if made := list(lines):
+            self._journal.append(made)
 
     def forget(self, rater: str) -> int:
         """Remove the answers of a rater for good; a date and their number stay.

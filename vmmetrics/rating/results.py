@@ -14,13 +14,13 @@ from scipy.stats import t as student
 
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.designs import Design, Item, design_of
-from vmmetrics.rating.flags import Criterion, judge, used, votes_of
+from vmmetrics.rating.flags import Criterion, judge, preferences_of, used, votes_of
 from vmmetrics.rating.journal import Session, State
 from vmmetrics.rating.study import Study
 from vmmetrics.utils.statistics.agreement import alpha_statistic, icc_statistic, recover_mos
 from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, Statistic, estimate, quotient, sampled
 from vmmetrics.utils.statistics.bradley_terry import INTERVAL_Z, Strengths, fit_strengths
-from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE, Outcome, Preference
+from vmmetrics.utils.statistics.preferences import TIE, Preference
 
 Votes = NDArray[np.floating[Any]]
 """Votes on items, or weights of items."""
@@ -121,13 +121,7 @@ class Results:
 
     def preferences(self, dimension: str) -> list[Preference]:
         """Return the votes on pairs that count."""
-        outcomes: dict[int, Outcome] = {LEFT: LEFT, TIE: TIE, RIGHT: RIGHT}
-        votes = [
-            (self.design.items[key].clips, vote, session.rater)
-            for session in self.counted
-            for key, vote in votes_of(self.design, session, dimension).items()
-        ]
-        return [Preference(left, right, outcomes[vote], rater=rater) for (left, right), vote, rater in votes]
+        return preferences_of(self.design, self.counted, dimension)
 
     def strengths(self, dimension: str) -> Strengths | None:
         """Return the Bradley-Terry strengths of the clips, or None where every vote is a tie, or there is none."""

@@ -11,10 +11,8 @@ import re
 import secrets
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from http import HTTPStatus
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -27,9 +25,10 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from vmmetrics.errors import SetupError
+from vmmetrics.rating.address import Address
 from vmmetrics.rating.export import summary
 from vmmetrics.rating.flashes import LIMIT
-from vmmetrics.rating.journal import AnswerJournal
+from vmmetrics.rating.journal import AnswerJournal, read_state
 from vmmetrics.rating.results import Results
 from vmmetrics.rating.sessions import PLATFORMS, Consent, RaterSessions, RefusedStepError
 from vmmetrics.utils.request_rules import HOST, NAMES, RefusedError, body_size, check_host, check_origin, headers
@@ -49,52 +48,8 @@ _POLICY = (
 )
 _BURST, _BURST_SECONDS = 300, 10.0  # requests of one rater in so many seconds; a trial takes 4
 _STATUS = {"unknown": 401, "invalid": 422, "consent": 403, "early": 425}
-_OWNER_SECONDS = 2.0  # for which figures of the owner's page are kept
+_OWNER_PAUSE = 10  # times as long as they took figures of the owner's page are kept
 _STOP_SECONDS = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where raters reach a study.
-
-    Attributes:
-        host: Address to listen on.
-        port: Port; 0 takes a free one.
-        owner_port: Port of the owner's page; 0 takes a free one.
-        public: Address that raters see (``https://rate.lab.org``), behind a proxy or by TLS; "" for this machine.
-        certificate: File of the TLS certificate, or None.
-        key: File of its key, or None.
-    """
-
-    host: str = HOST
-    port: int = 0
-    owner_port: int = 0
-    public: str = ""
-    certificate: Path | None = None
-    key: Path | None = None
-
-    def check(self) -> None:
-        """Refuse to serve others without TLS or a proxy.
-
-        Raises:
-            SetupError: Others would be served in the clear, or the public address is none.
-        """
-        names = {name.strip("[]") for name in NAMES}
-        if self.host not in names and not self.public:
-            raise SetupError(
-                f"{self.host} serves other machines: name the address that raters see (https://...), and give "
-                "--tls-cert and --tls-key, or --behind-proxy"
-            )
-        parts = urlsplit(self.public)
-        if self.public and (parts.scheme != "https" or not parts.hostname or parts.path.strip("/") or parts.query):
-            raise SetupError(f"Expected an address such as https://rate.example.org but got {self.public}")
-        if (self.certificate is None) != (self.key is None):
-            raise SetupError("a certificate and its key go together")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Host names that requests of raters may have."""
-        return NAMES if not self.public else (*NAMES, urlsplit(self.public).hostname or "")
 
 
 class Service:
@@ -119,6 +74,7 @@ class Service:
         self._pending: list[tuple[list[Line], asyncio.Future[None]]] = []
         self._writer: asyncio.Task[None] | None = None
         self._figures: tuple[float, dict[str, Any]] | None = None
+        self._figuring = asyncio.Lock()
         self._assets = {
             f"{folder}/{name}": files(f"vmmetrics.{folder.partition('/')[0]}").joinpath("page", name).read_bytes()
             for folder, names in _ASSETS.items() for name in names
@@ -293,18 +249,19 @@ class Service:
     # Answers to the disk: those that come while others are written go together.
 
     async def _written(self, lines: list[Line]) -> None:
-        """Return once lines are on the disk.
+        """Return once lines are on the disk, and all before them: an answer that is sent again may still be on its way.
 
         Raises:
             SetupError: They never will be.
         """
         if self.fault is not None:
             raise self.fault
-        if not lines:
+        idle = self._writer is None or self._writer.done()
+        if idle and not lines:
             return
         done = asyncio.get_running_loop().create_future()
         self._pending.append((lines, done))
-        if self._writer is None or self._writer.done():
+        if idle:
             self._writer = asyncio.create_task(self._write())
         await asyncio.shield(done)
 
@@ -313,8 +270,8 @@ class Service:
             batch, self._pending = self._pending, []
             try:
                 await asyncio.to_thread(self.journal.write, [line for lines, _ in batch for line in lines])
-            except SetupError as error:
-                self.fault = error  # the state has answers that the disk lacks
+            except (SetupError, OSError, ValueError) as error:  # the state has answers that the disk lacks
+                self.fault = error if isinstance(error, SetupError) else SetupError(str(error))
             for _, done in batch:
                 if not done.done():
                     if self.fault is None:
@@ -330,12 +287,18 @@ class Service:
 
     async def _owner_figures(self, request: Request) -> Response:
         self._check_key(request, "owner")
-        moment = asyncio.get_running_loop().time()
-        if self._figures is None or moment - self._figures[0] > _OWNER_SECONDS:
-            self._figures = moment, summary(Results.of(self.study, self.sessions.state))
+        async with self._figuring:
+            moment = asyncio.get_running_loop().time()
+            if self._figures is None or moment > self._figures[0]:
+                figures = await asyncio.to_thread(self._read_figures)  # from the disk: answers go on meanwhile
+                ended = asyncio.get_running_loop().time()
+                self._figures = ended + _OWNER_PAUSE * (ended - moment), figures
         settings = self.study.settings
         pay = {"pay": settings.pay, "currency": settings.currency}
         return JSONResponse(plain(self._figures[1] | pay | {"design": settings.design, "path": self.study.path.name}))
+
+    def _read_figures(self) -> dict[str, Any]:
+        return summary(Results.of(self.study, read_state(self.study)))
 
 
 _UNTOLD = {"Content-Disposition": "inline", "ETag": "", "Last-Modified": ""}  # of the file, these tell clips apart

@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 
 from vmmetrics.rating.designs import Trial, design_of
-from vmmetrics.rating.flags import own_criteria
+from vmmetrics.rating.flags import own_criteria, preferences_of
 from vmmetrics.rating.journal import PEOPLE, Answer, AnswerJournal, Session
 from vmmetrics.rating.study import append_private
 from vmmetrics.utils.schema import convert
+from vmmetrics.utils.statistics.bradley_terry import fit_strengths
+from vmmetrics.utils.statistics.preferences import Preference
 from vmmetrics.utils.storage.journal import Line, iterate_lines
 
 PLATFORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -82,8 +84,10 @@ class RaterSessions:
             (str(line.get("platform")), str(line.get("participant"))): str(line.get("rater"))
             for line in iterate_lines(self.study.path / PEOPLE)
         }
-        self._shown = Counter(t.media for s in self.state.sessions.values() for t in s.trials if t.kind == "item")
-        self._passing: dict[str, bool] = {}
+        self._shown = Counter(t.media for s in self.state.sessions.values() for t in s.trials if t.is_vote)
+        self._waiting = dict(self.state.sessions)  # those that are not settled
+        self._settled, self._passing = Counter[str](), set[str]()
+        self._fitted = (0, False)  # sessions that strengths were fitted to, and if they are known well enough
 
     def session(self, token: str) -> Session | None:
         """Return the latest session of the rater with this key; None where there is none."""
@@ -114,12 +118,14 @@ class RaterSessions:
         return lines
 
     def further(self, token: str) -> list[Line]:
-        """Begin another session of a rater who has finished one.
+        """Begin another session of a rater who has finished one; nothing where it has begun.
 
         Raises:
-            RefusedStepError: The rater has not, has had as many as the study lets, or no votes are wanted.
+            RefusedStepError: The rater has had as many as the study lets, or no votes are wanted.
         """
         session = self._known(token)
+        if not session.finished and not session.withdrawn:
+            return []
         if not self._may_go_on(session):
             raise RefusedStepError("done")
         return self._open(session.rater, session.token, session.source)
@@ -153,15 +159,18 @@ class RaterSessions:
             if is_new and begun is not None and moment - begun < _EARLY * self._seconds(trial):
                 raise RefusedStepError("early")
             self._begun[session.session] = moment if is_new else begun or moment
-        line = self.journal.take({"kind": "answer", **_fields(answer)})
-        if session.finished:
-            self._passing.pop(session.session, None)
-        return [line]
+        return [self.journal.take({"kind": "answer", **_fields(answer)})]
 
     def withdraw(self, token: str) -> list[Line]:
         """Withdraw a rater: the answers stay and count for nothing, until the owner removes them."""
         session = self._known(token)
-        return [] if session.withdrawn else [self.journal.take({"kind": "withdrawal", "rater": session.rater})]
+        if session.withdrawn:
+            return []
+        for own in self.state.of_rater(session.rater):
+            if own.session in self._passing:
+                self._passing.remove(own.session)
+                self._settled.subtract(trial.item for trial in own.trials if trial.is_vote)
+        return [self.journal.take({"kind": "withdrawal", "rater": session.rater})]
 
     def view(self, token: str) -> dict[str, Any]:
         """Return what the page shows the rater with this key: no name of a clip, model or prompt, and no kind."""
@@ -203,11 +212,9 @@ class RaterSessions:
     def _open(self, rater: str, token: str, source: str) -> list[Line]:
         if not self._wanted():
             raise RefusedStepError("full")
-        moment = datetime.now(UTC)
         own = self.state.of_rater(rater)
-        seen = [trial.item for session in own for trial in session.trials if trial.kind == "item"]
-        votes = self.state.votes(self._counted(), moment)
-        trials = self.design.session(votes, seen, self._shown, self._rng)
+        seen = [trial.item for session in own for trial in session.trials if trial.is_vote]
+        trials = self.design.session(self._votes(), seen, self._shown, self._rng, self._informative(seen))
         if not trials:
             raise RefusedStepError("done")
         training = () if own else self.design.training(self._rng, [trial.item for trial in trials])
@@ -215,8 +222,22 @@ class RaterSessions:
         made = {name: value for name, value in _fields(session).items() if name not in ("answers", "changes")}
         lines = [*self.journal.start(), self.journal.take({"kind": "session", **made})]
         self._tokens[token] = rater
-        self._shown.update(trial.media for trial in trials if trial.kind == "item")
+        self._waiting[session.session] = self.state.sessions[session.session]
+        self._shown.update(trial.media for trial in trials if trial.is_vote)
         return lines
+
+    def _informative(self, seen: list[str]) -> list[str]:
+        """Return the items of a session that are chosen by the answers so far."""
+        number = round(self.study.settings.items * self.study.settings.active)
+        if not number:
+            return []
+        moment = datetime.now(UTC)
+        in_hand = {t.item for one in self._waiting.values() if one.holds(moment) for t in one.trials if t.is_vote}
+        return self.design.informative(self._preferences(), in_hand.union(seen), number, int(self._rng.integers(2**31)))
+
+    def _preferences(self) -> list[Preference]:
+        dimension = next(iter(self.study.settings.questions))
+        return preferences_of(self.design, (self.state.sessions[name] for name in self._passing), dimension)
 
     def _known(self, token: str) -> Session:
         session = self.session(token)
@@ -224,29 +245,43 @@ class RaterSessions:
             raise RefusedStepError("unknown")
         return session
 
-    def _counted(self) -> list[Session]:
-        """Return the finished sessions that pass the criteria of their own: others' items are voted on again."""
-        counted = []
-        for name, session in self.state.sessions.items():
-            if session.finished and name not in self._passing:
-                self._passing[name] = all(one.passed for one in own_criteria(self.design, session))
-            if session.withdrawn:
-                continue
-            if self._passing.get(name) or (not session.finished and session.holds(datetime.now(UTC))):
-                counted.append(session)
-        return counted
+    def _votes(self) -> Counter[str]:
+        """Return the votes of each item, of finished sessions that pass their own criteria, and those in hand."""
+        moment, votes = datetime.now(UTC), Counter[str]()
+        for name in list(self._waiting):
+            session = self._waiting[name]
+            if session.finished or session.withdrawn:
+                del self._waiting[name]
+                self._settle(session)
+            elif session.holds(moment):
+                votes.update(trial.item for trial in session.trials if trial.is_vote)
+        votes.update(self._settled)
+        return votes
+
+    def _settle(self, session: Session) -> None:
+        """Count the items of a finished session; where it fails they are voted on again."""
+        if all(one.passed for one in own_criteria(self.design, session)):
+            self._settled.update(trial.item for trial in session.trials if trial.is_vote)
+            self._passing.add(session.session)
 
     def _wanted(self) -> bool:
         """Return True if votes are wanted, and another session may be open."""
-        moment = datetime.now(UTC)
-        if sum(session.holds(moment) for session in self.state.sessions.values()) >= MAX_OPEN:
-            return False
-        votes = self.state.votes(self._counted(), moment)
-        return any(votes[key] < self.study.settings.votes for key in self.design.items)
+        moment, votes = datetime.now(UTC), self._votes()
+        room = sum(session.holds(moment) for session in self._waiting.values()) < MAX_OPEN
+        return room and any(votes[key] < self.study.settings.votes for key in self.design.items) and not self._stopped()
+
+    def _stopped(self) -> bool:
+        """Return True if the strengths are known as well as was wanted."""
+        wanted, votes = self.study.settings.stop_error, self._preferences() if self.study.settings.stop_error else []
+        if len(self._passing) == self._fitted[0] or not any(vote.outcome for vote in votes):
+            return self._fitted[1]
+        errors = fit_strengths(votes, sorted({clip for one in self.design.items.values() for clip in one.clips})).error
+        self._fitted = len(self._passing), bool((errors <= wanted).all())  # none where a clip has no comparison
+        return self._fitted[1]
 
     def _may_go_on(self, session: Session) -> bool:
         own = self.state.of_rater(session.rater)
-        seen = {trial.item for one in own for trial in one.trials if trial.kind == "item"}
+        seen = {trial.item for one in own for trial in one.trials if trial.is_vote}
         within = len(own) < self.study.settings.sessions
         return within and session.finished and not session.withdrawn and seen < self.design.items.keys()
 

@@ -36,6 +36,8 @@ BROKEN = "-broken"
 """End of the id of a clip's gold version, its frames in disorder."""
 VOTE_SECONDS = 6.0
 """Seconds that an answer takes, to foretell the length of a session."""
+MOST_ACTIVE = 0.8
+"""Largest share of pairs that are chosen: the others show agreement without the choice."""
 _COMMENT = "vmmetrics rate"  # in every file: nothing that tells one clip from another
 _SHUFFLED_SECONDS = 0.2  # of clip that stay together in the gold version
 _LEADING = re.compile(r"\b(smooth|natural|realistic|jerky|broken|unnatural|flicker\w*|distorted)\b", re.IGNORECASE)
@@ -89,6 +91,9 @@ class Settings:
         training: Training items before the first session.
         sessions: Sessions of a rater at most.
         within_model: Pairs of clips of one model alone.
+        active: Share of a session's pairs that are chosen by the answers so far; the others are drawn, and they alone
+            enter figures of agreement.
+        stop_error: Standard error of the strengths at which no votes are wanted any more; 0 for the number of votes.
         in_turn: The clips of a pair are played one after the other.
         flashing: What is done with clips above the flash limit.
         seed: Random seed.
@@ -114,6 +119,8 @@ class Settings:
     training: int = 3
     sessions: int = 1
     within_model: bool = False
+    active: float = 0.0
+    stop_error: float = 0.0
     in_turn: bool = False
     flashing: Literal["leave-out", "warn"] = "leave-out"
     seed: int = 0
@@ -128,6 +135,10 @@ class Settings:
     def __post_init__(self) -> None:
         if self.levels not in (5, 9, 11):
             raise ValueError(f"expected 5, 9 or 11 levels but got {self.levels}")
+        if not 0 <= self.active <= MOST_ACTIVE:
+            raise ValueError(f"expected a share from 0 to {MOST_ACTIVE:g} but got {self.active:g}: the rest is drawn")
+        if self.design != "pair" and (self.active or self.stop_error):
+            raise ValueError("pairs alone are chosen by the answers so far")
         if not self.contact.strip() or not self.licence.strip():
             raise ValueError("raters must know whom to ask, and you must know that you may show the clips")
         if self.completion_url and not self.completion_url.startswith("https://"):

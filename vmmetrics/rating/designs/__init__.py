@@ -15,8 +15,9 @@ import numpy as np
 
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.study import BROKEN, ClipSource, Rules, Settings, Study, StudyClip
+from vmmetrics.utils.statistics.preferences import Preference
 
-Kind = Literal["training", "item", "repeat", "gold", "trap"]
+Kind = Literal["training", "item", "active", "repeat", "gold", "trap"]
 DESIGNS: Mapping[str, str] = {"acr": "Acr", "pair": "Pair"}
 """Designs by name: the class in the module of that name."""
 _CANDIDATES = 20  # of equally few votes that are looked at for each item of a session
@@ -45,7 +46,7 @@ class Trial:
     """One showing of an item to a rater.
 
     Attributes:
-        kind: What its answer is for.
+        kind: What its answer is for: ``"item"`` was drawn at random, ``"active"`` chosen by the answers so far.
         item: Key of the item.
         media: Ids of the clips in the order shown: left, or first, comes first.
         expected: The right answer of a gold item or attention check, else None.
@@ -55,6 +56,11 @@ class Trial:
     item: str
     media: tuple[str, ...]
     expected: int | None = None
+
+    @property
+    def is_vote(self) -> bool:
+        """True if its answer is a vote on an item."""
+        return self.kind in ("item", "active")
 
 
 class Design(ABC):
@@ -133,6 +139,17 @@ class Design(ABC):
             others: Votes of the others.
         """
 
+    def informative(self, votes: Sequence[Preference], taken: set[str], number: int, seed: int) -> list[str]:  # noqa: ARG002
+        """Return items whose votes would tell most, none of them in hand; of designs that have no such choice none.
+
+        Args:
+            votes: Those so far.
+            taken: Items in hand, or had by the rater.
+            number: How many at most.
+            seed: Random seed.
+        """
+        return []
+
     def trap(self, rng: np.random.Generator) -> Trial:
         """Return an attention check: any item, and the answer that its text asks for."""
         item = self.items[str(rng.choice(list(self.items)))]
@@ -160,7 +177,12 @@ class Design(ABC):
         return tuple(trials)
 
     def session(
-        self, counts: Mapping[str, int], seen: Sequence[str], shown: Counter[tuple[str, ...]], rng: np.random.Generator
+        self,
+        counts: Mapping[str, int],
+        seen: Sequence[str],
+        shown: Counter[tuple[str, ...]],
+        rng: np.random.Generator,
+        active: Sequence[str] = (),
     ) -> tuple[Trial, ...]:
         """Return the trials of a session.
 
@@ -173,11 +195,16 @@ class Design(ABC):
             seen: Items that the rater has had.
             shown: How often each order of clips was shown.
             rng: Random numbers.
+            active: Items that were chosen by the answers so far; the others are drawn.
         """
-        chosen = self._choose(counts, set(seen), rng)
+        drawn = self._choose(counts, {*seen, *active}, rng, self.settings.items - len(active))
+        chosen = [*drawn, *(self.items[key] for key in active)]
         orders = [[chosen[at] for at in rng.permutation(len(chosen))] for _ in range(_TRIES)]
         chosen = min(orders, key=lambda order: sum(a.prompt == b.prompt for a, b in pairwise(order)))
-        trials = [Trial("item", item.key, self.arrange(item, shown, rng)) for item in chosen]
+        trials = [
+            Trial("active" if item.key in active else "item", item.key, self.arrange(item, shown, rng))
+            for item in chosen
+        ]
         settings = self.settings
         apart = max(2, len(trials) // 3)
         early = rng.permutation(max(0, len(trials) - apart))[: settings.repeats]
@@ -191,16 +218,16 @@ class Design(ABC):
             trials.insert(int(rng.integers(1, max(2, len(trials)))), checks[at])
         return tuple(trials)
 
-    def _choose(self, counts: Mapping[str, int], seen: set[str], rng: np.random.Generator) -> list[Item]:
+    def _choose(self, counts: Mapping[str, int], seen: set[str], rng: np.random.Generator, number: int) -> list[Item]:
         keys = [key for key in self.items if key not in seen]
         keys = sorted((keys[at] for at in rng.permutation(len(keys))), key=lambda key: counts.get(key, 0))
-        most = counts.get(keys[min(self.settings.items, len(keys)) - 1], 0) if keys else 0
+        most = counts.get(keys[min(number, len(keys)) - 1], 0) if keys else 0
         below = sum(counts.get(key, 0) < most for key in keys)
         tied = sum(counts.get(key, 0) == most for key in keys)
-        open_items = [self.items[key] for key in keys[: below + min(tied, _CANDIDATES * self.settings.items)]]
+        open_items = [self.items[key] for key in keys[: below + min(tied, _CANDIDATES * number)]]
         models, prompts = Counter[str](), Counter[str]()
         chosen: list[Item] = []
-        while open_items and len(chosen) < self.settings.items:
+        while open_items and len(chosen) < number:
             best = min(
                 range(len(open_items)),
                 key=lambda at: (

@@ -62,7 +62,7 @@ class Acr(Design):
         """Return Pearson's r with the means of the others, its interval by Fisher's transform."""
         shared = [key for key in own if others.get(key)]
         mine = np.array([own[key] for key in shared], float)
-        theirs = np.array([np.mean(others[key]) for key in shared])
+        theirs = np.array([sum(others[key]) / len(others[key]) for key in shared])
         if len(shared) < LEAST_SHARED or not theirs.std():
             return None
         r = float(np.corrcoef(mine, theirs)[0, 1]) if mine.std() else 0.0

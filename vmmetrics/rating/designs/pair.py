@@ -11,7 +11,9 @@ from itertools import combinations
 import numpy as np
 
 from vmmetrics.rating.designs import Design, Item, Trial, broken
-from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE
+from vmmetrics.utils.statistics.bradley_terry import fit_strengths
+from vmmetrics.utils.statistics.pair_choice import choose_pairs
+from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE, Preference
 
 LEAST_SHARED = 8
 """Decisions on pairs that others decided too, below which a rater's agreement is not judged."""
@@ -32,11 +34,14 @@ class Pair(Design):
         for clip in self.study.clips.values():
             if clip.prompt is not None:
                 by_prompt[clip.prompt, clip.model if self.settings.within_model else ""].append(clip)
-        return [
+        items = [
             Item(f"{one.id}|{other.id}", (one.id, other.id), prompt, (one.model or "", other.model or ""))
             for (prompt, _), clips in by_prompt.items()
             for one, other in combinations(clips, 2)
         ]
+        self._groups = {clip.id: group for group, clips in by_prompt.items() for clip in clips if len(clips) > 1}
+        self._keys = {frozenset(item.clips): item.key for item in items}
+        return items
 
     def make_values(self) -> tuple[int, ...]:
         """Return left, no difference, right."""
@@ -61,6 +66,14 @@ class Pair(Design):
     def is_right(self, trial: Trial, value: int) -> bool:
         """Return True if the right side was chosen."""
         return value == trial.expected
+
+    def informative(self, votes: Sequence[Preference], taken: set[str], number: int, seed: int) -> list[str]:
+        """Return pairs whose answers would lower the uncertainty of strengths most (A-optimal)."""
+        clips = list(self._groups)
+        fit = fit_strengths(votes, clips) if any(vote.outcome != TIE for vote in votes) else None
+        asked = choose_pairs(clips, list(self._groups.values()), fit, number + len(taken), seed=seed)
+        keys = (self._keys[frozenset((pair.left, pair.right))] for pair in asked)
+        return [key for key in keys if key not in taken][:number]
 
     def straight(self, values: Sequence[int]) -> tuple[float, bool]:
         """Return the larger share of decisions for one side, 1 where every answer is a tie."""

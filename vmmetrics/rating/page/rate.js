@@ -98,8 +98,7 @@ async function step(path, body) {
 /** @param {unknown} error */
 async function recover(error) {
   if (error instanceof Refused && error.message === "has_link") return show(h("p", texts.has_link));
-  if (error instanceof Refused && (error.message === "full" || error.message === "done"))
-    return show(h("p", texts.full));
+  if (error instanceof Refused && ["full", "done"].includes(error.message)) return show(h("p", texts[error.message]));
   if (error instanceof Refused && error.status === 409) return proceed(await ask("state"));
   show(h("p.fault", texts.fault || String(error)));
 }
