@@ -214,3 +214,12 @@ def test_the_share_done_of_a_clip_grows_to_the_whole(metrics: tuple[str, ...], m
     assert shares == sorted(shares)
     assert shares[-1] == pytest.approx(1)
     assert len(set(shares)) >= {METRICS: 6, ("cas",): 1, ("pas",): 4}[metrics]
+
+
+def test_a_file_is_read_with_the_layout_given(tmp_path: Path) -> None:
+    path = tmp_path / "a.npy"
+    np.save(path, np.random.default_rng(0).integers(0, 256, (3, 3, 32, 48), dtype=np.uint8))
+    suite = Suite(metrics=("mss",))
+    with pytest.raises(ClipError, match="layout="):
+        suite.score_clip(path)
+    assert suite.score_clip(path, layout="CTHW").errors == {}

@@ -94,7 +94,7 @@ class NodeWorker:
         self._rest: deque[bytes] = deque()
         self._note: Any = None
         self._lock = threading.Lock()
-        self._began = self._loading_since = 0.0
+        self._began = self._loading_since = self._earlier = 0.0  # seconds of the parts of the item before this one
         self._loaded = 0.0  # seconds of loading since the item began
         on_loading(self._mark_loading)
         on_part(self._mark_part)
@@ -143,7 +143,7 @@ class NodeWorker:
         """
         assert self._handler is not None  # noqa: S101  (prepare() comes first)
         with self._lock:
-            self._began, self._loaded, self._note = time.monotonic(), 0.0, None
+            self._began, self._loaded, self._earlier, self._note = time.monotonic(), 0.0, 0.0, None
         self._at_work = piece
         item, self._item = unpacked([*self._item, piece]), []
         kind, value = reply(self._handler, item, self._send)
@@ -158,7 +158,7 @@ class NodeWorker:
         elif kind == "setup":
             kind, value = "busy" if isinstance(value, BusyError) else "refused", str(value)
         seconds, _, note = self.clock()
-        return kind, value, note, seconds, left
+        return kind, value, note, round(self._earlier + seconds, 3), left
 
     def rest(self) -> bytes:
         """Return the next piece of an answer; answers are asked for in their order."""
@@ -176,8 +176,9 @@ class NodeWorker:
             self._note = value
 
     def _mark_part(self) -> None:
+        seconds, *_ = self.clock()
         with self._lock:  # its time counts from here
-            self._began, self._loaded = time.monotonic(), 0.0
+            self._began, self._loaded, self._earlier = time.monotonic(), 0.0, self._earlier + seconds
 
     def _mark_loading(self, begins: bool) -> None:
         with self._lock:

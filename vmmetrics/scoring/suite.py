@@ -196,7 +196,7 @@ class Suite:
             ClipError: The clip cannot be read.
         """
         start = time.perf_counter()
-        if isinstance(clip, str | os.PathLike) and fps is None and self.takes_windows:
+        if isinstance(clip, str | os.PathLike) and fps is None and layout is None and self.takes_windows:
             long = long_clip(clip, {"name": name, "prompt": prompt, "subject": subject, "tags": tags})
             if long is not None:
                 with closing(long):

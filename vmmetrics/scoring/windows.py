@@ -29,9 +29,8 @@ from vmmetrics.utils.progress import part
 from vmmetrics.video.windows import OVERLAP_SECONDS, WINDOW_SECONDS, Window
 
 EDGE_SECONDS = 0.5
-"""Distance from an edge within which events of the overlap count: windows do not see all that near their ends."""
-SAME_SECONDS = 0.25
-"""Distance within which two events of one reason are one event."""
+"""Distance from an edge within which events of the overlap count, as windows do not see all that near their ends; and
+within which one of a window with the same reason is the same event."""
 SERIES = "windows"
 """Name of the series with the score of the window that each frame is in."""
 _OVERLAP_SHARE = 0.3  # of the time of a window, spent on the overlap before it
@@ -226,13 +225,13 @@ class _Whole:
             if result is None or known is None:
                 continue
             rate = after.window.frames / after.seconds
-            near, same = EDGE_SECONDS * rate + 0.5, SAME_SECONDS * rate + 0.5
+            near = EDGE_SECONDS * rate + 0.5
             seen = [e for p in (before, after) for e in p.scores.results[metric].events if e.frames]
             costs = event_costs(known.division, result, round(WINDOW_SECONDS * rate), self._suite.protocol).costs
             new = [(e, cost or 0.0) for e, cost in zip(result.events, costs, strict=True) if e.frames]
             for event in seen:
-                gaps = [abs(e.frames[0] - event.frames[0]) if e.reason == event.reason else same + 1 for e, _ in new]
-                if min(gaps, default=same + 1) <= same:
+                gaps = [abs(e.frames[0] - event.frames[0]) if e.reason == event.reason else near + 1 for e, _ in new]
+                if min(gaps, default=near + 1) <= near:
                     del new[gaps.index(min(gaps))]
             for event, cost in new:
                 if abs(event.frames[0] - after.first) <= near:
