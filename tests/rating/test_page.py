@@ -225,6 +225,18 @@ def test_withdrawal_and_another_language(serve: Any, open_page: Any, tmp_path: P
     assert served.session.withdrawn and served.session.next == 1
 
 
+def test_a_browser_that_plays_no_h264_says_so_before_anything_is_stored(
+    serve: Any, browser: Any, tmp_path: Path
+) -> None:
+    served = serve(study(tmp_path))
+    page = browser.new_page()
+    page.add_init_script("HTMLMediaElement.prototype.canPlayType = () => ''")
+    page.goto(served.link)
+    page.wait_for_selector("main p:has-text('H.264')")
+    assert page.query_selector("#begin") is None and not (served.study.path / "answers.jsonl").exists()
+    page.close()
+
+
 def test_the_owner_sees_figures_that_raters_do_not(serve: Any, open_page: Any, tmp_path: Path) -> None:
     made = filled(study(tmp_path, items=12, votes=9, pay=2.0, currency="EUR"), 4)
     served = serve(made)

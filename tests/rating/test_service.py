@@ -27,7 +27,7 @@ PUBLIC = "https://rate.example.org"
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Any]:
-    with AnswerJournal(study(tmp_path, items=6, votes=9, pay=2.0)) as journal:
+    with AnswerJournal(study(tmp_path, items=6, votes=9, pay=2.0, ethics="IRB 7")) as journal:
         made = service_module.Service(journal, Address(), OWNER)
         made.sessions._clock = None
         yield made
@@ -67,7 +67,7 @@ def test_a_whole_session(service: Any) -> None:
         assert f"/app/{name}" in page.text or name.endswith((".js", "style.css"))
         assert ask(service, "GET", f"/app/{name}").status_code == 200
     texts = ask(service, "GET", f"{base(service)}/study").json()
-    assert texts["texts"]["consent_contact"] == "Contact: lab@example.org"
+    assert texts["texts"]["consent_contact"] == "Contact: lab@example.org IRB 7"
     assert texts["texts"]["consent_flashing"] == ""
     token, begun = begin(service)
     cookie = begun.headers["Set-Cookie"]

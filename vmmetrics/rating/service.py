@@ -305,7 +305,7 @@ _UNTOLD = {"Content-Disposition": "inline", "ETag": "", "Last-Modified": ""}  # 
 
 
 def _filled(text: str, values: dict[str, str]) -> str:
-    return re.sub(r"\{(\w+)\}", lambda match: values.get(match[1], match[0]), text)
+    return re.sub(r"\{(\w+)\}", lambda match: values.get(match[1], match[0]), text).strip()
 
 
 async def _body(request: Request) -> Any:

@@ -2,6 +2,9 @@
 
 import { h } from "../../viewer/page/core.js";
 
+const TRIES = 5,
+  PAUSE = 1000; // ms before a clip that was refused is tried again
+
 /** @param {string} url @returns {Promise<string>} Address of the clip in this page's memory. */
 export async function load(url) {
   const answer = await fetch(url);
@@ -57,12 +60,17 @@ export class RatedClip {
     this.waiting = 0;
   }
 
-  /** Wait until it can be played through. */
-  ready() {
+  /** Wait until it can be played through. @param {number} [tries] A busy Firefox may refuse a clip at first. */
+  ready(tries = TRIES) {
+    const { video } = this;
     return new Promise((resolve, reject) => {
-      if (this.video.readyState >= 4) return resolve(undefined);
-      this.video.addEventListener("canplaythrough", resolve, { once: true });
-      this.video.addEventListener("error", () => reject(new Error("this browser does not play it")), { once: true });
+      if (video.readyState >= 4) return resolve(undefined);
+      video.addEventListener("canplaythrough", resolve, { once: true });
+      const fail = () => {
+        if (--tries <= 0) return reject(new Error(video.error?.message || "this browser does not play it"));
+        setTimeout(() => video.load(), PAUSE);
+      };
+      video.addEventListener("error", fail);
     });
   }
 

@@ -5,6 +5,7 @@ import { load, RatedClip, refreshRate } from "./player.js";
 
 const BASE = location.pathname.replace(/\/$/, "");
 const AGAIN = 2000; // ms until an answer that did not arrive is sent again
+const FORMAT = 'video/mp4; codecs="avc1.64001f"';
 const page = /** @type {HTMLElement} */ (document.getElementById("page"));
 const foot = /** @type {HTMLElement} */ (document.getElementById("foot"));
 
@@ -100,6 +101,7 @@ async function recover(error) {
   if (error instanceof Refused && error.message === "has_link") return show(h("p", texts.has_link));
   if (error instanceof Refused && ["full", "done"].includes(error.message)) return show(h("p", texts[error.message]));
   if (error instanceof Refused && error.status === 409) return proceed(await ask("state"));
+  console.error(String(error));
   show(h("p.fault", texts.fault || String(error)));
 }
 
@@ -333,6 +335,7 @@ async function start() {
   texts = study.texts;
   document.title = texts.title;
   Object.assign(document.documentElement, { lang: texts.language, dir: texts.direction });
+  if (!document.createElement("video").canPlayType(FORMAT)) return show(h("p", texts.unplayable));
   const key = new URLSearchParams(location.hash.slice(1)).get("r");
   let view = key ? await ask("resume", { token: key }).catch(() => null) : null;
   view ??= await ask("state");
