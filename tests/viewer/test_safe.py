@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from tests.viewer.conftest import OpenReport
@@ -33,6 +33,7 @@ HARMFUL = (
     "url(https://example.com/x.png)",
     "a\0b\tc\rd\ne",
 )
+BLANKS = r"[\t-\r\x1c- \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+"  # those of str.split
 TEXTS = st.lists(st.sampled_from(HARMFUL) | st.text(st.characters(), min_size=1, max_size=40), min_size=6, max_size=6)
 
 
@@ -56,8 +57,11 @@ def shown(text: str) -> str:
 
 
 @pytest.mark.browser
-@settings(max_examples=4, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=4, phases=[Phase.explicit, Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(texts=TEXTS)
+@example(texts=["a", "b", "c\x1fd\x85e\ufefff", "g", "h", "i"])
 def test_texts_are_shown_as_text(
     texts: list[str], open_report: OpenReport, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -83,7 +87,7 @@ def test_texts_are_shown_as_text(
         assert page.evaluate("[...document.links].filter(a => !['file:', 'blob:'].includes(a.protocol)).length") == 0
         if view == "clip":
             page.wait_for_function(
-                "text => document.body.textContent.split(/\\s+/u).join(' ').includes(text)", arg=shown(texts[2])
+                f"text => document.body.textContent.split(/{BLANKS}/u).join(' ').includes(text)", arg=shown(texts[2])
             )
 
 
