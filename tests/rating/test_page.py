@@ -169,6 +169,28 @@ def test_a_link_resumes_in_another_browser_and_two_tabs_give_one_answer(
     assert session.answers[1].values == {"motion": 5}
 
 
+def test_another_person_at_the_same_browser_begins_anew(serve: Any, open_page: Any, tmp_path: Path) -> None:
+    served = serve(study(tmp_path, prompts=2, models=2, items=4, votes=9, training=0, gold=0, repeats=0))
+    page = open_page(f"{served.link}?PROLIFIC_PID=p1")
+    consent(page)
+    answer(page, "4")
+    page.wait_for_selector(".position:has-text('2 of')")
+    first = page.url
+    page.goto(served.link)  # by the bare link, and the cookie
+    page.wait_for_selector(".position:has-text('2 of')")
+    assert page.url == first and page.get_attribute("footer a", "href") == first
+    page.goto(f"{served.link}?PROLIFIC_PID=p2")
+    consent(page)
+    page.wait_for_selector(".position:has-text('1 of')")
+    second = page.url
+    page.click("#other")
+    consent(page)
+    page.wait_for_selector(".position:has-text('1 of')")
+    assert len({first, second, page.url}) == 3
+    sessions = read_state(served.study).sessions.values()
+    assert [(one.source, one.next) for one in sessions] == [("prolific", 1), ("prolific", 0), ("", 0)]
+
+
 def test_a_server_that_is_killed_costs_no_answer(serve: Any, open_page: Any, tmp_path: Path) -> None:
     checks = {"training": 0, "gold": 0, "traps": 0, "repeats": 0}
     served = serve(study(tmp_path, "pair", prompts=2, models=2, items=4, in_turn=True, **checks))

@@ -102,6 +102,29 @@ def test_the_link_resumes_and_any_other_key_does_not(service: Any) -> None:
     assert ask(service, "GET", f"{base(service)}/state").json()["step"] == "consent"
 
 
+def test_a_page_that_shows_another_session_changes_nothing(service: Any) -> None:
+    first, begun = begin(service)
+    second, _ = begin(service)  # in another tab: its key is the cookie now
+    shown, other = service.sessions.session(first), service.sessions.session(second)
+    assert begun.json()["session"] == shown.session
+    for path, sent in (("answer", body(shown, 0, 3)), ("withdraw", {"session": shown.session}), ("further", {})):
+        refused = ask(service, "POST", f"{base(service)}/{path}", cookie=second, json=sent)
+        assert (refused.status_code, refused.json()["reason"]) == (409, "other_session")
+    assert shown.next == other.next == 0 and not other.withdrawn
+    assert ask(service, "POST", f"{base(service)}/answer", cookie=second, json=body(other, 0, 3)).status_code == 200
+
+
+def test_another_participant_at_the_same_browser_is_asked_for_consent(service: Any) -> None:
+    token = secrets.token_hex(16)
+    asked = {"token": token, "consent": service.study.consent, "of_age": True, "parameters": {"PROLIFIC_PID": "p1"}}
+    ask(service, "POST", f"{base(service)}/begin", json=asked)
+    steps = {
+        link: ask(service, "GET", f"{base(service)}/state{link}", cookie=token).json()["step"]
+        for link in ("", "?PROLIFIC_PID=p1", "?PROLIFIC_PID=p2", "?rapidata_user=p1")
+    }
+    assert list(steps.values()) == ["trial", "trial", "consent", "consent"]
+
+
 def test_a_rater_reaches_nothing_of_the_owner_or_of_another(service: Any) -> None:
     token, begun = begin(service)
     other, _ = begin(service)
@@ -255,14 +278,17 @@ def test_an_answer_sent_again_waits_for_the_first_to_be_on_the_disk(service: Any
         transport = httpx.ASGITransport(service)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8080") as client:
             path, headers = f"{base(service)}/answer", {"Cookie": f"rater={token}"}
-            sent = [asyncio.create_task(client.post(path, headers=headers, json=answer)) for _ in range(2)]
+            asked = [client.post(path, headers=headers, json=answer) for _ in range(2)]
+            asked.append(client.get(f"{base(service)}/state", headers=headers))
+            asked.append(client.post(f"{base(service)}/resume", json={"token": token}))
+            sent = [asyncio.create_task(one) for one in asked]
             await asyncio.wait(sent, timeout=0.3)
             early = [one.done() for one in sent]
             release.set()
             await asyncio.gather(*sent)
             return early
 
-    assert asyncio.run(twice()) == [False, False]
+    assert asyncio.run(twice()) == [False] * 4
     assert on_disk and read_state(service.study).sessions[service.sessions.session(token).session].next == 1
 
 

@@ -176,7 +176,8 @@ class Service:
 
     async def _state(self, request: Request) -> Response:
         token = self._token(request)
-        return JSONResponse(self.sessions.view(token))
+        await self._written([])
+        return JSONResponse(self.sessions.view(token, request.query_params))
 
     async def _begin(self, request: Request) -> Response:
         self._check_key(request, "raters")
@@ -189,24 +190,24 @@ class Service:
         """Give the key of a rater's link to the browser that brings it."""
         self._check_key(request, "raters")
         self._limit("resume")
-        body = await _body(request)
-        token = str(body.get("token")) if isinstance(body, dict) else ""
+        token = str((await _body(request)).get("token"))
         if self.sessions.session(token) is None:
             raise RefusedStepError("unknown")
+        await self._written([])
         return self._with_cookie(JSONResponse(self.sessions.view(token)), token)
 
     async def _answer(self, request: Request) -> Response:
-        token = self._token(request)
-        await self._written(self.sessions.answer(token, await _body(request)))
+        token, body = await self._sent(request)
+        await self._written(self.sessions.answer(token, body))
         return JSONResponse(self.sessions.view(token))
 
     async def _further(self, request: Request) -> Response:
-        token = self._token(request)
+        token, _ = await self._sent(request)
         await self._written(self.sessions.further(token))
         return JSONResponse(self.sessions.view(token))
 
     async def _withdraw(self, request: Request) -> Response:
-        token = self._token(request)
+        token, _ = await self._sent(request)
         await self._written(self.sessions.withdraw(token))
         return JSONResponse(self.sessions.view(token))
 
@@ -227,6 +228,12 @@ class Service:
         token = request.cookies.get(COOKIE, "")
         self._limit(token or "nobody")
         return token
+
+    async def _sent(self, request: Request) -> tuple[str, dict[str, Any]]:
+        """Return the rater's key and what the page sends, of the session that it shows."""
+        token, body = self._token(request), await _body(request)
+        self.sessions.check_shown(token, body.get("session"))
+        return token, body
 
     def _limit(self, who: str) -> None:
         """Refuse more requests of one rater than a page sends; of those without a key together."""
@@ -308,7 +315,7 @@ def _filled(text: str, values: dict[str, str]) -> str:
     return re.sub(r"\{(\w+)\}", lambda match: values.get(match[1], match[0]), text)
 
 
-async def _body(request: Request) -> Any:
+async def _body(request: Request) -> dict[str, Any]:
     body = bytearray()
     async for chunk in request.stream():
         body += chunk

@@ -172,24 +172,43 @@ class RaterSessions:
                 self._settled.subtract(trial.item for trial in own.trials if trial.is_vote)
         return [self.journal.take({"kind": "withdrawal", "rater": session.rater})]
 
-    def view(self, token: str) -> dict[str, Any]:
-        """Return what the page shows the rater with this key: no name of a clip, model or prompt, and no kind."""
+    def check_shown(self, token: str, shown: object) -> None:
+        """Refuse what a page sends that shows another session than the rater's: another tab may have begun one.
+
+        Raises:
+            RefusedStepError: It is another.
+        """
+        session = self.session(token)
+        if session is not None and session.session != shown:
+            raise RefusedStepError("other_session")
+
+    def view(self, token: str, parameters: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Return what the page shows the rater with this key: no name of a clip, model or prompt, and no kind.
+
+        Args:
+            token: The key.
+            parameters: Parameters of the link: those of another participant show the consent.
+        """
         session = self.session(token)
         settings = self.study.settings
+        platform, person = _participant(parameters or {})
+        if person and session is not None and self._people.get((platform, person["participant"])) != session.rater:
+            session = None
         if session is None:
             return {"step": "consent" if self._wanted() else "full", "consent": self.study.consent}
         if session.withdrawn:
             return {"step": "withdrawn"}
+        own = {"session": session.session, "key": token}
         if session.finished:
             more = self._may_go_on(session)
-            return {"step": "done", "further": more, "url": settings.completion_url}
+            return {"step": "done", **own, "further": more, "url": settings.completion_url}
         at = session.next
         if self._clock is not None:
             self._begun.setdefault(session.session, self._clock())
         following = session.trials[at + 1 : at + 2]
         training = [self._shown_as(session, f"t{n}", trial) for n, trial in enumerate(session.training)]
         return {
-            "step": "trial", "number": at, "total": len(session.trials),
+            "step": "trial", **own, "number": at, "total": len(session.trials),
             "trial": self._shown_as(session, str(at), session.trials[at]),
             "following": [medium for n, trial in enumerate(following, at + 1)
                           for medium in self._shown_as(session, str(n), trial)["media"]],

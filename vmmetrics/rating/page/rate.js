@@ -16,6 +16,8 @@ let texts = {};
 let onKey = () => false;
 /** Clips that were loaded ahead, by name. @type {Map<string, Promise<string>>} */
 const ahead = new Map();
+/** The session that is shown. @type {string | undefined} */
+let session;
 let refresh = 0;
 let practised = false;
 
@@ -69,6 +71,8 @@ function say(text) {
 async function proceed(view) {
   foot.replaceChildren();
   page.dataset.step = view.step;
+  session = view.session;
+  if (view.key) history.replaceState(null, "", `${BASE}#r=${view.key}`);
   if (view.step === "consent") return consent();
   if (view.step === "trial") {
     footer();
@@ -81,15 +85,16 @@ async function proceed(view) {
   show(
     h("p", words),
     url && h("p", h("a", { href: url, rel: "noreferrer" }, texts.done_url)),
-    view.further && button(texts.further, () => step("further", {}), { class: "main" }),
+    view.further && button(texts.further, () => step("further"), { class: "main" }),
+    view.step === "withdrawn" && button(texts.other, somebodyElse, { id: "other" }),
   );
   if (view.step === "done") footer();
 }
 
-/** Take a step, and show what comes of it. @param {string} path @param {unknown} body */
+/** Take a step, and show what comes of it. @param {string} path @param {object} [body] */
 async function step(path, body) {
   try {
-    await proceed(await ask(path, body));
+    await proceed(await ask(path, { session, ...body }));
   } catch (error) {
     await recover(error);
   }
@@ -114,9 +119,7 @@ function consent() {
     const kept = study.parameters.filter((name) => given.has(name)).map((name) => [name, given.get(name)]);
     const asked = { token: key, consent: study.consent, of_age: true, parameters: Object.fromEntries(kept) };
     try {
-      const view = await ask("begin", asked);
-      history.replaceState(null, "", `${BASE}#r=${key}`);
-      await proceed(view);
+      await proceed(await ask("begin", asked));
     } catch (error) {
       await recover(error);
     }
@@ -133,16 +136,25 @@ function consent() {
   );
 }
 
+/** Another rater at the same browser begins. */
+function somebodyElse() {
+  foot.replaceChildren();
+  practised = false;
+  page.dataset.step = "consent";
+  consent();
+}
+
 /** The link that resumes, and the way out. */
 function footer() {
   const sure = () =>
     foot.replaceChildren(
       h("span", texts.withdraw_sure),
-      button(texts.withdraw_yes, () => step("withdraw", {})),
+      button(texts.withdraw_yes, () => step("withdraw")),
       button(texts.withdraw_no, footer),
     );
   foot.replaceChildren(
     button(texts.withdraw, sure, { id: "withdraw" }),
+    button(texts.other, somebodyElse, { id: "other" }),
     h("span", texts.keys),
     h("span", texts.link, " ", h("a", { href: location.href }, location.href)),
   );
@@ -335,7 +347,7 @@ async function start() {
   Object.assign(document.documentElement, { lang: texts.language, dir: texts.direction });
   const key = new URLSearchParams(location.hash.slice(1)).get("r");
   let view = key ? await ask("resume", { token: key }).catch(() => null) : null;
-  view ??= await ask("state");
+  view ??= await ask(`state${location.search}`);
   refresh = await refreshRate();
   await proceed(view);
 }
