@@ -236,6 +236,17 @@ def test_a_full_disk_is_said_and_nothing_more_is_taken(service: Any, monkeypatch
     assert read_state(service.study).sessions[session.session].next == 0
 
 
+def test_a_disk_that_takes_no_participant_ends_the_server(service: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("vmmetrics.rating.sessions.append_private", full)
+    asked = {"token": "0" * 32, "consent": service.study.consent, "of_age": True, "parameters": {"PROLIFIC_PID": "p1"}}
+    assert ask(service, "POST", f"{base(service)}/begin", json=asked).status_code == 503
+    assert "No space" in str(service.fault)
+    assert not service.sessions.state.sessions
+
+
 def test_answers_at_once_are_written_together(service: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     tokens = [begin(service)[0] for _ in range(8)]
     written: list[int] = []

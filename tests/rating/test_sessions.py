@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.rating.made import body, rightly, study, take_part
+from vmmetrics.errors import SetupError
 from vmmetrics.rating.journal import AnswerJournal, Session
+from vmmetrics.rating.results import Results
 from vmmetrics.rating.sessions import Consent, RaterSessions, RefusedStepError
 
 
@@ -194,8 +197,48 @@ def test_items_of_sessions_that_fail_or_are_left_are_given_to_others(tmp_path: P
         left = take_part(sessions, upto=2)
         assert items_of(take_part(sessions)) == set(sessions.design.items) - items_of(left)  # which are in hand
         assert sessions.view("")["step"] == "full"
-        monkeypatch.setattr("vmmetrics.rating.journal.ABANDONED", -1.0)
+        monkeypatch.setattr("vmmetrics.rating.journal.FIRST_MINUTES", -1.0)
+        monkeypatch.setattr("vmmetrics.rating.journal.LENGTHS", -1.0)
         assert items_of(take_part(sessions)) == items_of(left)
+
+
+def test_a_session_without_an_answer_holds_its_items_for_a_short_while(sessions: RaterSessions) -> None:
+    _, session = begin(sessions)
+    begun = datetime.fromisoformat(session.at)
+    assert session.holds(begun + timedelta(minutes=14), 10.0)
+    assert not session.holds(begun + timedelta(minutes=16), 10.0)
+    session = take_part(sessions, upto=1)
+    last = datetime.fromisoformat(session.last)
+    assert session.holds(last + timedelta(minutes=29), 10.0)
+    assert not session.holds(last + timedelta(minutes=31), 10.0)
+
+
+def test_votes_that_agreement_excludes_are_collected_again(tmp_path: Path) -> None:
+    with AnswerJournal(study(tmp_path, items=12, votes=3)) as journal:
+        sessions = RaterSessions(journal, clock=None)
+        first, _ = take_part(sessions), take_part(sessions)
+        token, session = begin(sessions)
+        for at, trial in enumerate(session.trials):
+            value = rightly(sessions.design, session, at)
+            turned = value if trial.kind in ("gold", "trap") else 6 - value
+            journal.write(sessions.answer(token, body(session, at, turned)))
+        results = Results.of(sessions.study, sessions.state)
+        assert session not in results.counted and first in results.counted
+        assert sessions.view("")["step"] == "consent"
+        take_part(sessions)
+        assert sessions.view("")["step"] == "full"
+
+
+def test_nobody_has_begun_whose_participant_is_not_on_the_disk(sessions: RaterSessions, monkeypatch: Any) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("vmmetrics.rating.sessions.append_private", full)
+        with pytest.raises(SetupError, match="No space left"):
+            begin(sessions, PROLIFIC_PID="p1")
+    assert not sessions.state.sessions and sessions.state.configuration is None
+    begin(sessions, PROLIFIC_PID="p1")
 
 
 def items_of(session: Session) -> set[str]:

@@ -183,7 +183,12 @@ class Service:
         self._check_key(request, "raters")
         self._limit("begin")
         asked = convert(Consent, await _body(request))
-        await self._written(self.sessions.begin(asked))
+        try:
+            lines = self.sessions.begin(asked)
+        except SetupError as error:  # the disk takes no participant, and will take no answers
+            self.fault = error
+            raise
+        await self._written(lines)
         return self._with_cookie(JSONResponse(self.sessions.view(asked.token)), asked.token)
 
     async def _resume(self, request: Request) -> Response:
