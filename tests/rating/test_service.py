@@ -206,6 +206,13 @@ def test_behind_a_proxy_names_and_origins_are_the_public_ones(tmp_path: Path) ->
         assert ask(made, "GET", owner(made), OWNER, headers=name).status_code == 421
 
 
+@pytest.mark.parametrize("public", ["https://Rate.Example.org", f"{PUBLIC}:443", f"{PUBLIC}/"])
+def test_a_public_address_may_be_written_in_any_way(public: str, tmp_path: Path) -> None:
+    with AnswerJournal(study(tmp_path)) as journal:
+        made = service_module.Service(journal, Address(public=public), OWNER)
+        assert begin(made, headers={"Host": "rate.example.org", "Origin": PUBLIC})[1].status_code == 200
+
+
 @pytest.mark.parametrize(
     ("address", "said"),
     [

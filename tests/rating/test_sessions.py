@@ -171,7 +171,7 @@ def test_withdrawn_answers_stay_and_count_for_nothing(sessions: RaterSessions) -
     sessions.answer(token, body(session, 0, 3))
     sessions.journal.write(sessions.withdraw(token))
     assert sessions.withdraw(token) == []
-    assert sessions.view(token) == {"step": "withdrawn"}
+    assert sessions.view(token) == {"step": "withdrawn", "url": ""}
     assert refused(sessions.answer, token, body(session, 1, 3)) == "not_open"
     assert session.withdrawn and session.answers and not done.withdrawn
     assert sessions.clip(token, "0" * 32) is None
@@ -243,6 +243,22 @@ def test_nobody_has_begun_whose_participant_is_not_on_the_disk(sessions: RaterSe
 
 def items_of(session: Session) -> set[str]:
     return {trial.item for trial in session.trials if trial.kind == "item"}
+
+
+def test_whoever_has_finished_is_shown_the_way_to_be_paid(tmp_path: Path) -> None:
+    link = "https://platform.example/done"
+    with AnswerJournal(study(tmp_path, items=6, votes=1, sessions=3, completion_url=link)) as journal:
+        sessions = RaterSessions(journal, clock=None)
+        token, session = begin(sessions)
+        for at in range(len(session.trials)):
+            sessions.answer(token, body(session, at, rightly(sessions.design, session, at)))
+        assert sessions.view(token)["further"]
+        take_part(sessions)  # the other half
+        view = sessions.view(token)
+        assert (view["step"], view["further"], view["url"]) == ("done", False, link)
+        assert refused(sessions.further, token) == "full"
+        sessions.withdraw(token)
+        assert sessions.view(token) == {"step": "withdrawn", "url": link}
 
 
 def test_a_rater_may_go_on_with_other_items(tmp_path: Path) -> None:

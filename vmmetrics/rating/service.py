@@ -135,7 +135,8 @@ class Service:
             raise RefusedError(HTTPStatus.FORBIDDEN)  # a proxy was pointed at the owner's port
         if method == "POST":
             scheme = "https" if public or self._address.certificate is not None else "http"
-            check_origin(given.get("Origin"), urlsplit(public).netloc or host, scheme)
+            named = urlsplit(public).netloc.lower().removesuffix(":443")  # as browsers write it
+            check_origin(given.get("Origin"), named or host, scheme)
             if given.get("Sec-Fetch-Site") not in (None, "same-origin"):
                 raise RefusedError(HTTPStatus.FORBIDDEN)
             if given.get("Content-Type", "").partition(";")[0].strip().lower() != "application/json":

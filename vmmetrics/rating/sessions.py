@@ -193,10 +193,11 @@ class RaterSessions:
         if session is None:
             return {"step": "consent" if self._wanted() else "full", "consent": self.study.consent}
         if session.withdrawn:
-            return {"step": "withdrawn"}
+            paid = any(one.finished for one in self.state.of_rater(session.rater))
+            return {"step": "withdrawn", "url": settings.completion_url if paid else ""}
         own = {"session": session.session, "key": token}
         if session.finished:
-            more = self._may_go_on(session)
+            more = self._may_go_on(session) and self._wanted()
             return {"step": "done", **own, "further": more, "url": settings.completion_url}
         at = session.next
         if self._clock is not None:
