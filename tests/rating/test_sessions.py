@@ -13,6 +13,7 @@ import pytest
 
 from tests.rating.made import body, rightly, study, take_part
 from vmmetrics.errors import SetupError
+from vmmetrics.rating.flags import judge
 from vmmetrics.rating.journal import AnswerJournal, Session
 from vmmetrics.rating.results import Results
 from vmmetrics.rating.sessions import Consent, RaterSessions, RefusedStepError
@@ -225,6 +226,31 @@ def test_votes_that_agreement_excludes_are_collected_again(tmp_path: Path) -> No
         results = Results.of(sessions.study, sessions.state)
         assert session not in results.counted and first in results.counted
         assert sessions.view("")["step"] == "consent"
+        take_part(sessions)
+        assert sessions.view("")["step"] == "full"
+
+
+def test_where_many_have_finished_the_last_are_judged_later_but_before_it_is_full(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    judged: list[int] = []
+
+    def counted(design: Any, state: Any) -> Any:
+        judged.append(len(state.sessions))
+        return judge(design, state)
+
+    monkeypatch.setattr("vmmetrics.rating.sessions._UNJUDGED", 2)
+    monkeypatch.setattr("vmmetrics.rating.sessions.judge", counted)
+    with AnswerJournal(study(tmp_path, items=12, votes=7)) as journal:
+        sessions = RaterSessions(journal, clock=None)
+        for _ in range(6):
+            take_part(sessions)
+        assert judged == [0, 1, 3]
+        token, lazy = begin(sessions)
+        for at in range(len(lazy.trials)):
+            sessions.answer(token, body(lazy, at, 3))
+        assert sessions.view("")["step"] == "consent"
+        assert judged[-1] == 7
         take_part(sessions)
         assert sessions.view("")["step"] == "full"
 

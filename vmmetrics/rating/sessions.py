@@ -32,6 +32,7 @@ PLATFORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 """Platforms that send raters: the parameter of the link that names the rater, and the others that are kept."""
 MAX_OPEN = 2000
 """Sessions that may be open at once; more raters are asked to come again."""
+_UNJUDGED = 200  # sessions to one that is finished and may be taken for valid for a while: judging many takes long
 _TOKEN = re.compile(r"[0-9a-f]{32}")
 _LONGEST = 128  # characters of a parameter of a platform
 _EARLY = 0.9  # of the clips' durations that must have passed since the trial before
@@ -264,16 +265,22 @@ class RaterSessions:
             raise RefusedStepError("unknown")
         return session
 
-    def _votes(self) -> Counter[str]:
-        """Return the votes of each item that count, as in the results, and those in hand."""
-        if settled := [name for name, one in self._waiting.items() if one.finished or one.withdrawn]:
-            self._counted = None
-        for name in settled:
-            del self._waiting[name]
-        if self._counted is None:
+    def _votes(self, *, all_judged: bool = False) -> Counter[str]:
+        """Return the votes of each item that count, as in the results, and those in hand.
+
+        Args:
+            all_judged: Judge every finished session, not all but the last few.
+        """
+        settled = [one for one in self._waiting.values() if one.finished or one.withdrawn]
+        unjudged = 0 if all_judged else len(self.state.sessions) // _UNJUDGED
+        if self._counted is None or len(settled) > unjudged:
+            for one in settled:
+                del self._waiting[one.session]
+            settled = []
             self._counted = used(self.state, judge(self.design, self.state))
             self._valid = self.state.votes(self._counted)
-        return self._valid + Counter(trial.item for one in self._in_hand() for trial in one.trials if trial.is_vote)
+        held = [*settled, *self._in_hand()]
+        return self._valid + Counter(trial.item for one in held for trial in one.trials if trial.is_vote)
 
     def _in_hand(self) -> list[Session]:
         """Return the sessions under way."""
@@ -282,8 +289,12 @@ class RaterSessions:
 
     def _wanted(self) -> bool:
         """Return True if votes are wanted, and another session may be open."""
-        votes, room = self._votes(), len(self._in_hand()) < MAX_OPEN
-        return room and any(votes[key] < self.study.settings.votes for key in self.design.items) and not self._stopped()
+        target, room = self.study.settings.votes, len(self._in_hand()) < MAX_OPEN
+        lacking = any(
+            votes[key] < target
+            for votes in (self._votes(all_judged=every) for every in (False, True)) for key in self.design.items
+        )  # fmt: skip
+        return room and lacking and not self._stopped()
 
     def _stopped(self) -> bool:
         """Return True if the strengths are known as well as was wanted."""
