@@ -162,8 +162,9 @@ class Rater:
                 self.ask(f"clip/{name}")
             time.sleep(self.rng.uniform(0, 2 * think))
             answer = {
-                "id": secrets.token_hex(16), "trial": view["number"], "values": {"motion": self.rng.randint(1, 5)},
-                "seconds": 1.0, "clips": [{"ended": True, "seconds": 0.1}] * len(view["trial"]["media"]),
+                "id": secrets.token_hex(16), "session": view["session"], "trial": view["number"],
+                "values": {"motion": self.rng.randint(1, 5)}, "seconds": 1.0,
+                "clips": [{"ended": True, "seconds": 0.1}] * len(view["trial"]["media"]),
                 "display": {"refresh": 60.0, "window": [1280, 720], "screen": [1280, 720]},
             }  # fmt: skip
             with adding:

@@ -34,3 +34,8 @@ def test_a_study_of_a_run(vmmetrics: RunCommand, tmp_path: Path, capsys: Any) ->
     assert {clip.clip for clip in made.clips.values()} == {
         f"{model}/a dog runs over the grass-{number}.npy" for model in ("one", "two") for number in range(2)
     }
+
+
+def test_a_proxy_needs_the_address_that_raters_see(vmmetrics: RunCommand, capsys: Any) -> None:
+    assert vmmetrics("rate", "serve", "study", "--behind-proxy") == 2
+    assert "--public-url" in capsys.readouterr().err

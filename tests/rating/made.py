@@ -52,7 +52,13 @@ def play(trial: Any) -> list[dict[str, Any]]:
 
 def body(session: Session, at: int, value: int, **more: Any) -> dict[str, Any]:
     """Return what a browser sends."""
-    answer = {"id": secrets.token_hex(16), "trial": at, "values": {"motion": value}, "seconds": 1.0}
+    answer = {
+        "id": secrets.token_hex(16),
+        "session": session.session,
+        "trial": at,
+        "values": {"motion": value},
+        "seconds": 1.0,
+    }
     return answer | {"clips": play(session.trials[at]), "display": {"refresh": 60.0}} | more
 
 

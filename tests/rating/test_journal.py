@@ -54,6 +54,19 @@ def test_a_torn_line_is_cut_and_the_rest_stays(tmp_path: Path) -> None:
     assert path.read_bytes() == whole
 
 
+def test_a_damaged_line_costs_one_answer(tmp_path: Path) -> None:
+    made = filled(study(tmp_path, pay=2.0), 1)
+    path = made.path / "answers.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:4], lines[4][:40] + b"\n", *lines[5:]]))
+    with AnswerJournal(made) as journal:
+        assert "line 5 is damaged" in journal.warnings[0]
+        (session,) = journal.state.sessions.values()
+    assert session.finished and len(session.answers) == len(session.trials) - 1
+    export(made, made.path / "export")
+    assert ",1,2.0," in (made.path / "payments.csv").read_text()
+
+
 def test_a_line_of_something_else_is_refused(tmp_path: Path) -> None:
     made = filled(study(tmp_path), 1)
     with (made.path / "answers.jsonl").open("a") as file:

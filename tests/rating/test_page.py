@@ -169,6 +169,28 @@ def test_a_link_resumes_in_another_browser_and_two_tabs_give_one_answer(
     assert session.answers[1].values == {"motion": 5}
 
 
+def test_another_person_at_the_same_browser_begins_anew(serve: Any, open_page: Any, tmp_path: Path) -> None:
+    served = serve(study(tmp_path, prompts=2, models=2, items=4, votes=9, training=0, gold=0, repeats=0))
+    page = open_page(f"{served.link}?PROLIFIC_PID=p1")
+    consent(page)
+    answer(page, "4")
+    page.wait_for_selector(".position:has-text('2 of')")
+    first = page.url
+    page.goto(served.link)  # by the bare link, and the cookie
+    page.wait_for_selector(".position:has-text('2 of')")
+    assert page.url == first and page.get_attribute("footer a", "href") == first
+    page.goto(f"{served.link}?PROLIFIC_PID=p2")
+    consent(page)
+    page.wait_for_selector(".position:has-text('1 of')")
+    second = page.url
+    page.click("#other")
+    consent(page)
+    page.wait_for_selector(".position:has-text('1 of')")
+    assert len({first, second, page.url}) == 3
+    sessions = read_state(served.study).sessions.values()
+    assert [(one.source, one.next) for one in sessions] == [("prolific", 1), ("prolific", 0), ("", 0)]
+
+
 def test_a_server_that_is_killed_costs_no_answer(serve: Any, open_page: Any, tmp_path: Path) -> None:
     checks = {"training": 0, "gold": 0, "traps": 0, "repeats": 0}
     served = serve(study(tmp_path, "pair", prompts=2, models=2, items=4, in_turn=True, **checks))
@@ -206,6 +228,55 @@ def test_stalls_time_out_of_sight_and_replays_are_recorded(serve: Any, open_page
     (clip,) = served.session.answers[0].clips
     assert clip.stalls == 1 and 0.1 < clip.stalled < 2
     assert clip.replays == 1
+
+
+def test_a_clip_that_is_paused_is_played_again_and_time_away_is_not_thinking(
+    serve: Any, open_page: Any, tmp_path: Path
+) -> None:
+    served = serve(study(tmp_path, prompts=2, models=2, items=4, training=0, gold=0, traps=0, repeats=0))
+    page = open_page(served.link, bypass_csp=True)
+    page.evaluate("""() => addEventListener("playing", (event) => {
+        if (!window.paused) setTimeout(() => event.target.pause(), 100);
+        window.paused = true;
+    }, true)""")
+    consent(page)
+    page.wait_for_selector("#play:not([disabled])")
+    assert page.evaluate("window.paused") and not page.query_selector(OPEN)
+    page.keyboard.press("Space")
+    page.wait_for_selector(OPEN)
+    for away in ("true", "false"):
+        page.evaluate(f"""() => new Promise((resolve) => {{
+            Object.defineProperty(document, "hidden", {{ value: {away}, configurable: true }});
+            document.dispatchEvent(new Event("visibilitychange"));
+            setTimeout(resolve, {away} ? 800 : 0);
+        }})""")
+    answer(page, "4")
+    page.wait_for_selector(".position:has-text('2 of')")
+    stored = served.session.answers[0]
+    (clip,) = stored.clips
+    assert clip.ended and clip.replays == 0 and clip.frames <= 10
+    assert clip.seconds == pytest.approx(served.study.seconds(served.session.trials[0].media[0]), abs=0.3)
+    assert stored.display.hidden >= 0.8 > stored.seconds
+
+
+def test_a_request_that_fails_and_a_browser_that_loads_nothing_are_waited_for(
+    serve: Any, open_page: Any, tmp_path: Path
+) -> None:
+    served = serve(study(tmp_path, prompts=2, models=2, items=4, levels=11, training=0, gold=0, traps=0, repeats=0))
+    page = open_page(served.link, allowed="Failed to load resource", bypass_csp=True)
+    page.evaluate("""() => {
+        const later = setTimeout, add = HTMLVideoElement.prototype.addEventListener;
+        window.setTimeout = (call, ms) => later(call, ms / 10);
+        HTMLVideoElement.prototype.addEventListener = function (name, ...more) {
+            if (name !== "loadeddata") add.call(this, name, ...more);
+        };
+    }""")
+    failing = [lambda route: route.abort(), lambda route: route.fulfill(status=503)]
+    page.route("**/clip/*", lambda route: failing.pop()(route) if failing else route.continue_())
+    consent(page)
+    answer(page, "-")
+    page.wait_for_selector(".position:has-text('2 of')")
+    assert not failing and served.session.answers[0].values == {"motion": 11}
 
 
 def test_withdrawal_and_another_language(serve: Any, open_page: Any, tmp_path: Path) -> None:

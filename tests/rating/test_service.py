@@ -102,6 +102,29 @@ def test_the_link_resumes_and_any_other_key_does_not(service: Any) -> None:
     assert ask(service, "GET", f"{base(service)}/state").json()["step"] == "consent"
 
 
+def test_a_page_that_shows_another_session_changes_nothing(service: Any) -> None:
+    first, begun = begin(service)
+    second, _ = begin(service)  # in another tab: its key is the cookie now
+    shown, other = service.sessions.session(first), service.sessions.session(second)
+    assert begun.json()["session"] == shown.session
+    for path, sent in (("answer", body(shown, 0, 3)), ("withdraw", {"session": shown.session}), ("further", {})):
+        refused = ask(service, "POST", f"{base(service)}/{path}", cookie=second, json=sent)
+        assert (refused.status_code, refused.json()["reason"]) == (409, "other_session")
+    assert shown.next == other.next == 0 and not other.withdrawn
+    assert ask(service, "POST", f"{base(service)}/answer", cookie=second, json=body(other, 0, 3)).status_code == 200
+
+
+def test_another_participant_at_the_same_browser_is_asked_for_consent(service: Any) -> None:
+    token = secrets.token_hex(16)
+    asked = {"token": token, "consent": service.study.consent, "of_age": True, "parameters": {"PROLIFIC_PID": "p1"}}
+    ask(service, "POST", f"{base(service)}/begin", json=asked)
+    steps = {
+        link: ask(service, "GET", f"{base(service)}/state{link}", cookie=token).json()["step"]
+        for link in ("", "?PROLIFIC_PID=p1", "?PROLIFIC_PID=p2", "?rapidata_user=p1")
+    }
+    assert list(steps.values()) == ["trial", "trial", "consent", "consent"]
+
+
 def test_a_rater_reaches_nothing_of_the_owner_or_of_another(service: Any) -> None:
     token, begun = begin(service)
     other, _ = begin(service)
@@ -183,6 +206,13 @@ def test_behind_a_proxy_names_and_origins_are_the_public_ones(tmp_path: Path) ->
         assert ask(made, "GET", owner(made), OWNER, headers=name).status_code == 421
 
 
+@pytest.mark.parametrize("public", ["https://Rate.Example.org", f"{PUBLIC}:443", f"{PUBLIC}/"])
+def test_a_public_address_may_be_written_in_any_way(public: str, tmp_path: Path) -> None:
+    with AnswerJournal(study(tmp_path)) as journal:
+        made = service_module.Service(journal, Address(public=public), OWNER)
+        assert begin(made, headers={"Host": "rate.example.org", "Origin": PUBLIC})[1].status_code == 200
+
+
 @pytest.mark.parametrize(
     ("address", "said"),
     [
@@ -211,6 +241,17 @@ def test_a_full_disk_is_said_and_nothing_more_is_taken(service: Any, monkeypatch
         assert answer.status_code == 503
     assert "no space" in str(service.fault)
     assert read_state(service.study).sessions[session.session].next == 0
+
+
+def test_a_disk_that_takes_no_participant_ends_the_server(service: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("vmmetrics.rating.sessions.append_private", full)
+    asked = {"token": "0" * 32, "consent": service.study.consent, "of_age": True, "parameters": {"PROLIFIC_PID": "p1"}}
+    assert ask(service, "POST", f"{base(service)}/begin", json=asked).status_code == 503
+    assert "No space" in str(service.fault)
+    assert not service.sessions.state.sessions
 
 
 def test_answers_at_once_are_written_together(service: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,14 +296,17 @@ def test_an_answer_sent_again_waits_for_the_first_to_be_on_the_disk(service: Any
         transport = httpx.ASGITransport(service)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8080") as client:
             path, headers = f"{base(service)}/answer", {"Cookie": f"rater={token}"}
-            sent = [asyncio.create_task(client.post(path, headers=headers, json=answer)) for _ in range(2)]
+            asked = [client.post(path, headers=headers, json=answer) for _ in range(2)]
+            asked.append(client.get(f"{base(service)}/state", headers=headers))
+            asked.append(client.post(f"{base(service)}/resume", json={"token": token}))
+            sent = [asyncio.create_task(one) for one in asked]
             await asyncio.wait(sent, timeout=0.3)
             early = [one.done() for one in sent]
             release.set()
             await asyncio.gather(*sent)
             return early
 
-    assert asyncio.run(twice()) == [False, False]
+    assert asyncio.run(twice()) == [False] * 4
     assert on_disk and read_state(service.study).sessions[service.sessions.session(token).session].next == 1
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.rating.made import body, rightly, study, take_part
+from vmmetrics.errors import SetupError
+from vmmetrics.rating.flags import judge
 from vmmetrics.rating.journal import AnswerJournal, Session
+from vmmetrics.rating.results import Results
 from vmmetrics.rating.sessions import Consent, RaterSessions, RefusedStepError
 
 
@@ -136,7 +140,8 @@ def test_a_session_goes_on_where_it_was(tmp_path: Path) -> None:
         assert again is not None
         for at in range(1, len(again.trials)):
             journal.write(sessions.answer(token, body(again, at, rightly(sessions.design, again, at))))
-        assert sessions.view(token) == {"step": "done", "further": False, "url": ""}
+        view = sessions.view(token)
+        assert (view["step"], view["further"], view["url"]) == ("done", False, "")
         assert refused(sessions.further, token) == "done"
 
 
@@ -167,7 +172,7 @@ def test_withdrawn_answers_stay_and_count_for_nothing(sessions: RaterSessions) -
     sessions.answer(token, body(session, 0, 3))
     sessions.journal.write(sessions.withdraw(token))
     assert sessions.withdraw(token) == []
-    assert sessions.view(token) == {"step": "withdrawn"}
+    assert sessions.view(token) == {"step": "withdrawn", "url": ""}
     assert refused(sessions.answer, token, body(session, 1, 3)) == "not_open"
     assert session.withdrawn and session.answers and not done.withdrawn
     assert sessions.clip(token, "0" * 32) is None
@@ -193,12 +198,93 @@ def test_items_of_sessions_that_fail_or_are_left_are_given_to_others(tmp_path: P
         left = take_part(sessions, upto=2)
         assert items_of(take_part(sessions)) == set(sessions.design.items) - items_of(left)  # which are in hand
         assert sessions.view("")["step"] == "full"
-        monkeypatch.setattr("vmmetrics.rating.journal.ABANDONED", -1.0)
+        monkeypatch.setattr("vmmetrics.rating.journal.FIRST_MINUTES", -1.0)
+        monkeypatch.setattr("vmmetrics.rating.journal.LENGTHS", -1.0)
         assert items_of(take_part(sessions)) == items_of(left)
+
+
+def test_a_session_without_an_answer_holds_its_items_for_a_short_while(sessions: RaterSessions) -> None:
+    _, session = begin(sessions)
+    begun = datetime.fromisoformat(session.at)
+    assert session.holds(begun + timedelta(minutes=14), 10.0)
+    assert not session.holds(begun + timedelta(minutes=16), 10.0)
+    session = take_part(sessions, upto=1)
+    last = datetime.fromisoformat(session.last)
+    assert session.holds(last + timedelta(minutes=29), 10.0)
+    assert not session.holds(last + timedelta(minutes=31), 10.0)
+
+
+def test_votes_that_agreement_excludes_are_collected_again(tmp_path: Path) -> None:
+    with AnswerJournal(study(tmp_path, items=12, votes=3)) as journal:
+        sessions = RaterSessions(journal, clock=None)
+        first, _ = take_part(sessions), take_part(sessions)
+        token, session = begin(sessions)
+        for at, trial in enumerate(session.trials):
+            value = rightly(sessions.design, session, at)
+            turned = value if trial.kind in ("gold", "trap") else 6 - value
+            journal.write(sessions.answer(token, body(session, at, turned)))
+        results = Results.of(sessions.study, sessions.state)
+        assert session not in results.counted and first in results.counted
+        assert sessions.view("")["step"] == "consent"
+        take_part(sessions)
+        assert sessions.view("")["step"] == "full"
+
+
+def test_where_many_have_finished_the_last_are_judged_later_but_before_it_is_full(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    judged: list[int] = []
+
+    def counted(design: Any, state: Any) -> Any:
+        judged.append(len(state.sessions))
+        return judge(design, state)
+
+    monkeypatch.setattr("vmmetrics.rating.sessions._UNJUDGED", 2)
+    monkeypatch.setattr("vmmetrics.rating.sessions.judge", counted)
+    with AnswerJournal(study(tmp_path, items=12, votes=7)) as journal:
+        sessions = RaterSessions(journal, clock=None)
+        for _ in range(6):
+            take_part(sessions)
+        assert judged == [0, 1, 3]
+        token, lazy = begin(sessions)
+        for at in range(len(lazy.trials)):
+            sessions.answer(token, body(lazy, at, 3))
+        assert sessions.view("")["step"] == "consent"
+        assert judged[-1] == 7
+        take_part(sessions)
+        assert sessions.view("")["step"] == "full"
+
+
+def test_nobody_has_begun_whose_participant_is_not_on_the_disk(sessions: RaterSessions, monkeypatch: Any) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("vmmetrics.rating.sessions.append_private", full)
+        with pytest.raises(SetupError, match="No space left"):
+            begin(sessions, PROLIFIC_PID="p1")
+    assert not sessions.state.sessions and sessions.state.configuration is None
+    begin(sessions, PROLIFIC_PID="p1")
 
 
 def items_of(session: Session) -> set[str]:
     return {trial.item for trial in session.trials if trial.kind == "item"}
+
+
+def test_whoever_has_finished_is_shown_the_way_to_be_paid(tmp_path: Path) -> None:
+    link = "https://platform.example/done"
+    with AnswerJournal(study(tmp_path, items=6, votes=1, sessions=3, completion_url=link)) as journal:
+        sessions = RaterSessions(journal, clock=None)
+        token, session = begin(sessions)
+        for at in range(len(session.trials)):
+            sessions.answer(token, body(session, at, rightly(sessions.design, session, at)))
+        assert sessions.view(token)["further"]
+        take_part(sessions)  # the other half
+        view = sessions.view(token)
+        assert (view["step"], view["further"], view["url"]) == ("done", False, link)
+        assert refused(sessions.further, token) == "full"
+        sessions.withdraw(token)
+        assert sessions.view(token) == {"step": "withdrawn", "url": link}
 
 
 def test_a_rater_may_go_on_with_other_items(tmp_path: Path) -> None:

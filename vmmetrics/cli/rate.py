@@ -206,6 +206,8 @@ def serve(
     output, messages = open_consoles()
     if public_url and not (behind_proxy or tls_cert):
         raise typer.BadParameter("give --tls-cert and --tls-key, or --behind-proxy", param_hint="--public-url")
+    if behind_proxy and not public_url:
+        raise typer.BadParameter("give --public-url, the address that raters see", param_hint="--behind-proxy")
     address = Address(host, port, owner_port, public_url, tls_cert, tls_key)
     address.check()
     journal = AnswerJournal(read_study(study))

@@ -22,8 +22,8 @@ from vmmetrics.utils.storage.lock import ByteLocks, Locked
 from vmmetrics.utils.storage.provenance import differences, now
 
 ANSWERS, PEOPLE, LOCK = "answers.jsonl", "people.jsonl", ".lock"
-ABANDONED = 6 * 3600.0
-"""Seconds after its last answer from which a session that is not finished holds no items any more."""
+FIRST_MINUTES, LENGTHS = 15, 3
+"""Minutes without an answer for which a session holds its items; once it has one, so many of its expected lengths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,23 +133,29 @@ class Session:
 
     @property
     def next(self) -> int:
-        """Number of the first trial without an answer."""
-        return len(self.answers)
+        """Number of the trial after the last that has an answer; answers are in order, but a line may be damaged."""
+        return max(self.answers, default=-1) + 1
 
     @property
     def finished(self) -> bool:
-        """True if every trial has an answer."""
-        return len(self.answers) == len(self.trials)
+        """True if the last trial has an answer."""
+        return self.next == len(self.trials)
 
     @property
     def last(self) -> str:
         """Time of its last line."""
         return max((answer.at for answer in self.answers.values()), default=self.at)
 
-    def holds(self, moment: datetime) -> bool:
-        """Return True if its items without an answer are still waited for."""
-        waiting = not self.withdrawn and not self.finished
-        return waiting and (moment - datetime.fromisoformat(self.last)).total_seconds() < ABANDONED
+    def holds(self, moment: datetime, minutes: float) -> bool:
+        """Return True if its items without an answer are still waited for.
+
+        Args:
+            moment: Now.
+            minutes: Expected length of a session.
+        """
+        longest = max(FIRST_MINUTES, LENGTHS * minutes if self.answers else 0)
+        silent = (moment - datetime.fromisoformat(self.last)).total_seconds() / 60
+        return not self.withdrawn and not self.finished and silent < longest
 
 
 @dataclass
@@ -180,7 +186,7 @@ class State:
         if kind == "answer":
             answer = convert(Answer, line)
             session = self.sessions.get(answer.session)
-            if answer.id in self.ids or session is None or answer.trial > session.next:
+            if answer.id in self.ids or session is None or answer.trial not in range(len(session.trials)):
                 return
             session.changes += answer.trial in session.answers
             session.answers[answer.trial] = answer

@@ -160,7 +160,7 @@ class Results:
     def open_sessions(self) -> int:
         """Sessions under way."""
         moment = datetime.now(UTC)
-        return sum(session.holds(moment) for session in self.state.sessions.values())
+        return sum(session.holds(moment, self.study.minutes) for session in self.state.sessions.values())
 
     def minutes(self) -> float | None:
         """Return the median length in minutes of the finished sessions, or None."""

@@ -135,7 +135,8 @@ class Service:
             raise RefusedError(HTTPStatus.FORBIDDEN)  # a proxy was pointed at the owner's port
         if method == "POST":
             scheme = "https" if public or self._address.certificate is not None else "http"
-            check_origin(given.get("Origin"), urlsplit(public).netloc or host, scheme)
+            named = urlsplit(public).netloc.lower().removesuffix(":443")  # as browsers write it
+            check_origin(given.get("Origin"), named or host, scheme)
             if given.get("Sec-Fetch-Site") not in (None, "same-origin"):
                 raise RefusedError(HTTPStatus.FORBIDDEN)
             if given.get("Content-Type", "").partition(";")[0].strip().lower() != "application/json":
@@ -176,37 +177,43 @@ class Service:
 
     async def _state(self, request: Request) -> Response:
         token = self._token(request)
-        return JSONResponse(self.sessions.view(token))
+        await self._written([])
+        return JSONResponse(self.sessions.view(token, request.query_params))
 
     async def _begin(self, request: Request) -> Response:
         self._check_key(request, "raters")
         self._limit("begin")
         asked = convert(Consent, await _body(request))
-        await self._written(self.sessions.begin(asked))
+        try:
+            lines = self.sessions.begin(asked)
+        except SetupError as error:  # the disk takes no participant, and will take no answers
+            self.fault = error
+            raise
+        await self._written(lines)
         return self._with_cookie(JSONResponse(self.sessions.view(asked.token)), asked.token)
 
     async def _resume(self, request: Request) -> Response:
         """Give the key of a rater's link to the browser that brings it."""
         self._check_key(request, "raters")
         self._limit("resume")
-        body = await _body(request)
-        token = str(body.get("token")) if isinstance(body, dict) else ""
+        token = str((await _body(request)).get("token"))
         if self.sessions.session(token) is None:
             raise RefusedStepError("unknown")
+        await self._written([])
         return self._with_cookie(JSONResponse(self.sessions.view(token)), token)
 
     async def _answer(self, request: Request) -> Response:
-        token = self._token(request)
-        await self._written(self.sessions.answer(token, await _body(request)))
+        token, body = await self._sent(request)
+        await self._written(self.sessions.answer(token, body))
         return JSONResponse(self.sessions.view(token))
 
     async def _further(self, request: Request) -> Response:
-        token = self._token(request)
+        token, _ = await self._sent(request)
         await self._written(self.sessions.further(token))
         return JSONResponse(self.sessions.view(token))
 
     async def _withdraw(self, request: Request) -> Response:
-        token = self._token(request)
+        token, _ = await self._sent(request)
         await self._written(self.sessions.withdraw(token))
         return JSONResponse(self.sessions.view(token))
 
@@ -227,6 +234,12 @@ class Service:
         token = request.cookies.get(COOKIE, "")
         self._limit(token or "nobody")
         return token
+
+    async def _sent(self, request: Request) -> tuple[str, dict[str, Any]]:
+        """Return the rater's key and what the page sends, of the session that it shows."""
+        token, body = self._token(request), await _body(request)
+        self.sessions.check_shown(token, body.get("session"))
+        return token, body
 
     def _limit(self, who: str) -> None:
         """Refuse more requests of one rater than a page sends; of those without a key together."""
@@ -308,7 +321,7 @@ def _filled(text: str, values: dict[str, str]) -> str:
     return re.sub(r"\{(\w+)\}", lambda match: values.get(match[1], match[0]), text).strip()
 
 
-async def _body(request: Request) -> Any:
+async def _body(request: Request) -> dict[str, Any]:
     body = bytearray()
     async for chunk in request.stream():
         body += chunk

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from vmmetrics.errors import refusing
 from vmmetrics.rating.designs import Trial, design_of
-from vmmetrics.rating.flags import own_criteria, preferences_of
+from vmmetrics.rating.flags import judge, preferences_of, used
 from vmmetrics.rating.journal import PEOPLE, Answer, AnswerJournal, Session
 from vmmetrics.rating.study import append_private
 from vmmetrics.utils.schema import convert
@@ -31,6 +32,7 @@ PLATFORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 """Platforms that send raters: the parameter of the link that names the rater, and the others that are kept."""
 MAX_OPEN = 2000
 """Sessions that may be open at once; more raters are asked to come again."""
+_UNJUDGED = 200  # sessions to one that is finished and may be taken for valid for a while: judging many takes long
 _TOKEN = re.compile(r"[0-9a-f]{32}")
 _LONGEST = 128  # characters of a parameter of a platform
 _EARLY = 0.9  # of the clips' durations that must have passed since the trial before
@@ -86,7 +88,8 @@ class RaterSessions:
         }
         self._shown = Counter(t.media for s in self.state.sessions.values() for t in s.trials if t.is_vote)
         self._waiting = dict(self.state.sessions)  # those that are not settled
-        self._settled, self._passing = Counter[str](), set[str]()
+        self._valid = Counter[str]()  # votes of each item that count
+        self._counted: list[Session] | None = None  # those whose answers count, until another is settled
         self._fitted = (0, False)  # sessions that strengths were fitted to, and if they are known well enough
 
     def session(self, token: str) -> Session | None:
@@ -99,6 +102,7 @@ class RaterSessions:
 
         Raises:
             RefusedStepError: There is no consent to this text, the rater has another link, or no votes are wanted.
+            SetupError: The participant cannot be written; the rater has not begun.
         """
         if not _TOKEN.fullmatch(asked.token):
             raise RefusedStepError("invalid")
@@ -111,11 +115,7 @@ class RaterSessions:
         if rater is not None and self.state.of_rater(rater):
             raise RefusedStepError("has_link")
         rater = rater or secrets.token_hex(6)
-        lines = self._open(rater, digest(asked.token), platform)
-        if person and (platform, person["participant"]) not in self._people:
-            append_private(self.study.path / PEOPLE, {"rater": rater, "platform": platform, **person})
-            self._people[platform, person["participant"]] = rater
-        return lines
+        return self._open(rater, digest(asked.token), platform, person)
 
     def further(self, token: str) -> list[Line]:
         """Begin another session of a rater who has finished one; nothing where it has begun.
@@ -166,30 +166,47 @@ class RaterSessions:
         session = self._known(token)
         if session.withdrawn:
             return []
-        for own in self.state.of_rater(session.rater):
-            if own.session in self._passing:
-                self._passing.remove(own.session)
-                self._settled.subtract(trial.item for trial in own.trials if trial.is_vote)
+        self._counted = None
         return [self.journal.take({"kind": "withdrawal", "rater": session.rater})]
 
-    def view(self, token: str) -> dict[str, Any]:
-        """Return what the page shows the rater with this key: no name of a clip, model or prompt, and no kind."""
+    def check_shown(self, token: str, shown: object) -> None:
+        """Refuse what a page sends that shows another session than the rater's: another tab may have begun one.
+
+        Raises:
+            RefusedStepError: It is another.
+        """
+        session = self.session(token)
+        if session is not None and session.session != shown:
+            raise RefusedStepError("other_session")
+
+    def view(self, token: str, parameters: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Return what the page shows the rater with this key: no name of a clip, model or prompt, and no kind.
+
+        Args:
+            token: The key.
+            parameters: Parameters of the link: those of another participant show the consent.
+        """
         session = self.session(token)
         settings = self.study.settings
+        platform, person = _participant(parameters or {})
+        if person and session is not None and self._people.get((platform, person["participant"])) != session.rater:
+            session = None
         if session is None:
             return {"step": "consent" if self._wanted() else "full", "consent": self.study.consent}
         if session.withdrawn:
-            return {"step": "withdrawn"}
+            paid = any(one.finished for one in self.state.of_rater(session.rater))
+            return {"step": "withdrawn", "url": settings.completion_url if paid else ""}
+        own = {"session": session.session, "key": token}
         if session.finished:
-            more = self._may_go_on(session)
-            return {"step": "done", "further": more, "url": settings.completion_url}
+            more = self._may_go_on(session) and self._wanted()
+            return {"step": "done", **own, "further": more, "url": settings.completion_url}
         at = session.next
         if self._clock is not None:
             self._begun.setdefault(session.session, self._clock())
         following = session.trials[at + 1 : at + 2]
         training = [self._shown_as(session, f"t{n}", trial) for n, trial in enumerate(session.training)]
         return {
-            "step": "trial", "number": at, "total": len(session.trials),
+            "step": "trial", **own, "number": at, "total": len(session.trials),
             "trial": self._shown_as(session, str(at), session.trials[at]),
             "following": [medium for n, trial in enumerate(following, at + 1)
                           for medium in self._shown_as(session, str(n), trial)["media"]],
@@ -209,7 +226,7 @@ class RaterSessions:
         }  # fmt: skip
         return names.get(medium)
 
-    def _open(self, rater: str, token: str, source: str) -> list[Line]:
+    def _open(self, rater: str, token: str, source: str, person: Mapping[str, str] | None = None) -> list[Line]:
         if not self._wanted():
             raise RefusedStepError("full")
         own = self.state.of_rater(rater)
@@ -217,6 +234,10 @@ class RaterSessions:
         trials = self.design.session(self._votes(), seen, self._shown, self._rng, self._informative(seen))
         if not trials:
             raise RefusedStepError("done")
+        if person and (source, person["participant"]) not in self._people:
+            with refusing("write", self.study.path / PEOPLE):
+                append_private(self.study.path / PEOPLE, {"rater": rater, "platform": source, **person})
+            self._people[source, person["participant"]] = rater
         training = () if own else self.design.training(self._rng, [trial.item for trial in trials])
         session = Session(secrets.token_hex(8), rater, token, self.study.consent, trials, training, source)
         made = {name: value for name, value in _fields(session).items() if name not in ("answers", "changes")}
@@ -231,13 +252,12 @@ class RaterSessions:
         number = round(self.study.settings.items * self.study.settings.active)
         if not number:
             return []
-        moment = datetime.now(UTC)
-        in_hand = {t.item for one in self._waiting.values() if one.holds(moment) for t in one.trials if t.is_vote}
+        in_hand = {trial.item for one in self._in_hand() for trial in one.trials if trial.is_vote}
         return self.design.informative(self._preferences(), in_hand.union(seen), number, int(self._rng.integers(2**31)))
 
     def _preferences(self) -> list[Preference]:
         dimension = next(iter(self.study.settings.questions))
-        return preferences_of(self.design, (self.state.sessions[name] for name in self._passing), dimension)
+        return preferences_of(self.design, self._counted or (), dimension)
 
     def _known(self, token: str) -> Session:
         session = self.session(token)
@@ -245,38 +265,44 @@ class RaterSessions:
             raise RefusedStepError("unknown")
         return session
 
-    def _votes(self) -> Counter[str]:
-        """Return the votes of each item, of finished sessions that pass their own criteria, and those in hand."""
-        moment, votes = datetime.now(UTC), Counter[str]()
-        for name in list(self._waiting):
-            session = self._waiting[name]
-            if session.finished or session.withdrawn:
-                del self._waiting[name]
-                self._settle(session)
-            elif session.holds(moment):
-                votes.update(trial.item for trial in session.trials if trial.is_vote)
-        votes.update(self._settled)
-        return votes
+    def _votes(self, *, all_judged: bool = False) -> Counter[str]:
+        """Return the votes of each item that count, as in the results, and those in hand.
 
-    def _settle(self, session: Session) -> None:
-        """Count the items of a finished session; where it fails they are voted on again."""
-        if all(one.passed for one in own_criteria(self.design, session)):
-            self._settled.update(trial.item for trial in session.trials if trial.is_vote)
-            self._passing.add(session.session)
+        Args:
+            all_judged: Judge every finished session, not all but the last few.
+        """
+        settled = [one for one in self._waiting.values() if one.finished or one.withdrawn]
+        unjudged = 0 if all_judged else len(self.state.sessions) // _UNJUDGED
+        if self._counted is None or len(settled) > unjudged:
+            for one in settled:
+                del self._waiting[one.session]
+            settled = []
+            self._counted = used(self.state, judge(self.design, self.state))
+            self._valid = self.state.votes(self._counted)
+        held = [*settled, *self._in_hand()]
+        return self._valid + Counter(trial.item for one in held for trial in one.trials if trial.is_vote)
+
+    def _in_hand(self) -> list[Session]:
+        """Return the sessions under way."""
+        moment, minutes = datetime.now(UTC), self.study.minutes
+        return [session for session in self._waiting.values() if session.holds(moment, minutes)]
 
     def _wanted(self) -> bool:
         """Return True if votes are wanted, and another session may be open."""
-        moment, votes = datetime.now(UTC), self._votes()
-        room = sum(session.holds(moment) for session in self._waiting.values()) < MAX_OPEN
-        return room and any(votes[key] < self.study.settings.votes for key in self.design.items) and not self._stopped()
+        target, room = self.study.settings.votes, len(self._in_hand()) < MAX_OPEN
+        lacking = any(
+            votes[key] < target
+            for votes in (self._votes(all_judged=every) for every in (False, True)) for key in self.design.items
+        )  # fmt: skip
+        return room and lacking and not self._stopped()
 
     def _stopped(self) -> bool:
         """Return True if the strengths are known as well as was wanted."""
         wanted, votes = self.study.settings.stop_error, self._preferences() if self.study.settings.stop_error else []
-        if len(self._passing) == self._fitted[0] or not any(vote.outcome for vote in votes):
+        if len(self._counted or ()) == self._fitted[0] or not any(vote.outcome for vote in votes):
             return self._fitted[1]
         errors = fit_strengths(votes, sorted({clip for one in self.design.items.values() for clip in one.clips})).error
-        self._fitted = len(self._passing), bool((errors <= wanted).all())  # none where a clip has no comparison
+        self._fitted = len(self._counted or ()), bool((errors <= wanted).all())  # none where a clip has no comparison
         return self._fitted[1]
 
     def _may_go_on(self, session: Session) -> bool:

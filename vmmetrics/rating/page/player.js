@@ -2,15 +2,9 @@
 
 import { h } from "../../viewer/page/core.js";
 
-const TRIES = 5,
+const READY = 5000, // ms until a clip is shown of which the browser has not said that it can be played
+  TRIES = 5,
   PAUSE = 1000; // ms before a clip that was refused is tried again
-
-/** @param {string} url @returns {Promise<string>} Address of the clip in this page's memory. */
-export async function load(url) {
-  const answer = await fetch(url);
-  if (!answer.ok) throw new Error(String(answer.status));
-  return URL.createObjectURL(await answer.blob());
-}
 
 export class RatedClip {
   /** @param {string} source Address in this page's memory. @param {string} label Caption, "" for none. */
@@ -27,7 +21,6 @@ export class RatedClip {
     });
     this.video.muted = true;
     this.root = h("figure", this.video, label ? h("figcaption", label) : null);
-    this.plays = 0;
     this.started = this.waiting = 0;
     /** @type {PlaybackRecord} */
     this.record = {
@@ -60,39 +53,46 @@ export class RatedClip {
     this.waiting = 0;
   }
 
-  /** Wait until it can be played through. @param {number} [tries] A busy Firefox may refuse a clip at first. */
+  /** Wait until its first frame is there; some browsers (iOS) load nothing before they are asked to play. */
   ready(tries = TRIES) {
     const { video } = this;
     return new Promise((resolve, reject) => {
-      if (video.readyState >= 4) return resolve(undefined);
-      video.addEventListener("canplaythrough", resolve, { once: true });
-      const fail = () => {
+      video.addEventListener("loadeddata", resolve, { once: true });
+      video.addEventListener("error", () => {
         if (--tries <= 0) return reject(new Error(video.error?.message || "this browser does not play it"));
-        setTimeout(() => video.load(), PAUSE);
-      };
-      video.addEventListener("error", fail);
+        setTimeout(() => video.load(), PAUSE); // a busy Firefox may refuse a clip at first
+      });
+      setTimeout(resolve, READY);
+      video.load();
     });
   }
 
-  /** Play from the beginning. @returns {Promise<void>} Fulfilled at its end. */
+  /**
+   * Play from the beginning.
+   * @returns {Promise<void>} Fulfilled at its end; rejected where it is paused before, and its record begins again.
+   */
   async play() {
-    const { video } = this;
+    const { video, record } = this;
+    const before = video.getVideoPlaybackQuality?.();
+    if (!record.ended) record.stalls = record.stalled = this.started = this.waiting = 0;
     video.currentTime = 0;
-    const end = new Promise((resolve) => video.addEventListener("ended", resolve, { once: true }));
-    await video.play();
-    this.plays += 1;
-    await end;
-    if (this.record.ended) {
-      this.record.replays += 1;
+    const end = new Promise((resolve, reject) => {
+      video.onended = resolve;
+      video.onpause = () => video.ended || reject(new Error("paused"));
+      video.onerror = () => reject(new Error("this browser does not play it"));
+    });
+    await Promise.all([video.play(), end]);
+    if (record.ended) {
+      record.replays += 1;
       return;
     }
     const quality = video.getVideoPlaybackQuality?.(),
       box = video.getBoundingClientRect();
-    Object.assign(this.record, {
+    Object.assign(record, {
       ended: true,
       seconds: (performance.now() - this.started) / 1000,
-      frames: quality?.totalVideoFrames ?? 0,
-      dropped: quality?.droppedVideoFrames ?? 0,
+      frames: (quality?.totalVideoFrames ?? 0) - (before?.totalVideoFrames ?? 0),
+      dropped: (quality?.droppedVideoFrames ?? 0) - (before?.droppedVideoFrames ?? 0),
       width: box.width,
       height: box.height,
     });

@@ -1,11 +1,12 @@
 // The rater's page: consent, practice, trials, end. The server knows where the rater is; this page shows it.
 
 import { button, h } from "../../viewer/page/core.js";
-import { load, RatedClip, refreshRate } from "./player.js";
+import { RatedClip, refreshRate } from "./player.js";
 
 const BASE = location.pathname.replace(/\/$/, "");
 const AGAIN = 2000; // ms until an answer that did not arrive is sent again
 const FORMAT = 'video/mp4; codecs="avc1.64001f"';
+const KEYS = "1234567890-"; // of the answers, in their order
 const page = /** @type {HTMLElement} */ (document.getElementById("page"));
 const foot = /** @type {HTMLElement} */ (document.getElementById("foot"));
 
@@ -17,9 +18,13 @@ let texts = {};
 let onKey = () => false;
 /** Clips that were loaded ahead, by name. @type {Map<string, Promise<string>>} */
 const ahead = new Map();
+/** The session that is shown. @type {string | undefined} */
+let session;
 let refresh = 0;
 let practised = false;
 
+const load = (/** @type {string} */ name) =>
+  ask(`clip/${name}`, undefined, async (answer) => URL.createObjectURL(await answer.blob()));
 const random = () =>
   [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 const sleep = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -36,14 +41,19 @@ class Refused extends Error {
  * Ask the server until it answers.
  * @param {string} path
  * @param {unknown} [body] What is posted.
+ * @param {(answer: Response) => Promise<any>} read What is taken of the answer.
  * @returns {Promise<any>}
  */
-async function ask(path, body) {
-  for (;;) {
+async function ask(path, body, read = (answer) => answer.json()) {
+  for (let tries = 0; ; tries += 1) {
     try {
       const posted = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
       const answer = await fetch(`${BASE}/${path}`, body === undefined ? {} : posted);
-      if (answer.ok) return await answer.json();
+      if (answer.ok) {
+        const value = await read(answer);
+        if (tries) say("");
+        return value;
+      }
       if (![425, 429, 502, 503, 504].includes(answer.status))
         throw new Refused(answer.status, (await answer.json().catch(() => ({}))).reason ?? "");
     } catch (error) {
@@ -70,6 +80,8 @@ function say(text) {
 async function proceed(view) {
   foot.replaceChildren();
   page.dataset.step = view.step;
+  session = view.session;
+  if (view.key) history.replaceState(null, "", `${BASE}#r=${view.key}`);
   if (view.step === "consent") return consent();
   if (view.step === "trial") {
     footer();
@@ -78,19 +90,19 @@ async function proceed(view) {
     return rate(view);
   }
   const words = { full: texts.full, withdrawn: texts.withdrawn, done: texts.done }[view.step];
-  const url = view.step === "done" && view.url;
   show(
     h("p", words),
-    url && h("p", h("a", { href: url, rel: "noreferrer" }, texts.done_url)),
-    view.further && button(texts.further, () => step("further", {}), { class: "main" }),
+    view.url && h("p", h("a", { href: view.url, rel: "noreferrer" }, texts.done_url)),
+    view.further && button(texts.further, () => step("further"), { class: "main" }),
+    view.step === "withdrawn" && button(texts.other, somebodyElse, { id: "other" }),
   );
   if (view.step === "done") footer();
 }
 
-/** Take a step, and show what comes of it. @param {string} path @param {unknown} body */
+/** Take a step, and show what comes of it. @param {string} path @param {object} [body] */
 async function step(path, body) {
   try {
-    await proceed(await ask(path, body));
+    await proceed(await ask(path, { session, ...body }));
   } catch (error) {
     await recover(error);
   }
@@ -99,8 +111,8 @@ async function step(path, body) {
 /** @param {unknown} error */
 async function recover(error) {
   if (error instanceof Refused && error.message === "has_link") return show(h("p", texts.has_link));
-  if (error instanceof Refused && ["full", "done"].includes(error.message)) return show(h("p", texts[error.message]));
-  if (error instanceof Refused && error.status === 409) return proceed(await ask("state"));
+  // Another tab may have gone on, or begun another session: then the clips of this page are not there (404).
+  if (error instanceof Refused && [404, 409].includes(error.status)) return proceed(await ask("state"));
   console.error(String(error));
   show(h("p.fault", texts.fault || String(error)));
 }
@@ -116,9 +128,7 @@ function consent() {
     const kept = study.parameters.filter((name) => given.has(name)).map((name) => [name, given.get(name)]);
     const asked = { token: key, consent: study.consent, of_age: true, parameters: Object.fromEntries(kept) };
     try {
-      const view = await ask("begin", asked);
-      history.replaceState(null, "", `${BASE}#r=${key}`);
-      await proceed(view);
+      await proceed(await ask("begin", asked));
     } catch (error) {
       await recover(error);
     }
@@ -135,16 +145,25 @@ function consent() {
   );
 }
 
+/** Another rater at the same browser begins. */
+function somebodyElse() {
+  foot.replaceChildren();
+  practised = false;
+  page.dataset.step = "consent";
+  consent();
+}
+
 /** The link that resumes, and the way out. */
 function footer() {
   const sure = () =>
     foot.replaceChildren(
       h("span", texts.withdraw_sure),
-      button(texts.withdraw_yes, () => step("withdraw", {})),
+      button(texts.withdraw_yes, () => step("withdraw")),
       button(texts.withdraw_no, footer),
     );
   foot.replaceChildren(
     button(texts.withdraw, sure, { id: "withdraw" }),
+    button(texts.other, somebodyElse, { id: "other" }),
     h("span", texts.keys),
     h("span", texts.link, " ", h("a", { href: location.href }, location.href)),
   );
@@ -162,13 +181,13 @@ function choices() {
     step = (study.levels - 1) / (named - 1);
   return Array.from({ length: study.levels }, (_, at) => {
     const name = at % step ? "" : texts[`level_${named === 2 ? (at ? 5 : 1) : at / step + 1}`];
-    return [at + 1, `${at + 1}${name ? ` ${name}` : ""}`];
+    return [at + 1, [at + 1, at > 8 && `(${KEYS[at]})`, name].filter(Boolean).join(" ")];
   });
 }
 
 /** The clips of a trial, loaded. @param {RatedTrial} trial @returns {Promise<RatedClip[]>} */
 async function clipsOf(trial) {
-  const sources = await Promise.all(trial.media.map((name) => ahead.get(name) ?? load(`${BASE}/clip/${name}`)));
+  const sources = await Promise.all(trial.media.map((name) => ahead.get(name) ?? load(name)));
   const clips = sources.map((source, at) => new RatedClip(source, sources.length > 1 ? [texts.a, texts.b][at] : ""));
   await Promise.all(clips.map((clip) => clip.ready()));
   return clips;
@@ -187,16 +206,19 @@ async function playAll(clips) {
  * @returns {Promise<{ values: Record<string, number>, seconds: number, clips: PlaybackRecord[], display: object }>}
  */
 async function vote(trial, head) {
-  show(head, h("p", texts.loading));
+  const loading = h("p", texts.loading);
+  show(head, loading);
   const clips = await clipsOf(trial);
+  if (!loading.isConnected) return new Promise(() => {}); // another screen is shown, as after withdrawal
   let hidden = 0,
     away = document.hidden ? performance.now() : 0,
     ended = 0,
+    before = 0, // seconds out of sight until the end of the clips
     playing = false;
+  const outOfSight = () => hidden + (away && (performance.now() - away) / 1000);
   const seen = () => {
-    if (document.hidden) away = performance.now();
-    else if (away) hidden += (performance.now() - away) / 1000;
-    if (!document.hidden) away = 0;
+    hidden = outOfSight();
+    away = document.hidden ? performance.now() : 0;
   };
   document.addEventListener("visibilitychange", seen);
   const options = choices();
@@ -229,13 +251,14 @@ async function vote(trial, head) {
     playing = again.disabled = true;
     try {
       await playAll(clips);
-      ended ||= performance.now();
+      if (!ended) [ended, before] = [performance.now(), outOfSight()];
       again.textContent = texts.replay;
       say("");
       for (const field of fields) field.disabled = false;
       if (!fields[0].contains(document.activeElement)) fields[0].querySelector("input").focus();
     } catch {
-      // the browser wants a click before it plays; the button stays
+      // the browser wants a click before it plays, or a clip was paused: the button plays all from the beginning
+      for (const clip of clips) clip.video.pause();
     }
     playing = again.disabled = false;
   }
@@ -256,9 +279,9 @@ async function vote(trial, head) {
   onKey = (key) => {
     if (key === " ") play();
     else if (key === "Enter" && !next.disabled) done();
-    else if (/^[0-9]$/.test(key) && ended) {
+    else if (KEYS.includes(key) && ended) {
       const field = fields.find((one) => !(one.dataset.dimension in values)) ?? fields[fields.length - 1];
-      field.querySelectorAll("input")[(Number(key) || 10) - 1]?.click();
+      field.querySelectorAll("input")[KEYS.indexOf(key)]?.click();
     } else return false;
     return true;
   };
@@ -270,7 +293,7 @@ async function vote(trial, head) {
   seen();
   const record = {
     values,
-    seconds: (performance.now() - ended) / 1000,
+    seconds: (performance.now() - ended) / 1000 - (hidden - before),
     clips: clips.map((clip) => clip.record),
     display: {
       refresh,
@@ -313,7 +336,7 @@ async function rate(view) {
     ]);
     for (const name of ahead.keys()) if (!following.includes(name)) ahead.delete(name);
     for (const name of following) {
-      const source = load(`${BASE}/clip/${name}`);
+      const source = load(name);
       source.catch(() => ahead.delete(name)); // it is asked for again when it is shown
       ahead.set(name, source);
     }
@@ -338,7 +361,7 @@ async function start() {
   if (!document.createElement("video").canPlayType(FORMAT)) return show(h("p", texts.unplayable));
   const key = new URLSearchParams(location.hash.slice(1)).get("r");
   let view = key ? await ask("resume", { token: key }).catch(() => null) : null;
-  view ??= await ask("state");
+  view ??= await ask(`state${location.search}`);
   refresh = await refreshRate();
   await proceed(view);
 }

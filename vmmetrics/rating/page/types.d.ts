@@ -27,6 +27,9 @@ interface RatedTrial {
 interface RaterView {
   step: "consent" | "full" | "trial" | "done" | "withdrawn";
   consent?: string;
+  session?: string;
+  /** The rater's key, for the link that resumes. */
+  key?: string;
   number?: number;
   total?: number;
   trial?: RatedTrial;
