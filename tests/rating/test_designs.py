@@ -139,7 +139,7 @@ def test_agreement_and_habits(tmp_path: Path) -> None:
     assert same is not None and turned is not None
     assert same[0] == pytest.approx(1) and turned[0] == pytest.approx(-1) and turned[1] < 0.5 <= same[1]
     assert acr.agreement({"c00001": 3}, others) is None
-    assert acr.straight([3, 3, 3, 3])[1] is False and acr.straight([1, 5, 3])[1] is True
+    assert acr.straight([3] * 8)[1] is False and acr.straight([1, 5] * 4)[1] is acr.straight([3] * 7)[1] is True
     pair = design_of(study(tmp_path / "p", "pair"))
     assert pair.straight([LEFT] * 12)[1] is False and pair.straight([LEFT] * 8)[1] is True
     assert pair.straight([TIE] * 12)[1] is False and pair.straight([LEFT, RIGHT] * 6)[1] is True
