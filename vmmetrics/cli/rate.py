@@ -239,7 +239,7 @@ def status(study: StudyFolder, form: options.Format = "text") -> None:
 
 
 def _status_parts(name: str, figures: dict[str, Any]) -> list[Part]:
-    from vmmetrics.utils.display.tables import DisplayTable, bounds, figure, heads
+    from vmmetrics.utils.display.tables import DisplayTable, Lines, bounds, figure, heads
 
     counts = ("items", "votes", "fewest", "most", "votes_to_come", "finished", "counted", "open", "withdrawn",
               "sessions_to_come")  # fmt: skip
@@ -255,7 +255,9 @@ def _status_parts(name: str, figures: dict[str, Any]) -> list[Part]:
     flags = DisplayTable("flags", "Finished sessions that a criterion excludes", "", heads("criterion", "sessions"))
     for criterion, number in figures["flagged"].items():
         flags.add(criterion, figure(number, str(number)))
-    return [progress, agreement, *([flags] if flags.rows else [])]
+    notes = tuple(f"{dimension}: {note}" for dimension, note in figures["recovered"].items() if note)
+    limits = [Lines("recovered", "Limits of recovered opinion scores", notes)] if notes else []
+    return [progress, agreement, *limits, *([flags] if flags.rows else [])]
 
 
 def export(

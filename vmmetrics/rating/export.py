@@ -87,7 +87,7 @@ def _known_exports(study: Study) -> list[Path]:
 
 
 def summary(results: Results) -> dict[str, Any]:
-    """Return numbers of sessions, votes and flags, and agreement with intervals."""
+    """Return numbers of sessions, votes and flags, agreement with intervals, and limits of recovered scores."""
     sessions, judged = results.state.sessions, results.judged
     finished = [name for name, session in sessions.items() if session.finished and not session.withdrawn]
     forgotten = results.state.forgotten
@@ -113,6 +113,7 @@ def summary(results: Results) -> dict[str, Any]:
             }
             for dimension in questions
         },
+        "recovered": {name: results.opinions(name)[1] for name in questions} if results.design.key == "acr" else {},
     }  # fmt: skip
 
 
