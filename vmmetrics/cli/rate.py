@@ -320,7 +320,9 @@ def check(
     print_result(form, [table, Lines("size", "The study", tuple(lines))], output, data=lambda: run)
 
 
-def forget(study: StudyFolder, rater: Annotated[str, argument("The rater, as in sessions.csv.")]) -> None:
+def forget(
+    study: StudyFolder, rater: Annotated[str, argument("The rater, as in sessions.csv, or the rater's link.")]
+) -> None:
     """Remove a rater's answers for good, on that rater's request: from the journal and the exports made of it.
 
     A date and the number of answers stay. Copies elsewhere are yours to remove. Exit codes: 0 removed, 2 no such rater.
