@@ -244,6 +244,11 @@ def test_new_makes_a_study_of_a_folder_and_of_a_run(tmp_path: Path, vmmetrics: R
     assert "cannot tell" in capsys.readouterr().err
     assert vmmetrics("rate", "new", "s1", "--clips", "v", *common) == 2
     assert vmmetrics("rate", "new", "s3", "--clips", "v", *common, "--question", "no text") == 2
+    for names in (("model",), ("Clip",), ("left_stalls",), ("motion", "motion"), ("motion", "Motion")):
+        capsys.readouterr()
+        asked = [one for name in names for one in ("--question", f"{name}=How good is it?")]
+        assert vmmetrics("rate", "new", "s3", "--clips", "v", *common, *asked) == 2
+        assert "another name" in " ".join(capsys.readouterr().err.split()) and not (tmp_path / "s3").exists()
     assert vmmetrics("rate", "new", "s4", "--clips", "nowhere", *common) == 2
     assert vmmetrics("rate", "serve", "nowhere") == 2
     assert vmmetrics("rate", "serve", "s1", "--host", "0.0.0.0") == 2  # noqa: S104

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -93,7 +94,7 @@ def new(
     from vmmetrics.rating.study import Settings, new_study, read_texts
 
     output, messages = open_consoles()
-    questions = dict(map(_question, question or ["motion="]))
+    questions = _questions(question or ["motion="])
     sources = _sources(clips, prompts)
     if detect is not None:
         session.votes = _votes(detect, sources)
@@ -112,15 +113,26 @@ def new(
         messages.print(f"left out: {name}: {why}", style="yellow", soft_wrap=True)
     if len(made.left_out) > _LEFT_OUT:
         messages.print(f"left out: {len(made.left_out) - _LEFT_OUT} more, see study.json", style="yellow")
+    gold = sum(clip.broken for clip in made.clips.values())
+    if gold < made.settings.gold:
+        messages.print(f"gold items of {count(gold, 'clip')} alone: others are too short, or flash", style="yellow")
     _say_size(made, len(design_of(made).items), messages)
     output.print(str(study), soft_wrap=True)
 
 
-def _question(text: str) -> tuple[str, str]:
-    name, equals, words = text.partition("=")
-    if not equals or not name.isidentifier():
-        raise typer.BadParameter(f"expected DIMENSION=TEXT but got {text!r}", param_hint="--question")
-    return name, words.strip()
+def _questions(texts: Sequence[str]) -> dict[str, str]:
+    from vmmetrics.rating.export import RESERVED
+
+    questions = dict[str, str]()
+    for text in texts:
+        name, equals, words = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise typer.BadParameter(f"expected DIMENSION=TEXT but got {text!r}", param_hint="--question")
+        if name.lower() in {*RESERVED, *map(str.lower, questions)}:
+            why = "is asked twice" if name.lower() not in RESERVED else "is a column of the export"
+            raise typer.BadParameter(f"{name!r} {why}; choose another name", param_hint="--question")
+        questions[name] = words.strip()
+    return questions
 
 
 def _sources(clips: Sequence[str], prompts: str | None) -> list[ClipSource]:
@@ -165,9 +177,8 @@ def _votes(detect: tuple[float, float], sources: Sequence[ClipSource]) -> int:
 
 
 def _say_size(study: Study, items: int, messages: Any) -> None:
-    from vmmetrics.rating.study import rater_sessions
-
-    sessions, settings = rater_sessions(study, items), study.settings
+    settings = study.settings
+    sessions = math.ceil(items * settings.votes / min(settings.items, items))
     money = f", {sessions * settings.pay:.2f} {settings.currency}".rstrip() if settings.pay else ""
     messages.print(
         f"{count(len(study.clips), 'clip')}, {items} items, {settings.votes} votes each: {sessions} sessions of "

@@ -27,9 +27,15 @@ OUTCOMES = {LEFT: "left", 0: "tie", RIGHT: "right"}
 SUMMARY, EXPORTS, SESSIONS = "summary.json", "exports.json", "sessions.csv"
 PAYMENTS = "payments.csv"
 """Sheet of payments, beside the export: it names people by the ids of their platform."""
+_PLAYED = ("seconds", "replays", "frames", "dropped", "stalls", "stalled", "width", "height")
+RESERVED = frozenset((
+    *("clip", "left", "right", "rater", "session", "position", "kind", "outcome", "dimension", "prompt", "model"),
+    *("left_model", "right_model", "expected", "excluded", "seconds_to_vote", "refresh", "window", "screen", "ratio"),
+    *("zoom", "full", "hidden", "ended"), *(f"{side}{name}" for side in ("", "left_", "right_") for name in _PLAYED),
+))  # fmt: skip
+"""Columns of tables beside those of the dimensions."""
 _RATER = re.compile(r"[0-9a-f]{12}")
 _SIDE = {LEFT: "a", 0: "tie", RIGHT: "b"}
-_PLAYED = ("seconds", "replays", "frames", "dropped", "stalls", "stalled", "width", "height")
 
 
 def export(study: Study, out: Path) -> Results:
