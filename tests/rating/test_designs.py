@@ -42,6 +42,7 @@ def test_a_session_has_what_was_asked_for(design: Design, sessions: list[tuple[T
     for trials in sessions:
         kinds = Counter(trial.kind for trial in trials)
         assert kinds == {"item": 7, "gold": 2, "trap": 2, "repeat": 2}
+        assert not {trial.item for trial in trials if trial.kind == "trap"} & {t.item for t in trials if t.is_vote}
         assert trials[0].kind not in ("gold", "trap") and trials[-1].kind not in ("gold", "trap")
         items = [trial.item for trial in trials if trial.kind == "item"]
         assert len(set(items)) == len(items)
@@ -50,6 +51,12 @@ def test_a_session_has_what_was_asked_for(design: Design, sessions: list[tuple[T
                 first = next(n for n, one in enumerate(trials) if one.kind == "item" and one.item == trial.item)
                 assert at - first >= 2
                 assert trial.media == (trials[first].media[::-1] if design.key == "pair" else trials[first].media)
+
+
+def test_a_check_of_a_session_with_every_item_is_one_of_them(tmp_path: Path) -> None:
+    design = design_of(study(tmp_path, prompts=1, models=2))
+    trials = design.session({}, [], Counter(), np.random.default_rng(0))
+    assert sum(trial.kind == "trap" for trial in trials) == 2
 
 
 def test_every_item_is_as_often_early_as_late(design: Design, sessions: list[tuple[Trial, ...]]) -> None:

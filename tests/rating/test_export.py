@@ -7,13 +7,14 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.rating.made import body, filled, hash_of, rightly, study
+from tests.rating.made import QUESTIONS, body, filled, hash_of, rightly, sources, study
 from vmmetrics.cas.label.comparisons import read_comparisons
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.export import export, summary
@@ -21,8 +22,9 @@ from vmmetrics.rating.journal import AnswerJournal, read_state
 from vmmetrics.rating.results import Results
 from vmmetrics.rating.sessions import Consent, RaterSessions
 from vmmetrics.rating.standards import clauses
-from vmmetrics.rating.study import Study
+from vmmetrics.rating.study import Settings, Study, new_study
 from vmmetrics.utils.statistics.bradley_terry import fit_strengths
+from vmmetrics.utils.tables import read_rows
 
 RunCommand = Callable[..., int]
 
@@ -103,6 +105,25 @@ def test_align_and_cas_label_read_pairs_without_a_flag(tmp_path: Path, vmmetrics
     assert {clip: round(float(value), 3) for clip, value in zip(fit.items, fit.strength, strict=True)} == {
         clip: round(value, 3) for clip, value in by_clip.items()
     }
+
+
+@pytest.mark.parametrize("start", ["=", "-", "+", "@", "'="])
+def test_names_that_a_spreadsheet_would_take_for_formulas_are_read_back_as_they_are(
+    start: str, tmp_path: Path, vmmetrics: RunCommand
+) -> None:
+    clips = [replace(one, clip=f"{start}{one.clip}", prompt=f"{start}{one.prompt}") for one in sources(tmp_path / "v")]
+    for design, name, column in (("acr", "ratings.csv", "clip"), ("pair", "pairs.csv", "left")):
+        settings = Settings(design, "lab@example.org", "ours", QUESTIONS, votes=9, items=12)
+        made = filled(new_study(tmp_path / design, clips, settings), 4)
+        export(made, made.path / "export")
+        prompts = {one.clip: one.prompt for one in clips}
+        read = read_rows(made.path / "export" / name)
+        assert read and all(prompts[row[column]] == row["prompt"] for row in read)
+    out = tmp_path / "pair" / "export"
+    assert vmmetrics("cas", "label", out / "comparisons.jsonl", "--clips", out / "clips.csv", "--out", "l.jsonl") == 0
+    labels = [json.loads(line) for line in (tmp_path / "l.jsonl").read_text().splitlines()]
+    assert {label["clip"] for label in labels} == {one.clip for one in clips}
+    assert {label["group"] for label in labels} == {"m0", "m1", "m2"}
 
 
 def test_opinion_scores_are_means_with_students_interval(tmp_path: Path) -> None:
