@@ -158,7 +158,7 @@ def test_a_mean_and_its_interval_by_hand(tmp_path: Path) -> None:
 
 def test_excluded_answers_stay_and_say_why(tmp_path: Path) -> None:
     made = filled(study(tmp_path, items=12, votes=9), 3)
-    (lazy,) = add(made, lambda *_: 5, 1, seconds=0.1)
+    (lazy,) = add(made, lambda _, session, at: 4 if session.trials[at].expected == 5 else 5, 1, seconds=0.1)
     results = export(made, made.path / "export")
     out = made.path / "export"
     assert lazy not in {row["rater"] for row in rows(out / "ratings.csv")}
@@ -233,6 +233,10 @@ def test_clauses_say_what_is_met(tmp_path: Path) -> None:
     assert all(one.text.endswith(".") for one in enough.values())
     empty = study(tmp_path / "empty", "pair", training=0, traps=0)
     nothing = {one.source: one for one in clauses(Results.of(empty, read_state(empty)))}
+    short = new_study(tmp_path / "s", sources(tmp_path / "v", 2, 2, 4), Settings("acr", "c", "l", QUESTIONS))
+    said = {one.source: one for one in clauses(Results.of(short, read_state(short)))}
+    gold = said["ITU-T P.910 crowdsourcing, gold and trapping items"]
+    assert gold.met is False and "has 0 gold items" in gold.text
     assert nothing["ITU-T P.910, training"].met is False and nothing["Prolific, checks"].met is False
 
 

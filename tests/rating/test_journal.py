@@ -13,6 +13,7 @@ import pytest
 
 import vmmetrics.rating.journal as journal_module
 from tests.rating.made import filled, study, take_part
+from vmmetrics.cli.rate import forget as forget_by_command
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.export import export, forget
 from vmmetrics.rating.journal import AnswerJournal, Session, read_state
@@ -156,7 +157,7 @@ def test_a_link_says_whom_to_forget(tmp_path: Path) -> None:
     assert forget(made, "b" * 32) == 0 and not read_state(made).sessions
 
 
-def test_damaged_lines_of_others_stay_and_the_raters_own_go(tmp_path: Path) -> None:
+def test_damaged_lines_of_others_stay_and_the_raters_own_go(tmp_path: Path, capsys: Any) -> None:
     made, gone, kept = two_raters(tmp_path)
     path = made.path / "answers.jsonl"
     of_other, own = (
@@ -164,5 +165,7 @@ def test_damaged_lines_of_others_stay_and_the_raters_own_go(tmp_path: Path) -> N
         f'{{"session":"{gone.session}"#'.encode(),
     )
     path.write_bytes(path.read_bytes() + of_other + b"\n" + own + b"\n")
-    assert forget(made, gone.rater) == len(gone.answers)
+    forget_by_command(made.path, gone.rater)
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"removed {len(gone.answers)} answers" in said and "answers.jsonl" in said
     assert of_other in path.read_bytes() and own not in path.read_bytes()

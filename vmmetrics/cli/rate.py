@@ -339,7 +339,11 @@ def forget(
     A date and the number of answers stay. Copies elsewhere are yours to remove. Exit codes: 0 removed, 2 no such rater.
     """
     from vmmetrics.rating.export import forget as remove
+    from vmmetrics.rating.journal import read_state
     from vmmetrics.rating.study import read_study
 
     _, messages = open_consoles()
-    messages.print(f"removed {count(remove(read_study(study), rater), 'answer')}")
+    found, warnings = read_study(study), list[str]()
+    messages.print(f"removed {count(remove(found, rater), 'answer')}")
+    read_state(found, warnings)
+    warn(messages, warnings)  # a damaged line may be the rater's and not say so
