@@ -145,6 +145,15 @@ def test_forgetting_that_was_interrupted_is_done_again(step: str, tmp_path: Path
     assert set(read_state(made).sessions) == {kept.session}
 
 
+def test_a_part_of_an_id_is_no_rater(tmp_path: Path) -> None:
+    made, gone, _ = two_raters(tmp_path)
+    before = (made.path / "people.jsonl").read_bytes(), (made.path / "answers.jsonl").read_bytes()
+    for wrong in (gone.session[:12], gone.token[:12], "rater", ""):
+        with pytest.raises(SetupError, match="no rater"):
+            forget(made, wrong)
+    assert ((made.path / "people.jsonl").read_bytes(), (made.path / "answers.jsonl").read_bytes()) == before
+
+
 def test_a_link_says_whom_to_forget(tmp_path: Path) -> None:
     made = study(tmp_path, votes=9)
     with AnswerJournal(made) as journal:

@@ -105,9 +105,9 @@ def forget(study: Study, rater: str) -> int:
 def _is_named(rater: str, study: Study, exports: Iterable[Path]) -> bool:
     """Return True if a rater without answers is in another file, as after an interruption."""
     files = [study.path / PEOPLE, study.path / PAYMENTS, *(path / SESSIONS for path in exports)]
-    return _RATER.fullmatch(rater) is not None and any(
-        rater.encode() in path.read_bytes() for path in files if path.exists()
-    )
+    named = re.compile(rf'(?m)^{re.escape(rater)},|"{re.escape(rater)}"'.encode())
+    known = any(named.search(path.read_bytes()) for path in files if path.exists())
+    return known and _RATER.fullmatch(rater) is not None
 
 
 def _known_exports(study: Study) -> list[Path]:

@@ -306,7 +306,7 @@ class AnswerJournal(Locked):
 def _rewrite(path: Path, without: Iterable[str], end: bytes = b"") -> None:
     """Write a file again without the lines that have one of some ids."""
     if path.exists():
-        ids = [one.encode() for one in without]
+        ids = [f'"{one}"'.encode() for one in without]
         kept = [line for line in path.read_bytes().splitlines(keepends=True) if not any(one in line for one in ids)]
         write_atomically(path, b"".join([*kept, end]))
         path.chmod(0o600)
