@@ -42,6 +42,7 @@ def test_a_session_has_what_was_asked_for(design: Design, sessions: list[tuple[T
     for trials in sessions:
         kinds = Counter(trial.kind for trial in trials)
         assert kinds == {"item": 7, "gold": 2, "trap": 2, "repeat": 2}
+        assert not {trial.item for trial in trials if trial.kind == "trap"} & {t.item for t in trials if t.is_vote}
         assert trials[0].kind not in ("gold", "trap") and trials[-1].kind not in ("gold", "trap")
         items = [trial.item for trial in trials if trial.kind == "item"]
         assert len(set(items)) == len(items)
@@ -50,6 +51,12 @@ def test_a_session_has_what_was_asked_for(design: Design, sessions: list[tuple[T
                 first = next(n for n, one in enumerate(trials) if one.kind == "item" and one.item == trial.item)
                 assert at - first >= 2
                 assert trial.media == (trials[first].media[::-1] if design.key == "pair" else trials[first].media)
+
+
+def test_a_check_of_a_session_with_every_item_is_one_of_them(tmp_path: Path) -> None:
+    design = design_of(study(tmp_path, prompts=1, models=2))
+    trials = design.session({}, [], Counter(), np.random.default_rng(0))
+    assert sum(trial.kind == "trap" for trial in trials) == 2
 
 
 def test_every_item_is_as_often_early_as_late(design: Design, sessions: list[tuple[Trial, ...]]) -> None:
@@ -139,7 +146,7 @@ def test_agreement_and_habits(tmp_path: Path) -> None:
     assert same is not None and turned is not None
     assert same[0] == pytest.approx(1) and turned[0] == pytest.approx(-1) and turned[1] < 0.5 <= same[1]
     assert acr.agreement({"c00001": 3}, others) is None
-    assert acr.straight([3, 3, 3, 3])[1] is False and acr.straight([1, 5, 3])[1] is True
+    assert acr.straight([3] * 8)[1] is False and acr.straight([1, 5] * 4)[1] is acr.straight([3] * 7)[1] is True
     pair = design_of(study(tmp_path / "p", "pair"))
     assert pair.straight([LEFT] * 12)[1] is False and pair.straight([LEFT] * 8)[1] is True
     assert pair.straight([TIE] * 12)[1] is False and pair.straight([LEFT, RIGHT] * 6)[1] is True

@@ -7,13 +7,14 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.rating.made import body, filled, hash_of, rightly, study
+from tests.rating.made import QUESTIONS, body, filled, hash_of, rightly, sources, study
 from vmmetrics.cas.label.comparisons import read_comparisons
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.export import export, summary
@@ -21,8 +22,9 @@ from vmmetrics.rating.journal import AnswerJournal, read_state
 from vmmetrics.rating.results import Results
 from vmmetrics.rating.sessions import Consent, RaterSessions
 from vmmetrics.rating.standards import clauses
-from vmmetrics.rating.study import Study
+from vmmetrics.rating.study import Settings, Study, new_study
 from vmmetrics.utils.statistics.bradley_terry import fit_strengths
+from vmmetrics.utils.tables import read_rows
 
 RunCommand = Callable[..., int]
 
@@ -105,6 +107,25 @@ def test_align_and_cas_label_read_pairs_without_a_flag(tmp_path: Path, vmmetrics
     }
 
 
+@pytest.mark.parametrize("start", ["=", "-", "+", "@", "'="])
+def test_names_that_a_spreadsheet_would_take_for_formulas_are_read_back_as_they_are(
+    start: str, tmp_path: Path, vmmetrics: RunCommand
+) -> None:
+    clips = [replace(one, clip=f"{start}{one.clip}", prompt=f"{start}{one.prompt}") for one in sources(tmp_path / "v")]
+    for design, name, column in (("acr", "ratings.csv", "clip"), ("pair", "pairs.csv", "left")):
+        settings = Settings(design, "lab@example.org", "ours", QUESTIONS, votes=9, items=12)
+        made = filled(new_study(tmp_path / design, clips, settings), 4)
+        export(made, made.path / "export")
+        prompts = {one.clip: one.prompt for one in clips}
+        read = read_rows(made.path / "export" / name)
+        assert read and all(prompts[row[column]] == row["prompt"] for row in read)
+    out = tmp_path / "pair" / "export"
+    assert vmmetrics("cas", "label", out / "comparisons.jsonl", "--clips", out / "clips.csv", "--out", "l.jsonl") == 0
+    labels = [json.loads(line) for line in (tmp_path / "l.jsonl").read_text().splitlines()]
+    assert {label["clip"] for label in labels} == {one.clip for one in clips}
+    assert {label["group"] for label in labels} == {"m0", "m1", "m2"}
+
+
 def test_opinion_scores_are_means_with_students_interval(tmp_path: Path) -> None:
     made = filled(study(tmp_path, items=12, votes=9), 4)
     export(made, made.path / "export")
@@ -137,7 +158,7 @@ def test_a_mean_and_its_interval_by_hand(tmp_path: Path) -> None:
 
 def test_excluded_answers_stay_and_say_why(tmp_path: Path) -> None:
     made = filled(study(tmp_path, items=12, votes=9), 3)
-    (lazy,) = add(made, lambda *_: 5, 1, seconds=0.1)
+    (lazy,) = add(made, lambda _, session, at: 4 if session.trials[at].expected == 5 else 5, 1, seconds=0.1)
     results = export(made, made.path / "export")
     out = made.path / "export"
     assert lazy not in {row["rater"] for row in rows(out / "ratings.csv")}
@@ -212,6 +233,10 @@ def test_clauses_say_what_is_met(tmp_path: Path) -> None:
     assert all(one.text.endswith(".") for one in enough.values())
     empty = study(tmp_path / "empty", "pair", training=0, traps=0)
     nothing = {one.source: one for one in clauses(Results.of(empty, read_state(empty)))}
+    short = new_study(tmp_path / "s", sources(tmp_path / "v", 2, 2, 4), Settings("acr", "c", "l", QUESTIONS))
+    said = {one.source: one for one in clauses(Results.of(short, read_state(short)))}
+    gold = said["ITU-T P.910 crowdsourcing, gold and trapping items"]
+    assert gold.met is False and "has 0 gold items" in gold.text
     assert nothing["ITU-T P.910, training"].met is False and nothing["Prolific, checks"].met is False
 
 
@@ -244,6 +269,11 @@ def test_new_makes_a_study_of_a_folder_and_of_a_run(tmp_path: Path, vmmetrics: R
     assert "cannot tell" in capsys.readouterr().err
     assert vmmetrics("rate", "new", "s1", "--clips", "v", *common) == 2
     assert vmmetrics("rate", "new", "s3", "--clips", "v", *common, "--question", "no text") == 2
+    for names in (("model",), ("Clip",), ("left_stalls",), ("motion", "motion"), ("motion", "Motion")):
+        capsys.readouterr()
+        asked = [one for name in names for one in ("--question", f"{name}=How good is it?")]
+        assert vmmetrics("rate", "new", "s3", "--clips", "v", *common, *asked) == 2
+        assert "another name" in " ".join(capsys.readouterr().err.split()) and not (tmp_path / "s3").exists()
     assert vmmetrics("rate", "new", "s4", "--clips", "nowhere", *common) == 2
     assert vmmetrics("rate", "serve", "nowhere") == 2
     assert vmmetrics("rate", "serve", "s1", "--host", "0.0.0.0") == 2  # noqa: S104

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import vmmetrics.rating.journal as journal_module
 from tests.rating.made import filled, study, take_part
+from vmmetrics.cli.rate import forget as forget_by_command
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.export import export, forget
-from vmmetrics.rating.journal import AnswerJournal, read_state
-from vmmetrics.rating.sessions import RaterSessions
-from vmmetrics.rating.study import read_study
+from vmmetrics.rating.journal import AnswerJournal, Session, read_state
+from vmmetrics.rating.sessions import Consent, RaterSessions, digest
+from vmmetrics.rating.study import Study, read_study
 
 
 def test_one_process_writes_and_others_read(tmp_path: Path) -> None:
@@ -100,3 +104,90 @@ def test_a_rater_who_asks_is_forgotten_everywhere(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="no rater"):
         forget(made, gone.rater)
     filled(made, 1)
+
+
+def two_raters(tmp_path: Path) -> tuple[Study, Session, Session]:
+    """Return a study with an export inside, a rater, and another one."""
+    made = study(tmp_path, votes=9)
+    with AnswerJournal(made) as journal:
+        sessions = RaterSessions(journal, clock=None)
+        both = take_part(sessions, PROLIFIC_PID="p1"), take_part(sessions, PROLIFIC_PID="p2")
+    export(made, made.path / "export")
+    return made, *both
+
+
+def traces(folder: Path, gone: Session) -> list[str]:
+    """Return the files that still name a rater."""
+    names = [one.encode() for one in (gone.rater, gone.session, gone.token, '"p1"', ",p1,")]
+    return [path.name for path in folder.rglob("*") if path.is_file() and any(n in path.read_bytes() for n in names)]
+
+
+def test_a_study_that_was_moved_forgets_in_its_own_exports(tmp_path: Path) -> None:
+    made, gone, _ = two_raters(tmp_path)
+    made.path.rename(tmp_path / "moved")
+    forget(read_study(tmp_path / "moved"), gone.rater)
+    assert traces(tmp_path, gone) == []
+
+
+def test_payments_forget_where_there_is_no_export_any_more(tmp_path: Path) -> None:
+    made, gone, _ = two_raters(tmp_path)
+    shutil.rmtree(made.path / "export")
+    forget(made, gone.rater)
+    assert traces(tmp_path, gone) == []
+
+
+@pytest.mark.parametrize("step", ["journal.write_atomically", "export.export", "export._write_payments"])
+def test_forgetting_that_was_interrupted_is_done_again(step: str, tmp_path: Path) -> None:
+    made, gone, kept = two_raters(tmp_path)
+    real, calls = journal_module.write_atomically, []
+
+    def torn(*arguments: Any) -> None:
+        calls.append(arguments)
+        if step != "journal.write_atomically" or len(calls) > 1:
+            raise KeyboardInterrupt
+        real(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(f"vmmetrics.rating.{step}", torn)
+        with pytest.raises(KeyboardInterrupt):
+            forget(made, gone.rater)
+    assert traces(made.path, gone) and "people.jsonl" not in traces(made.path, gone)
+    forget(made, gone.rater)
+    assert traces(tmp_path, gone) == []
+    assert [number for _, number in read_state(made).forgotten] == [len(gone.answers)]
+    assert set(read_state(made).sessions) == {kept.session}
+
+
+def test_a_part_of_an_id_is_no_rater(tmp_path: Path) -> None:
+    made, gone, _ = two_raters(tmp_path)
+    before = (made.path / "people.jsonl").read_bytes(), (made.path / "answers.jsonl").read_bytes()
+    for wrong in (gone.session[:12], gone.token[:12], "rater", ""):
+        with pytest.raises(SetupError, match="no rater"):
+            forget(made, wrong)
+    assert ((made.path / "people.jsonl").read_bytes(), (made.path / "answers.jsonl").read_bytes()) == before
+
+
+def test_a_link_says_whom_to_forget(tmp_path: Path) -> None:
+    made = study(tmp_path, votes=9)
+    with AnswerJournal(made) as journal:
+        sessions = RaterSessions(journal, clock=None)
+        for key in ("a" * 32, "b" * 32):
+            journal.write(sessions.begin(Consent(key, made.consent, True)))
+    assert forget(made, f"https://rate.example.org/s/r#r={'a' * 32}") == 0
+    (left,) = read_state(made).sessions.values()
+    assert left.token == digest("b" * 32)
+    assert forget(made, "b" * 32) == 0 and not read_state(made).sessions
+
+
+def test_damaged_lines_of_others_stay_and_the_raters_own_go(tmp_path: Path, capsys: Any) -> None:
+    made, gone, kept = two_raters(tmp_path)
+    path = made.path / "answers.jsonl"
+    of_other, own = (
+        f'{{"kind":"answer","session":"{kept.session}",#'.encode(),
+        f'{{"session":"{gone.session}"#'.encode(),
+    )
+    path.write_bytes(path.read_bytes() + of_other + b"\n" + own + b"\n")
+    forget_by_command(made.path, gone.rater)
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"removed {len(gone.answers)} answers" in said and "answers.jsonl" in said
+    assert of_other in path.read_bytes() and own not in path.read_bytes()

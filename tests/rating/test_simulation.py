@@ -8,7 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.rating.made import study
+from tests.rating.made import filled, study
+from vmmetrics.rating.designs import Item
+from vmmetrics.rating.export import summary
+from vmmetrics.rating.journal import read_state
+from vmmetrics.rating.results import Results
 from vmmetrics.rating.simulation import KINDS, dry_run
 
 CAUGHT = 0.9
@@ -47,3 +51,31 @@ def test_a_dry_run_changes_nothing_and_goes_through_the_export(tmp_path: Path) -
     assert {"pairs.csv", "comparisons.jsonl", "sessions.csv", "standards.md", "strengths.csv"} <= set(run.files)
     assert run.raters == {"honest": 3, "reversed": 1}
     assert run.sessions >= 12 * 3 / 6
+
+
+@pytest.mark.parametrize(("raters", "clips"), [(15, 24), (5, 8)])
+def test_recovered_intervals_hold_the_truth_or_are_not_shown(
+    raters: int, clips: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = study(tmp_path)
+    results, rng = Results.of(made, read_state(made)), np.random.default_rng(0)
+    items, names = [Item(str(n), (), "", ()) for n in range(clips)], [str(n) for n in range(raters)]
+    held, collapsed = [], 0
+    for _ in range(100):
+        true = 3 + 0.9 * rng.normal(size=clips)
+        noise = rng.normal(0, 0.3, raters) + rng.normal(size=(clips, raters)) * rng.uniform(0.4, 0.9, raters)
+        votes = np.round(true[:, None] + noise)
+        monkeypatch.setattr(Results, "table", lambda *_, votes=votes: (items, names, votes))
+        opinions, note = results.opinions("motion")
+        shown = [(one.recovered_low, one.recovered_high) for one in opinions if one.recovered is not None]
+        assert len(shown) == (0 if "plain mean" in note else clips)
+        collapsed += not shown
+        held += [(low or 0) <= level <= (high or 0) for (low, high), level in zip(shown, true, strict=False)]
+    assert 0.92 < np.mean(held) < 0.98  # with the normal quantile .91, and of 5 raters .77
+    assert collapsed == 0 if raters > 5 else 5 < collapsed < 40
+
+
+def test_limits_of_recovered_scores_are_in_the_summary(tmp_path: Path) -> None:
+    made = study(tmp_path, items=12, votes=9)
+    results = Results.of(filled(made, 2), read_state(made))
+    assert "fewer than 3 raters" in summary(results)["recovered"]["motion"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import stat
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from tests.rating.made import frames, sources, study
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.designs import design_of
+from vmmetrics.rating.flashes import most_flashes
 from vmmetrics.rating.study import (
     ClipSource,
     Settings,
@@ -54,14 +56,32 @@ def test_a_gold_version_has_the_same_frames_in_disorder(tmp_path: Path) -> None:
     assert sorted(apart.argmin(axis=1)) == list(range(10))  # but for the coding, each frame is there
 
 
-@pytest.mark.parametrize(("count", "together"), [(24, 5), (24, 24), (3, 1), (1, 1), (50, 6)])
-def test_disorder_keeps_every_frame_and_no_piece_follows_as_before(count: int, together: int) -> None:
-    order = disorder(count, together, np.random.default_rng(0))
-    assert sorted(order) == list(range(count))
-    pieces = -(-count // together)
-    starts = [at for at in range(count) if at % together == 0]
-    assert pieces < 3 or order != list(range(count))
-    assert all(order.index(at + 1) == order.index(at) + 1 for at in range(count - 1) if at + 1 not in starts)
+@pytest.mark.parametrize(("count", "together"), [(24, 5), (5, 1), (9, 1), (50, 6)])
+def test_disorder_keeps_every_frame_and_no_piece_is_in_place_or_in_turn(count: int, together: int) -> None:
+    for seed in range(20):
+        order = disorder(count, together, np.random.default_rng(seed))
+        assert sorted(order) == list(range(count))
+        starts = list(range(0, count, together))
+        assert all(order.index(at + 1) == order.index(at) + 1 for at in range(count - 1) if at + 1 not in starts)
+        shown = [frame for frame in order if frame in starts]
+        assert not any(one == place for one, place in zip(shown, starts, strict=True))
+        assert not any(after == before + together for before, after in pairwise(shown))
+
+
+def test_gold_versions_do_not_flash_and_short_clips_have_none(tmp_path: Path) -> None:
+    made = sources(tmp_path / "clips", 2, 2, 4)  # four frames
+    beats = np.repeat(np.array([0, 220, 220, 0] * 12, np.uint8), 32 * 48 * 3).reshape(48, 32, 48, 3)
+    for at in range(4):  # in most orders above the limit
+        np.save(tmp_path / f"beats{at}.npy", beats)
+        made.append(ClipSource(f"beats{at}", tmp_path / f"beats{at}.npy", "m9", "beats"))
+    study = new_study(tmp_path / "study", made, Settings("acr", "c", "l", {"motion": ""}, gold=4))
+    assert {clip.clip for clip in study.clips.values()} == {one.clip for one in made}  # none flashes itself
+    gold = [clip for clip in study.clips.values() if clip.broken]
+    assert 0 < len(gold) <= 4 and all(clip.clip.startswith("beats") for clip in gold)
+    for clip in gold:
+        shown = read_clip(study.media(f"{clip.id}-broken"))
+        assert most_flashes(shown.frames, shown.timestamps) <= 3
+    assert len(list((study.path / "media").iterdir())) == len(made) + len(gold)
 
 
 def test_the_folder_is_private_and_keys_are_not_in_the_record(tmp_path: Path) -> None:
@@ -130,6 +150,9 @@ def test_questions_lead_to_no_answer(tmp_path: Path) -> None:
     assert leading(texts["acr_question"]) == leading(texts["pair_question"]) == ""
     made = sources(tmp_path, 1, 2)
     assert "names the model m1" in leading("Is M1 better?", made)
+    mo = [ClipSource("a", tmp_path, "mo"), ClipSource("b", tmp_path, "v1.0+")]
+    assert leading("How good is the motion?", mo) == ""
+    assert "names the model v1.0+" in leading("How good is V1.0+?", mo)
     assert "'natural'" in leading("How natural is it?")
     assert leading("From unnatural to natural, how is it?") == ""
     with pytest.raises(SetupError, match="leads to an answer"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -93,7 +94,7 @@ def new(
     from vmmetrics.rating.study import Settings, new_study, read_texts
 
     output, messages = open_consoles()
-    questions = dict(map(_question, question or ["motion="]))
+    questions = _questions(question or ["motion="])
     sources = _sources(clips, prompts)
     if detect is not None:
         session.votes = _votes(detect, sources)
@@ -112,15 +113,26 @@ def new(
         messages.print(f"left out: {name}: {why}", style="yellow", soft_wrap=True)
     if len(made.left_out) > _LEFT_OUT:
         messages.print(f"left out: {len(made.left_out) - _LEFT_OUT} more, see study.json", style="yellow")
+    gold = sum(clip.broken for clip in made.clips.values())
+    if gold < made.settings.gold:
+        messages.print(f"gold items of {count(gold, 'clip')} alone: others are too short, or flash", style="yellow")
     _say_size(made, len(design_of(made).items), messages)
     output.print(str(study), soft_wrap=True)
 
 
-def _question(text: str) -> tuple[str, str]:
-    name, equals, words = text.partition("=")
-    if not equals or not name.isidentifier():
-        raise typer.BadParameter(f"expected DIMENSION=TEXT but got {text!r}", param_hint="--question")
-    return name, words.strip()
+def _questions(texts: Sequence[str]) -> dict[str, str]:
+    from vmmetrics.rating.export import RESERVED
+
+    questions = dict[str, str]()
+    for text in texts:
+        name, equals, words = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise typer.BadParameter(f"expected DIMENSION=TEXT but got {text!r}", param_hint="--question")
+        if name.lower() in {*RESERVED, *map(str.lower, questions)}:
+            why = "is asked twice" if name.lower() not in RESERVED else "is a column of the export"
+            raise typer.BadParameter(f"{name!r} {why}; choose another name", param_hint="--question")
+        questions[name] = words.strip()
+    return questions
 
 
 def _sources(clips: Sequence[str], prompts: str | None) -> list[ClipSource]:
@@ -165,9 +177,8 @@ def _votes(detect: tuple[float, float], sources: Sequence[ClipSource]) -> int:
 
 
 def _say_size(study: Study, items: int, messages: Any) -> None:
-    from vmmetrics.rating.study import rater_sessions
-
-    sessions, settings = rater_sessions(study, items), study.settings
+    settings = study.settings
+    sessions = math.ceil(items * settings.votes / min(settings.items, items))
     money = f", {sessions * settings.pay:.2f} {settings.currency}".rstrip() if settings.pay else ""
     messages.print(
         f"{count(len(study.clips), 'clip')}, {items} items, {settings.votes} votes each: {sessions} sessions of "
@@ -241,7 +252,7 @@ def status(study: StudyFolder, form: options.Format = "text") -> None:
 
 
 def _status_parts(name: str, figures: dict[str, Any]) -> list[Part]:
-    from vmmetrics.utils.display.tables import DisplayTable, bounds, figure, heads
+    from vmmetrics.utils.display.tables import DisplayTable, Lines, bounds, figure, heads
 
     counts = ("items", "votes", "fewest", "most", "votes_to_come", "finished", "counted", "open", "withdrawn",
               "sessions_to_come")  # fmt: skip
@@ -257,7 +268,9 @@ def _status_parts(name: str, figures: dict[str, Any]) -> list[Part]:
     flags = DisplayTable("flags", "Finished sessions that a criterion excludes", "", heads("criterion", "sessions"))
     for criterion, number in figures["flagged"].items():
         flags.add(criterion, figure(number, str(number)))
-    return [progress, agreement, *([flags] if flags.rows else [])]
+    notes = tuple(f"{dimension}: {note}" for dimension, note in figures["recovered"].items() if note)
+    limits = [Lines("recovered", "Limits of recovered opinion scores", notes)] if notes else []
+    return [progress, agreement, *limits, *([flags] if flags.rows else [])]
 
 
 def export(
@@ -320,13 +333,19 @@ def check(
     print_result(form, [table, Lines("size", "The study", tuple(lines))], output, data=lambda: run)
 
 
-def forget(study: StudyFolder, rater: Annotated[str, argument("The rater, as in sessions.csv.")]) -> None:
+def forget(
+    study: StudyFolder, rater: Annotated[str, argument("The rater, as in sessions.csv, or the rater's link.")]
+) -> None:
     """Remove a rater's answers for good, on that rater's request: from the journal and the exports made of it.
 
     A date and the number of answers stay. Copies elsewhere are yours to remove. Exit codes: 0 removed, 2 no such rater.
     """
     from vmmetrics.rating.export import forget as remove
+    from vmmetrics.rating.journal import read_state
     from vmmetrics.rating.study import read_study
 
     _, messages = open_consoles()
-    messages.print(f"removed {count(remove(read_study(study), rater), 'answer')}")
+    found, warnings = read_study(study), list[str]()
+    messages.print(f"removed {count(remove(found, rater), 'answer')}")
+    read_state(found, warnings)
+    warn(messages, warnings)  # a damaged line may be the rater's and not say so

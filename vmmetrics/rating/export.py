@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from vmmetrics.errors import SetupError
 from vmmetrics.rating.designs import Trial
 from vmmetrics.rating.journal import PEOPLE, AnswerJournal, Session, read_state
 from vmmetrics.rating.results import Results
+from vmmetrics.rating.sessions import digest
 from vmmetrics.rating.standards import clauses, to_markdown
 from vmmetrics.rating.study import BROKEN, RECORD, Study
 from vmmetrics.utils.display.markup import csv_text
@@ -21,11 +24,18 @@ from vmmetrics.utils.storage.job_folder import check_folder
 from vmmetrics.utils.storage.journal import encode, iterate_lines
 
 OUTCOMES = {LEFT: "left", 0: "tie", RIGHT: "right"}
-SUMMARY, EXPORTS = "summary.json", "exports.json"
+SUMMARY, EXPORTS, SESSIONS = "summary.json", "exports.json", "sessions.csv"
 PAYMENTS = "payments.csv"
 """Sheet of payments, beside the export: it names people by the ids of their platform."""
-_SIDE = {LEFT: "a", 0: "tie", RIGHT: "b"}
 _PLAYED = ("seconds", "replays", "frames", "dropped", "stalls", "stalled", "width", "height")
+RESERVED = frozenset((
+    *("clip", "left", "right", "rater", "session", "position", "kind", "outcome", "dimension", "prompt", "model"),
+    *("left_model", "right_model", "expected", "excluded", "seconds_to_vote", "refresh", "window", "screen", "ratio"),
+    *("zoom", "full", "hidden", "ended"), *(f"{side}{name}" for side in ("", "left_", "right_") for name in _PLAYED),
+))  # fmt: skip
+"""Columns of tables beside those of the dimensions."""
+_RATER = re.compile(r"[0-9a-f]{12}")
+_SIDE = {LEFT: "a", 0: "tie", RIGHT: "b"}
 
 
 def export(study: Study, out: Path) -> Results:
@@ -52,20 +62,24 @@ def export(study: Study, out: Path) -> Results:
                 lines = b"".join(map(encode, _comparisons(results, dimension)))
                 write_text(folder / f"comparisons{one}.jsonl", lines.decode("utf-8", "backslashreplace"))
         write_text(folder / "answers.csv", csv_text(_answers(results)))
-        write_text(folder / "sessions.csv", csv_text(_sessions(results)))
+        write_text(folder / SESSIONS, csv_text(_sessions(results)))
         write_text(folder / "standards.md", to_markdown(clauses(results)))
         write_json(folder / RECORD, study.configuration)
         write_json(folder / SUMMARY, summary(results))
-    write_text(study.path / PAYMENTS, csv_text(_payments(results)))
-    (study.path / PAYMENTS).chmod(0o600)
-    known = _known_exports(study)
-    if out.absolute() not in known:
-        write_json(study.path / EXPORTS, [str(path) for path in (*known, out.absolute())])
+    _write_payments(results)
+    known, path, inside = _known_exports(study), out.resolve(), study.path.resolve()
+    if path not in known:
+        paths = (one.relative_to(inside) if one.is_relative_to(inside) else one for one in (*known, path))
+        write_json(study.path / EXPORTS, [str(one) for one in paths])  # those in the study move with it
     return results
 
 
 def forget(study: Study, rater: str) -> int:
     """Remove a rater's answers from the journal, and write the exports that were made of it again without them.
+
+    Args:
+        study: The study.
+        rater: The rater's id, or the rater's link or key. After an interruption an id may be given again.
 
     Returns:
         How many answers were removed.
@@ -74,20 +88,42 @@ def forget(study: Study, rater: str) -> int:
         SetupError: There is no such rater, or the study is being served.
     """
     with AnswerJournal(study) as journal:
+        token = digest(rater.rpartition("#r=")[2])
+        rater = next((one.rater for one in journal.state.sessions.values() if one.token == token), rater)
+        exports = [path for path in _known_exports(study) if (path / SUMMARY).exists()]
+        if not journal.state.of_rater(rater) and not _is_named(rater, study, exports):
+            raise SetupError(
+                f"{study.path} has no rater {rater!r}; sessions.csv of an export names them, or give the rater's link"
+            )
         removed = journal.forget(rater)
-        for path in _known_exports(study):
-            if (path / SUMMARY).exists():
-                export(study, path)
+        for path in exports:
+            export(study, path)
+        _write_payments(Results.of(study, journal.state))
     return removed
+
+
+def _is_named(rater: str, study: Study, exports: Iterable[Path]) -> bool:
+    """Return True if a rater without answers is in another file, as after an interruption."""
+    files = [study.path / PEOPLE, study.path / PAYMENTS, *(path / SESSIONS for path in exports)]
+    named = re.compile(rf'(?m)^{re.escape(rater)},|"{re.escape(rater)}"'.encode())
+    known = any(named.search(path.read_bytes()) for path in files if path.exists())
+    return known and _RATER.fullmatch(rater) is not None
 
 
 def _known_exports(study: Study) -> list[Path]:
     path = study.path / EXPORTS
-    return [Path(text) for text in check(tuple[str, ...], read_json(path), path)] if path.exists() else []
+    listed = check(tuple[str, ...], read_json(path), path) if path.exists() else ()
+    return [study.path.resolve() / text for text in listed]
+
+
+def _write_payments(results: Results) -> None:
+    path = results.study.path / PAYMENTS
+    write_text(path, csv_text(_payments(results)))
+    path.chmod(0o600)
 
 
 def summary(results: Results) -> dict[str, Any]:
-    """Return numbers of sessions, votes and flags, and agreement with intervals."""
+    """Return numbers of sessions, votes and flags, agreement with intervals, and limits of recovered scores."""
     sessions, judged = results.state.sessions, results.judged
     finished = [name for name, session in sessions.items() if session.finished and not session.withdrawn]
     forgotten = results.state.forgotten
@@ -113,6 +149,7 @@ def summary(results: Results) -> dict[str, Any]:
             }
             for dimension in questions
         },
+        "recovered": {name: results.opinions(name)[1] for name in questions} if results.design.key == "acr" else {},
     }  # fmt: skip
 
 

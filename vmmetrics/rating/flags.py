@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vmmetrics.rating.designs import Design
-from vmmetrics.rating.journal import Session, State
+from vmmetrics.rating.designs import Design, Trial
+from vmmetrics.rating.journal import Answer, Session, State
 from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE, Outcome, Preference
 
 LEAST_REFRESH = 30.0
@@ -34,14 +34,15 @@ class Criterion:
 def own_criteria(design: Design, session: Session) -> list[Criterion]:
     """Return the criteria that need no other session."""
     rules, clips = design.rules, [clip for answer in session.answers.values() for clip in answer.clips]
-    by_kind = {kind: _answered(session, kind) for kind in ("item", "active", "repeat", "gold", "trap")}
-    votes = [value for _, values in by_kind["item"] + by_kind["active"] for value in values]
+    votes = [value for _, answer in _answered(session, "item", "active") for value in answer.values.values()]
+    first = next(iter(design.settings.questions))  # a gold item breaks the motion: other dimensions may stay good
     missed = {
-        "traps": sum(session.trials[at].expected not in values for at, values in by_kind["trap"]),
-        "gold": sum(not all(design.is_right(session.trials[at], v) for v in values) for at, values in by_kind["gold"]),
+        "traps": sum({*answer.values.values()} != {trial.expected} for trial, answer in _answered(session, "trap")),
+        "gold": sum(not design.is_right(trial, one.values[first]) for trial, one in _answered(session, "gold")),
     }
     straight, varied = design.straight(votes)
-    steady, consistent = design.steady(list(_repeated(session)))
+    repeated = list(_repeated(session))
+    steady, consistent = design.steady(repeated)
     thinking = [answer.seconds for answer in session.answers.values()]
     shown = sum(design.study.seconds(media) for at in session.answers for media in session.trials[at].media)
     played = sum(clip.seconds for clip in clips) / shown if shown else None
@@ -58,7 +59,7 @@ def own_criteria(design: Design, session: Session) -> list[Criterion]:
         Criterion("straight_lining", straight if votes else None, not votes or varied),
         Criterion("seconds_to_vote", float(np.median(thinking)) if thinking else None,
                   not thinking or float(np.median(thinking)) >= rules.seconds),
-        Criterion("repeats_apart", steady if by_kind["repeat"] else None, consistent),
+        Criterion("repeats_apart", steady if repeated else None, consistent),
     ]  # fmt: skip
 
 
@@ -120,10 +121,10 @@ def preferences_of(design: Design, sessions: Iterable[Session], dimension: str) 
     return [Preference(left, right, outcomes[vote], rater=rater) for (left, right), vote, rater in votes]
 
 
-def _answered(session: Session, kind: str) -> list[tuple[int, tuple[int, ...]]]:
-    """Return number and values of the answers to trials of a kind."""
+def _answered(session: Session, *kinds: str) -> list[tuple[Trial, Answer]]:
+    """Return the trials of some kinds that were answered, and the answers."""
     answers = sorted(session.answers.items())
-    return [(at, tuple(answer.values.values())) for at, answer in answers if session.trials[at].kind == kind]
+    return [(session.trials[at], answer) for at, answer in answers if session.trials[at].kind in kinds]
 
 
 def _repeated(session: Session) -> Iterable[tuple[int, int]]:

@@ -17,9 +17,9 @@ from vmmetrics.rating.designs import Design, Item, design_of
 from vmmetrics.rating.flags import Criterion, judge, preferences_of, used, votes_of
 from vmmetrics.rating.journal import Session, State
 from vmmetrics.rating.study import Study
-from vmmetrics.utils.statistics.agreement import alpha_statistic, icc_statistic, recover_mos
+from vmmetrics.utils.statistics.agreement import PLAIN_MEAN, alpha_statistic, icc_statistic, recover_mos
 from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, Statistic, estimate, quotient, sampled
-from vmmetrics.utils.statistics.bradley_terry import INTERVAL_Z, Strengths, fit_strengths
+from vmmetrics.utils.statistics.bradley_terry import Strengths, fit_strengths
 from vmmetrics.utils.statistics.preferences import TIE, Preference
 
 Votes = NDArray[np.floating[Any]]
@@ -40,8 +40,9 @@ class Opinion:
         deviation: Their standard deviation; None for one vote.
         low: Lower end of the 95 % interval of the mean (Student's t); None for one vote.
         high: Upper end.
-        recovered: Quality with each rater's bias and inconsistency taken out (P.910, P.913), or None.
-        recovered_low: Lower end of its 95 % interval.
+        recovered: Quality with each rater's bias and inconsistency taken out (P.910, P.913), or None where the
+            solver collapsed, or fewer than two raters are left.
+        recovered_low: Lower end of its 95 % interval (Student's t; of another panel of raters).
         recovered_high: Upper end.
     """
 
@@ -98,8 +99,9 @@ class Results:
         recovered = recover_mos(votes.T)
         present = ~np.isnan(votes)
         usable = ~np.isnan(recovered.inconsistency) & (len(raters) >= LEAST_RECOVERED)
-        precision = np.where(usable, 1 / np.maximum(np.nan_to_num(recovered.inconsistency, nan=1.0), 0.1) ** 2, 0.0)
-        information = (present * precision).sum(axis=1)
+        usable &= PLAIN_MEAN not in recovered.note
+        precision = 1 / np.maximum(np.nan_to_num(recovered.inconsistency, nan=1.0), 0.1) ** 2
+        weights = np.where(present & usable, precision, 0.0)
         panel = np.nanvar(recovered.bias[usable], ddof=1) if usable.sum() > 1 else 0.0  # another panel, another mean
         opinions = []
         for number, item in enumerate(items):
@@ -107,9 +109,11 @@ class Results:
             deviation = float(own.std(ddof=1)) if own.size > 1 else None
             half = None if deviation is None else float(student.ppf(0.975, own.size - 1)) * deviation / own.size**0.5
             mean, quality = float(own.mean()), float(recovered.quality[number])
-            has = information[number] > 0 and not math.isnan(quality)
-            spread = panel / (present[number] & usable).sum() if has else 0.0
-            width = INTERVAL_Z * math.sqrt(1 / information[number] + spread) if has else 0.0
+            given = weights[number][weights[number] > 0]
+            has, width = given.size > 1 and not math.isnan(quality), 0.0
+            if has:
+                spread = panel * (given**2).sum() / given.sum() ** 2
+                width = float(student.ppf(0.975, given.size - 1)) * math.sqrt(1 / given.sum() + spread)
             opinions.append(
                 Opinion(
                     item.key, own.size, mean, deviation,

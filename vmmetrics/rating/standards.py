@@ -42,7 +42,7 @@ def clauses(results: Results) -> list[Clause]:
         "acr": ("ITU-T P.910 (10/2023), 8.1", f"absolute category rating on {settings.levels} levels"),
         "pair": ("ITU-T P.910, pair comparison", "pairs of one prompt, \"no difference\" allowed"),
     }[design.key]  # fmt: skip
-    fewest = min(votes, default=0)
+    fewest, gold = min(votes, default=0), settings.gold if design.gold else 0  # clips may be too short for any
     flash = max((clip.flashes for clip in results.study.clips.values()), default=0)
     return [
         Clause(method[0], True, f"The method is {method[1]}."),
@@ -57,8 +57,8 @@ def clauses(results: Results) -> list[Clause]:
                f"{settings.training} training items, whose votes are not kept, came before the first session."),
         Clause("ITU-T P.910, instructions and screening", None,
                "Acuity and colour vision were not screened here; in a laboratory, do so beforehand."),
-        Clause("ITU-T P.910 crowdsourcing, gold and trapping items", min(settings.gold, settings.traps) > 0,
-               f"A session has {settings.gold} gold items and {settings.traps} attention checks, never first or last."),
+        Clause("ITU-T P.910 crowdsourcing, gold and trapping items", min(gold, settings.traps) > 0,
+               f"A session has {gold} gold items and {settings.traps} attention checks, never first or last."),
         Clause("ITU-T P.910 crowdsourcing, playback", True,
                "Clips were loaded whole before they were shown, and no vote was taken before their end; "
                f"{drops:,} of {frames:,} frames were dropped."),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import re
 import secrets
@@ -34,12 +33,15 @@ FORMAT = 1
 RECORD, KEYS, MEDIA = "study.json", "keys.json", "media"
 BROKEN = "-broken"
 """End of the id of a clip's gold version, its frames in disorder."""
+LEAST_PIECES = 5
+"""Pieces of a gold version: fewer are in order but for a turn, and may look whole."""
 VOTE_SECONDS = 6.0
 """Seconds that an answer takes, to foretell the length of a session."""
 MOST_ACTIVE = 0.8
 """Largest share of pairs that are chosen: the others show agreement without the choice."""
 _COMMENT = "vmmetrics rate"  # in every file: nothing that tells one clip from another
-_SHUFFLED_SECONDS = 0.2  # of clip that stay together in the gold version
+_SHUFFLED_SECONDS = 0.2  # of clip that stay together in the gold version, less in short clips
+_ORDERS = 5  # of frames that are tried for one that does not flash
 _LEADING = re.compile(r"\b(smooth|natural|realistic|jerky|broken|unnatural|flicker\w*|distorted)\b", re.IGNORECASE)
 
 
@@ -302,13 +304,10 @@ def new_study(
             progress(source.clip)
         if len(clips) < 2:
             raise SetupError("fewer than two clips are left", *(f"  {name}: {why}" for name, why in left_out.items()))
-        wanted = max(settings.gold, 1) * 2
-        gold = sorted(moving, key=lambda identity: -moving[identity])[:wanted]
-        by_clip = {source.clip: source for source in sources}
-        for position, clip in enumerate(clips):
-            if clip.id in gold and settings.gold:
-                _add_broken(folder, clip.id, by_clip[clip.clip], rng)
-                clips[position] = replace(clip, broken=True)
+        by_clip, wanted = {source.clip: source for source in sources}, 2 * settings.gold
+        for at in sorted(range(len(clips)), key=lambda at: -moving[clips[at].id]):
+            if wanted and _add_broken(folder, clips[at].id, by_clip[clips[at].clip], rng):
+                clips[at], wanted = replace(clips[at], broken=True), wanted - 1
         record = plain(_Record(settings, tuple(clips), left_out, created=now()))
         write_json(folder / RECORD, record)
         keys = {name: secrets.token_urlsafe(16) for name in ("raters", "owner", "secret")}
@@ -339,21 +338,26 @@ def _add(folder: Path, identity: str, source: ClipSource) -> tuple[StudyClip, fl
     return made, float(np.mean(moved)) if moved else 0.0
 
 
-def _add_broken(folder: Path, identity: str, source: ClipSource, rng: np.random.Generator) -> None:
-    """Write the gold version of a clip: its motion is broken beyond doubt, its pictures are the same."""
+def _add_broken(folder: Path, identity: str, source: ClipSource, rng: np.random.Generator) -> bool:
+    """Write the gold version of a clip, its motion broken beyond doubt; return False if it is short, or would flash."""
     clip = read_clip(source.path)
-    order = disorder(len(clip), max(1, round(_SHUFFLED_SECONDS * clip.fps)), rng)
-    file = folder / MEDIA / f"{identity}{BROKEN}.mp4"
-    write_playable(file, clip.frames[order], to_ticks(clip.timestamps), clip.fps, _COMMENT)
+    together = max(1, min(round(_SHUFFLED_SECONDS * clip.fps), len(clip) // LEAST_PIECES))
+    for _ in range(_ORDERS if len(clip) >= LEAST_PIECES else 0):
+        frames = clip.frames[disorder(len(clip), together, rng)]
+        if most_flashes(frames, clip.timestamps) <= LIMIT:
+            path = folder / MEDIA / f"{identity}{BROKEN}.mp4"
+            write_playable(path, frames, to_ticks(clip.timestamps), clip.fps, _COMMENT)
+            return True
+    return False
 
 
 def disorder(frames: int, together: int, rng: np.random.Generator) -> list[int]:
-    """Return the order of frames in which pieces of so many frames follow each other at random, none in its place."""
+    """Return the order of frames in which pieces of so many, five at least, are at random: none in place or in turn."""
     pieces = [list(range(at, min(at + together, frames))) for at in range(0, frames, together)]
-    order = rng.permutation(len(pieces))
-    step = 1 + int(rng.integers(max(1, len(pieces) - 1)))
-    following = {int(order[at]): int(order[(at + step) % len(pieces)]) for at in range(len(pieces))}
-    return [frame for at in range(len(pieces)) for frame in pieces[following[at]]]
+    places = order = np.arange(len(pieces))
+    while (order == places).any() or (np.diff(order) == 1).any():
+        order = rng.permutation(len(pieces))
+    return [frame for at in order for frame in pieces[at]]
 
 
 def default_texts() -> dict[str, str]:
@@ -387,14 +391,9 @@ def leading(question: str, sources: Sequence[ClipSource] = ()) -> str:
     ''
     """
     words = {word.lower() for word in _LEADING.findall(question)}
-    models = {source.model for source in sources if source.model and source.model.casefold() in question.casefold()}
-    if models:
-        return f"{question!r} names the model {sorted(models)[0]}"
+    for model in sorted({one.model for one in sources if one.model}):
+        if re.search(rf"(?<!\w){re.escape(model)}(?!\w)", question, re.IGNORECASE):
+            return f"{question!r} names the model {model}"
     if len(words) != 1:
         return ""
     return f"{question!r} leads to an answer: it names {words.pop()!r}; ask how good the motion is, or name both ends"
-
-
-def rater_sessions(study: Study, items: int) -> int:
-    """Return how many sessions give every one of so many items its votes."""
-    return math.ceil(items * study.settings.votes / min(study.settings.items, items))

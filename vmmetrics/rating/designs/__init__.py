@@ -150,9 +150,14 @@ class Design(ABC):
         """
         return []
 
-    def trap(self, rng: np.random.Generator) -> Trial:
-        """Return an attention check: any item, and the answer that its text asks for."""
-        item = self.items[str(rng.choice(list(self.items)))]
+    def trap(self, rng: np.random.Generator, beside: Sequence[str]) -> Trial:
+        """Return an attention check: an item beside the session's, and the answer that its text asks for.
+
+        Args:
+            rng: Random numbers.
+            beside: Items of the session; where these are all, any item is shown.
+        """
+        item = self.items[str(rng.choice(self._others(beside)))]
         return Trial("trap", item.key, item.clips, int(rng.choice(self.values)))
 
     @property
@@ -168,8 +173,7 @@ class Design(ABC):
             beside: Items of the session.
         """
         number = self.settings.training
-        others = [key for key in self.items if key not in set(beside)] or list(self.items)
-        chosen = [self.items[key] for key in rng.permutation(others)[: max(0, number - bool(self.gold))]]
+        chosen = [self.items[key] for key in rng.permutation(self._others(beside))[: max(0, number - bool(self.gold))]]
         trials = [Trial("training", item.key, item.clips) for item in chosen]
         if number and self.gold:
             gold = self.gold_trial(str(rng.choice(self.gold)), rng)
@@ -213,10 +217,15 @@ class Design(ABC):
             trials.insert(where, self.again(trial))
         clips = [str(clip) for clip in rng.permutation(self.gold)]
         checks = [self.gold_trial(clips[number % len(clips)], rng) for number in range(settings.gold) if clips]
-        checks += [self.trap(rng) for _ in range(settings.traps)]
+        voted = [item.key for item in chosen]
+        checks += [self.trap(rng, voted) for _ in range(settings.traps)]
         for at in rng.permutation(len(checks)):
             trials.insert(int(rng.integers(1, max(2, len(trials)))), checks[at])
         return tuple(trials)
+
+    def _others(self, beside: Sequence[str]) -> list[str]:
+        """Return the items that are not in a session, or all where there are none."""
+        return [key for key in self.items if key not in set(beside)] or list(self.items)
 
     def _choose(self, counts: Mapping[str, int], seen: set[str], rng: np.random.Generator, number: int) -> list[Item]:
         keys = [key for key in self.items if key not in seen]

@@ -13,6 +13,7 @@ from vmmetrics.rating.designs import Design, Item, Trial, broken
 
 LEAST_SHARED = 8
 """Items that others rated too, below which a rater's agreement is not judged."""
+_LEAST_VOTES = 8  # from which equal votes may be a habit: a last session may be of one item
 _Z99 = 2.326  # one-sided
 
 
@@ -51,7 +52,7 @@ class Acr(Design):
     def straight(self, values: Sequence[int]) -> tuple[float, bool]:
         """Return the variance of the votes in levels of five."""
         variance = float(np.var(np.array(values) / self._step)) if values else 0.0
-        return variance, variance >= self.rules.variance
+        return variance, len(values) < _LEAST_VOTES or variance >= self.rules.variance
 
     def steady(self, votes: Sequence[tuple[int, int]]) -> tuple[float, bool]:
         """Return the mean difference of repeated votes in levels of five."""

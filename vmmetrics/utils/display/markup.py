@@ -18,8 +18,12 @@ _SPECIAL_IN_MARKDOWN = frozenset(r"\`*_{}[]<>|#&~$")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What makes a spreadsheet take a text for a formula (OWASP, CSV injection)."""
 
-_OURS = ({"clip", "sha256"}, {"tag", "value", "clips", "metric"}, {"table", "preset", "protocol", "comparable"})
-"""Columns that tell the tables which :func:`csv_text` writes and we read: scores, breakdowns, leaderboards."""
+_OURS = (
+    {"clip", "sha256"}, {"tag", "value", "clips", "metric"}, {"table", "preset", "protocol", "comparable"},
+    {"clip", "rater", "prompt", "model"}, {"clip", "dimension", "mos", "recovered"}, {"clip", "prompt", "group"},
+    {"left", "right", "outcome", "left_model", "right_model"},
+)  # fmt: skip
+"""Columns that tell the tables which :func:`csv_text` writes and we read: scores, breakdowns, leaderboards, votes."""
 
 
 def clean(text: str) -> str:
@@ -114,7 +118,7 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
 
 
 def is_ours(columns: Iterable[str | None]) -> bool:
-    """Return True if a table with these columns is ``scores.csv``, ``breakdown.csv`` or a leaderboard.
+    """Return True if a table with these columns is ours: scores, a breakdown, a leaderboard, votes of raters.
 
     Only their cells have a guard: in another table ``'Tis the season`` is literal text.
     """

@@ -255,6 +255,8 @@ MIN_RATINGS = 5
 """Ratings below which a rater is left out: residuals near 0 by luck would give that rater all the weight."""
 COLLAPSED = 0.02
 """Part of the standard deviation of all ratings below which an inconsistency means that the rater was copied."""
+PLAIN_MEAN = "use the plain mean"
+"""What the note says where the solver collapsed, so that its qualities are not to be shown."""
 _FLOOR = 1e-8  # added to variances and the change at which to stop: both as published
 _MAX_STEPS = 1000
 
@@ -338,7 +340,7 @@ def _limits(table: FloatArray, inconsistency: FloatArray, steps: int) -> list[st
     spread = float(np.nanstd(table))
     if len(table) > 2 and spread > 0 and (collapsed := int(np.sum(inconsistency < COLLAPSED * spread))):
         raters = "one rater" if collapsed == 1 else f"{collapsed} raters"
-        notes.append(f"the solver collapsed onto {raters}, as happens with few raters or clips: use the plain mean")
+        notes.append(f"the solver collapsed onto {raters}, as happens with few raters or clips: {PLAIN_MEAN}")
     if steps >= _MAX_STEPS:
         notes.append(f"the solver did not converge in {_MAX_STEPS} steps")
     return notes
