@@ -92,7 +92,7 @@ def take_part(sessions: RaterSessions, upto: int | None = None, **parameters: st
 def filled(made: Study, raters: int, **options: Any) -> Study:
     """Let raters take part in a study."""
     with AnswerJournal(made) as journal:
-        sessions = RaterSessions(journal, clock=None)
+        sessions = RaterSessions(journal, clock=None, seed=0)
         for _ in range(raters):
             take_part(sessions, **options)
     return made

@@ -23,7 +23,7 @@ CHECKS = {"gold": 0, "traps": 0, "repeats": 0, "training": 0}
 def test_chosen_pairs_are_most_of_a_session_and_drawn_ones_alone_show_agreement(tmp_path: Path) -> None:
     made = study(tmp_path, "pair", prompts=1, models=8, items=10, votes=99, active=0.8, **CHECKS)
     with AnswerJournal(made) as journal:
-        sessions = RaterSessions(journal, clock=None)
+        sessions = RaterSessions(journal, clock=None, seed=0)
         for _ in range(6):
             session = take_part(sessions)
             assert Counter(trial.kind for trial in session.trials) == {"active": 8, "item": 2}
@@ -41,7 +41,7 @@ def test_chosen_pairs_are_most_of_a_session_and_drawn_ones_alone_show_agreement(
 def test_pairs_in_hand_are_not_chosen_again(tmp_path: Path) -> None:
     made = study(tmp_path, "pair", prompts=1, models=8, items=10, votes=99, active=0.8, **CHECKS)
     with AnswerJournal(made) as journal:
-        sessions = RaterSessions(journal, clock=None)
+        sessions = RaterSessions(journal, clock=None, seed=0)
         first, second = take_part(sessions, upto=0), take_part(sessions, upto=0)
         chosen = [{t.item for t in one.trials if t.kind == "active"} for one in (first, second)]
         assert not chosen[1] & {t.item for t in first.trials}
@@ -51,7 +51,7 @@ def test_pairs_in_hand_are_not_chosen_again(tmp_path: Path) -> None:
 def test_a_study_stops_when_strengths_are_known(tmp_path: Path) -> None:
     made = study(tmp_path, "pair", prompts=1, models=4, items=6, votes=99, stop_error=0.6, **CHECKS)
     with AnswerJournal(made) as journal:
-        sessions = RaterSessions(journal, clock=None)
+        sessions = RaterSessions(journal, clock=None, seed=0)
         while sessions.view("")["step"] != "full":
             take_part(sessions)
         assert 2 < len(sessions.state.sessions) < 40

@@ -59,7 +59,7 @@ def add(made: Study, answers: Callable[[Any, Any, int], int], times: int = 1, se
     """Let raters of another kind take part; return them."""
     raters = []
     with AnswerJournal(made) as journal:
-        sessions = RaterSessions(journal, clock=None)
+        sessions = RaterSessions(journal, clock=None, seed=0)
         for number in range(times):
             token = f"{number:032x}"
             lines = sessions.begin(Consent(token, made.consent, True))
@@ -195,7 +195,7 @@ def test_several_dimensions_are_columns_and_pairs_have_a_row_each(tmp_path: Path
     for design, name in (("acr", "ratings.csv"), ("pair", "pairs.csv")):
         made = study(tmp_path / design, design, questions={"motion": "", "integrity": "Do things keep their form?"})
         with AnswerJournal(made) as journal:
-            sessions = RaterSessions(journal, clock=None)
+            sessions = RaterSessions(journal, clock=None, seed=0)
             token = "0" * 32
             lines = sessions.begin(Consent(token, made.consent, True))
             session = sessions.session(token)

@@ -20,7 +20,7 @@ def test_gold_is_judged_by_the_first_question_and_traps_by_all(design: str, tmp_
     made = study(tmp_path, design, questions=QUESTIONS, gold=2, traps=2)
     missed = []
     with AnswerJournal(made) as journal:
-        sessions = RaterSessions(journal, clock=None)
+        sessions = RaterSessions(journal, clock=None, seed=0)
         for traps in ("both", "one"):
             token = secrets.token_hex(16)
             sessions.begin(Consent(token, made.consent, True))
@@ -40,7 +40,7 @@ def test_gold_is_judged_by_the_first_question_and_traps_by_all(design: str, tmp_
 def test_equal_votes_of_a_short_last_session_are_no_habit(tmp_path: Path) -> None:
     made = study(tmp_path, items=11, sessions=2, gold=0, traps=0, repeats=0, votes=9)
     with AnswerJournal(made) as journal:
-        sessions = RaterSessions(journal, clock=None)
+        sessions = RaterSessions(journal, clock=None, seed=0)
         token = secrets.token_hex(16)
         sessions.begin(Consent(token, made.consent, True))
         passed = []

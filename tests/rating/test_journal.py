@@ -24,7 +24,7 @@ from vmmetrics.rating.study import Study, read_study
 def test_one_process_writes_and_others_read(tmp_path: Path) -> None:
     made = study(tmp_path)
     with AnswerJournal(made) as journal:
-        take_part(RaterSessions(journal, clock=None))
+        take_part(RaterSessions(journal, clock=None, seed=0))
         (session,) = read_state(made).sessions.values()
         assert session.finished
         command = [sys.executable, "-m", "vmmetrics", "rate", "forget", str(made.path), session.rater]
@@ -82,7 +82,7 @@ def test_a_line_of_something_else_is_refused(tmp_path: Path) -> None:
 def test_a_rater_who_asks_is_forgotten_everywhere(tmp_path: Path) -> None:
     made = study(tmp_path, votes=9)
     with AnswerJournal(made) as journal:
-        sessions = RaterSessions(journal, clock=None)
+        sessions = RaterSessions(journal, clock=None, seed=0)
         gone = take_part(sessions, PROLIFIC_PID="p1")
         kept = take_part(sessions, PROLIFIC_PID="p2")
     export(made, made.path / "export")
@@ -110,7 +110,7 @@ def two_raters(tmp_path: Path) -> tuple[Study, Session, Session]:
     """Return a study with an export inside, a rater, and another one."""
     made = study(tmp_path, votes=9)
     with AnswerJournal(made) as journal:
-        sessions = RaterSessions(journal, clock=None)
+        sessions = RaterSessions(journal, clock=None, seed=0)
         both = take_part(sessions, PROLIFIC_PID="p1"), take_part(sessions, PROLIFIC_PID="p2")
     export(made, made.path / "export")
     return made, *both
@@ -170,7 +170,7 @@ def test_a_part_of_an_id_is_no_rater(tmp_path: Path) -> None:
 def test_a_link_says_whom_to_forget(tmp_path: Path) -> None:
     made = study(tmp_path, votes=9)
     with AnswerJournal(made) as journal:
-        sessions = RaterSessions(journal, clock=None)
+        sessions = RaterSessions(journal, clock=None, seed=0)
         for key in ("a" * 32, "b" * 32):
             journal.write(sessions.begin(Consent(key, made.consent, True)))
     assert forget(made, f"https://rate.example.org/s/r#r={'a' * 32}") == 0

@@ -315,5 +315,6 @@ def test_killed_at_random_it_loses_and_doubles_nothing(tmp_path: Path) -> None:
     made = rating_load.make_study(tmp_path, 12, items=8)
     load = rating_load.run(made, raters=4, sessions=8, kills=3, leave=0.05)
     assert (load.sessions, load.lost, load.doubled, load.unknown) == (8, 0, 0, 0)
-    assert load.answers == 8 * 15 and load.resumed > 0
+    assert load.answers == sum(len(session.trials) for session in read_state(made).sessions.values()) >= 8 * 8
+    assert load.resumed > 0
     assert load.kills > 0

@@ -22,7 +22,7 @@ from vmmetrics.rating.sessions import Consent, RaterSessions, RefusedStepError
 @pytest.fixture
 def sessions(tmp_path: Path) -> Iterator[RaterSessions]:
     with AnswerJournal(study(tmp_path, items=6, votes=3)) as journal:
-        yield RaterSessions(journal, clock=None)
+        yield RaterSessions(journal, clock=None, seed=0)
 
 
 def begin(sessions: RaterSessions, **parameters: str) -> tuple[str, Session]:
@@ -128,12 +128,12 @@ def test_an_answer_before_the_clip_can_have_ended_is_early(tmp_path: Path) -> No
 def test_a_session_goes_on_where_it_was(tmp_path: Path) -> None:
     made = study(tmp_path)
     with AnswerJournal(made) as journal:
-        sessions = RaterSessions(journal, clock=None)
+        sessions = RaterSessions(journal, clock=None, seed=0)
         token, session = begin(sessions)
         journal.write(sessions.answer(token, body(session, 0, 3)))
         before = sessions.view(token)
     with AnswerJournal(made) as journal:
-        sessions = RaterSessions(journal, clock=None)
+        sessions = RaterSessions(journal, clock=None, seed=0)
         assert sessions.view(token) == before
         assert before["number"] == 1
         again = sessions.session(token)
@@ -181,7 +181,7 @@ def test_withdrawn_answers_stay_and_count_for_nothing(sessions: RaterSessions) -
 
 def test_votes_are_collected_until_there_are_enough(tmp_path: Path) -> None:
     with AnswerJournal(study(tmp_path, items=6, votes=2)) as journal:
-        sessions = RaterSessions(journal, clock=None)
+        sessions = RaterSessions(journal, clock=None, seed=0)
         for _ in range(4):  # 12 clips, 2 votes each, 6 in a session
             take_part(sessions)
         assert set(sessions.state.votes(sessions.state.sessions.values()).values()) == {2}
@@ -191,7 +191,7 @@ def test_votes_are_collected_until_there_are_enough(tmp_path: Path) -> None:
 
 def test_items_of_sessions_that_fail_or_are_left_are_given_to_others(tmp_path: Path, monkeypatch: Any) -> None:
     with AnswerJournal(study(tmp_path, items=6, votes=1, repeats=0)) as journal:
-        sessions = RaterSessions(journal, clock=None)
+        sessions = RaterSessions(journal, clock=None, seed=0)
         token, lazy = begin(sessions)
         for at in range(len(lazy.trials)):
             sessions.answer(token, body(lazy, at, 3))
@@ -216,7 +216,7 @@ def test_a_session_without_an_answer_holds_its_items_for_a_short_while(sessions:
 
 def test_votes_that_agreement_excludes_are_collected_again(tmp_path: Path) -> None:
     with AnswerJournal(study(tmp_path, items=12, votes=3)) as journal:
-        sessions = RaterSessions(journal, clock=None)
+        sessions = RaterSessions(journal, clock=None, seed=0)
         first, _ = take_part(sessions), take_part(sessions)
         token, session = begin(sessions)
         for at, trial in enumerate(session.trials):
@@ -242,7 +242,7 @@ def test_where_many_have_finished_the_last_are_judged_later_but_before_it_is_ful
     monkeypatch.setattr("vmmetrics.rating.sessions._UNJUDGED", 2)
     monkeypatch.setattr("vmmetrics.rating.sessions.judge", counted)
     with AnswerJournal(study(tmp_path, items=12, votes=7)) as journal:
-        sessions = RaterSessions(journal, clock=None)
+        sessions = RaterSessions(journal, clock=None, seed=0)
         for _ in range(6):
             take_part(sessions)
         assert judged == [0, 1, 3]
@@ -274,7 +274,7 @@ def items_of(session: Session) -> set[str]:
 def test_whoever_has_finished_is_shown_the_way_to_be_paid(tmp_path: Path) -> None:
     link = "https://platform.example/done"
     with AnswerJournal(study(tmp_path, items=6, votes=1, sessions=3, completion_url=link)) as journal:
-        sessions = RaterSessions(journal, clock=None)
+        sessions = RaterSessions(journal, clock=None, seed=0)
         token, session = begin(sessions)
         for at in range(len(session.trials)):
             sessions.answer(token, body(session, at, rightly(sessions.design, session, at)))
@@ -289,7 +289,7 @@ def test_whoever_has_finished_is_shown_the_way_to_be_paid(tmp_path: Path) -> Non
 
 def test_a_rater_may_go_on_with_other_items(tmp_path: Path) -> None:
     with AnswerJournal(study(tmp_path, items=6, votes=9, sessions=3)) as journal:
-        sessions = RaterSessions(journal, clock=None)
+        sessions = RaterSessions(journal, clock=None, seed=0)
         token, first = begin(sessions)
         assert sessions.further(token) == []  # it is under way
         for at in range(len(first.trials)):

@@ -73,13 +73,16 @@ class RaterSessions:
     Args:
         journal: The answers.
         clock: Seconds, for the time between two answers; None accepts answers however early they come.
+        seed: Of what sessions show; None draws another one.
     """
 
-    def __init__(self, journal: AnswerJournal, clock: Callable[[], float] | None = time.monotonic) -> None:
+    def __init__(
+        self, journal: AnswerJournal, clock: Callable[[], float] | None = time.monotonic, seed: int | None = None
+    ) -> None:
         self.journal, self.study, self.state = journal, journal.study, journal.state
         self.design = design_of(self.study)
         self._clock = clock
-        self._rng = np.random.default_rng()
+        self._rng = np.random.default_rng(seed)
         self._begun: dict[str, float] = {}  # when the trial that is open could begin, by session
         self._tokens = {session.token: session.rater for session in self.state.sessions.values()}
         self._people = {

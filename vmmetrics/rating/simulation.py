@@ -139,7 +139,7 @@ def dry_run(study: Study, raters: Mapping[RaterKind, int], seed: int = 0) -> Dry
     Args:
         study: The study; nothing of it changes.
         raters: Number of raters by kind; they come in random order.
-        seed: Of the raters.
+        seed: Of the raters and their sessions.
 
     Raises:
         SetupError: The copy cannot be written.
@@ -150,7 +150,7 @@ def dry_run(study: Study, raters: Mapping[RaterKind, int], seed: int = 0) -> Dry
         append_private(copy.path / KEYS, {"raters": "r", "owner": "o", "secret": secrets.token_hex(8)})
         kinds: dict[str, RaterKind] = {}
         with AnswerJournal(copy) as journal:
-            sessions = RaterSessions(journal, clock=None)
+            sessions = RaterSessions(journal, clock=None, seed=seed)
             quality = qualities(sessions.design, rng)
             everyone = [kind for kind, number in raters.items() for _ in range(number)]
             for at in rng.permutation(len(everyone)):

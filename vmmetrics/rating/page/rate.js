@@ -313,7 +313,7 @@ async function vote(trial, head) {
 async function practice(trial) {
   const { values } = await vote(trial, [h("h1", texts.training_title), h("p", texts.training_text)]);
   if (trial.expected === null || trial.expected === undefined) return;
-  const [value] = Object.values(values);
+  const value = values[Object.keys(study.questions)[0]];
   const near = study.design === "pair" ? 0 : (study.levels - 1) / 4;
   const right = Math.abs(value - trial.expected) <= near;
   await new Promise((resolve) => {
