@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -259,10 +258,10 @@ def _sessions(results: Results) -> Rows:
     counted = {session.session for session in results.counted}
     for key, session in results.state.sessions.items():
         criteria = results.judged[key]
-        minutes = (datetime.fromisoformat(session.last) - datetime.fromisoformat(session.at)).total_seconds() / 60
         yield (
             session.rater, key, int(key in counted), "; ".join(one.name for one in criteria if not one.passed),
-            session.source, session.consent, session.at, round(minutes, 1), len(session.answers), session.changes,
+            session.source, session.consent, session.at, round(session.minutes, 1), len(session.answers),
+            session.changes,
             *(cell for one in criteria for cell in (_rounded(one.value), int(one.passed))),
         )  # fmt: skip
 

@@ -147,6 +147,11 @@ class Session:
         """Time of its last line."""
         return max((answer.at for answer in self.answers.values()), default=self.at)
 
+    @property
+    def minutes(self) -> float:
+        """Minutes from the consent to its last line."""
+        return (datetime.fromisoformat(self.last) - datetime.fromisoformat(self.at)).total_seconds() / 60
+
     def holds(self, moment: datetime, minutes: float) -> bool:
         """Return True if its items without an answer are still waited for.
 

@@ -17,7 +17,7 @@ from vmmetrics.rating.designs import Design, Item, design_of
 from vmmetrics.rating.flags import Criterion, judge, preferences_of, used, votes_of
 from vmmetrics.rating.journal import Session, State
 from vmmetrics.rating.study import Study
-from vmmetrics.utils.statistics.agreement import PLAIN_MEAN, alpha_statistic, icc_statistic, recover_mos
+from vmmetrics.utils.statistics.agreement import alpha_statistic, icc_statistic, recover_mos
 from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, Statistic, estimate, quotient, sampled
 from vmmetrics.utils.statistics.bradley_terry import Strengths, fit_strengths
 from vmmetrics.utils.statistics.preferences import TIE, Preference
@@ -98,8 +98,8 @@ class Results:
             return [], ""
         recovered = recover_mos(votes.T)
         present = ~np.isnan(votes)
-        usable = ~np.isnan(recovered.inconsistency) & (len(raters) >= LEAST_RECOVERED)
-        usable &= PLAIN_MEAN not in recovered.note
+        enough = len(raters) >= LEAST_RECOVERED and not recovered.collapsed
+        usable = ~np.isnan(recovered.inconsistency) & enough
         precision = 1 / np.maximum(np.nan_to_num(recovered.inconsistency, nan=1.0), 0.1) ** 2
         weights = np.where(present & usable, precision, 0.0)
         panel = np.nanvar(recovered.bias[usable], ddof=1) if usable.sum() > 1 else 0.0  # another panel, another mean
@@ -168,10 +168,7 @@ class Results:
 
     def minutes(self) -> float | None:
         """Return the median length in minutes of the finished sessions, or None."""
-        lengths = [
-            (datetime.fromisoformat(session.last) - datetime.fromisoformat(session.at)).total_seconds() / 60
-            for session in self.state.sessions.values() if session.finished
-        ]  # fmt: skip
+        lengths = [session.minutes for session in self.state.sessions.values() if session.finished]
         return float(np.median(lengths)) if lengths else None
 
     def sessions_to_do(self) -> int:

@@ -20,6 +20,10 @@ from vmmetrics.utils.statistics.preferences import Preference
 Kind = Literal["training", "item", "active", "repeat", "gold", "trap"]
 DESIGNS: Mapping[str, str] = {"acr": "Acr", "pair": "Pair"}
 """Designs by name: the class in the module of that name."""
+LEAST_SHARED = 8
+"""Votes on items that others voted on too, below which a rater's agreement is not judged."""
+Z99 = 2.326
+"""Quantile of the normal distribution for the upper end of a 99 % interval, one-sided."""
 _CANDIDATES = 20  # of equally few votes that are looked at for each item of a session
 _TRIES = 20  # orders of which the one with the fewest neighbours of one prompt is taken
 

@@ -9,12 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from vmmetrics.rating.designs import Design, Item, Trial, broken
+from vmmetrics.rating.designs import LEAST_SHARED, Z99, Design, Item, Trial, broken
 
-LEAST_SHARED = 8
-"""Items that others rated too, below which a rater's agreement is not judged."""
 _LEAST_VOTES = 8  # from which equal votes may be a habit: a last session may be of one item
-_Z99 = 2.326  # one-sided
 
 
 class Acr(Design):
@@ -68,7 +65,7 @@ class Acr(Design):
             return None
         r = float(np.corrcoef(mine, theirs)[0, 1]) if mine.std() else 0.0
         transformed = math.atanh(min(max(r, -0.999), 0.999))
-        return r, math.tanh(transformed + _Z99 / math.sqrt(len(shared) - 3))
+        return r, math.tanh(transformed + Z99 / math.sqrt(len(shared) - 3))
 
     @property
     def _step(self) -> float:

@@ -10,15 +10,12 @@ from itertools import combinations
 
 import numpy as np
 
-from vmmetrics.rating.designs import Design, Item, Trial, broken
+from vmmetrics.rating.designs import LEAST_SHARED, Z99, Design, Item, Trial, broken
 from vmmetrics.utils.statistics.bradley_terry import fit_strengths
 from vmmetrics.utils.statistics.pair_choice import choose_pairs
 from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE, Preference
 
-LEAST_SHARED = 8
-"""Decisions on pairs that others decided too, below which a rater's agreement is not judged."""
 _LEAST_DECIDED = 10  # decisions from which one side may be a habit
-_Z99 = 2.326  # one-sided
 
 
 class Pair(Design):
@@ -96,6 +93,6 @@ class Pair(Design):
         number = len(same)
         if number < LEAST_SHARED:
             return None
-        share, squared = float(np.mean(same)), _Z99**2
-        half = _Z99 * math.sqrt(share * (1 - share) / number + squared / (4 * number**2))
+        share, squared = float(np.mean(same)), Z99**2
+        half = Z99 * math.sqrt(share * (1 - share) / number + squared / (4 * number**2))
         return share, (share + squared / (2 * number) + half) / (1 + squared / number)

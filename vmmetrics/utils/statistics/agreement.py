@@ -255,8 +255,6 @@ MIN_RATINGS = 5
 """Ratings below which a rater is left out: residuals near 0 by luck would give that rater all the weight."""
 COLLAPSED = 0.02
 """Part of the standard deviation of all ratings below which an inconsistency means that the rater was copied."""
-PLAIN_MEAN = "use the plain mean"
-"""What the note says where the solver collapsed, so that its qualities are not to be shown."""
 _FLOOR = 1e-8  # added to variances and the change at which to stop: both as published
 _MAX_STEPS = 1000
 
@@ -270,12 +268,14 @@ class RecoveredMos:
         bias: (R,) bias of each rater, summing to 0; NaN for raters who are left out.
         inconsistency: (R,) standard deviation of each rater's noise; NaN for raters who are left out.
         note: Limits of the result, or "".
+        collapsed: Raters that the solver collapsed onto: the plain mean is better then.
     """
 
     quality: FloatArray
     bias: FloatArray
     inconsistency: FloatArray
     note: str = ""
+    collapsed: int = 0
 
 
 def recover_mos(ratings: FloatArray) -> RecoveredMos:
@@ -301,8 +301,10 @@ def recover_mos(ratings: FloatArray) -> RecoveredMos:
         return RecoveredMos(quality, bias, inconsistency, "; ".join(notes))
     table = ratings[used][:, rated]
     quality[rated], bias[used], inconsistency[used], steps = _alternate(table)
-    note = "; ".join([*notes, *_limits(table, inconsistency[used], steps)])
-    return RecoveredMos(quality, bias, inconsistency, note)
+    spread = float(np.nanstd(table))
+    collapsed = int(np.sum(inconsistency[used] < COLLAPSED * spread)) if len(table) > 2 and spread > 0 else 0
+    note = "; ".join([*notes, *_limits(table, collapsed, steps)])
+    return RecoveredMos(quality, bias, inconsistency, note, collapsed)
 
 
 def _alternate(table: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, int]:
@@ -326,7 +328,7 @@ def _alternate(table: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, i
     return quality + bias.mean(), bias - bias.mean(), np.sqrt(np.maximum(variance, 0)), steps
 
 
-def _limits(table: FloatArray, inconsistency: FloatArray, steps: int) -> list[str]:
+def _limits(table: FloatArray, collapsed: int, steps: int) -> list[str]:
     """Return notes on what limits the result."""
     notes = []
     present = (~np.isnan(table)).astype(np.float64)
@@ -337,10 +339,9 @@ def _limits(table: FloatArray, inconsistency: FloatArray, steps: int) -> list[st
         )
     if len(table) < 3:
         notes.append("with fewer than 3 raters their consistency cannot be estimated: this is the mean without bias")
-    spread = float(np.nanstd(table))
-    if len(table) > 2 and spread > 0 and (collapsed := int(np.sum(inconsistency < COLLAPSED * spread))):
+    if collapsed:
         raters = "one rater" if collapsed == 1 else f"{collapsed} raters"
-        notes.append(f"the solver collapsed onto {raters}, as happens with few raters or clips: {PLAIN_MEAN}")
+        notes.append(f"the solver collapsed onto {raters}, as happens with few raters or clips: use the plain mean")
     if steps >= _MAX_STEPS:
         notes.append(f"the solver did not converge in {_MAX_STEPS} steps")
     return notes
