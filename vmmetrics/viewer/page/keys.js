@@ -17,7 +17,7 @@ export function onKeys(part, acts) {
     if (!Object.hasOwn(acts, event.key) || focus.closest("input:not([type=range]), textarea, select")) return;
     if (event.key === " " && focus.closest("button, a, summary")) return;
     if (event.key.startsWith("Arrow") && focus.closest("input, .wide")) return;
-    if (event.key !== "?" && focus.closest("dialog")) return;
+    if (event.key !== "?" && focus.closest("dialog[open]")) return;
     if (acts[event.key](event) !== false) event.preventDefault();
   };
   part.addEventListener("keydown", handle);
