@@ -7,5 +7,6 @@ from collections.abc import Mapping
 DESIGNS: Mapping[str, str] = {
     "acr": "one clip on a scale",
     "pair": "which of two clips of a prompt is better",
+    "moments": "marks of when and where something is wrong",
 }
 """Designs by name, and what raters do; the class is in ``rating/designs/NAME.py`` under the name capitalised."""

@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Literal, get_args
 
 import numpy as np
 
 from vmmetrics.types import Box, FloatArray
 from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, estimate, quotient, sampled
 
-MarkKind = Literal["shape", "vanish", "jump", "physics", "other"]
-KINDS: tuple[MarkKind, ...] = get_args(MarkKind)
+KINDS = ("shape", "vanish", "jump", "physics", "other")
+"""What may be wrong; marks have their number from 1."""
 MOST_MARKS = 20
 """Marks of a rater on a clip."""
 LEAST_RATERS, LEAST_SHARE = 2, 0.5
@@ -36,22 +35,24 @@ class Mark:
     """When and where a rater saw that something is wrong.
 
     Attributes:
-        kind: What is wrong.
+        kind: What is wrong: its number in :data:`KINDS`, from 1.
         begin: Seconds from the beginning of the clip.
         end: Seconds, after ``begin``.
         box: (left, top, right, bottom) as shares of the frame, 0 to 1.
 
     Raises:
-        ValueError: The span or the box is empty, or not within the clip.
+        ValueError: There is no such kind, or the span or the box is empty, or not within the clip.
     """
 
-    kind: MarkKind
+    kind: int
     begin: float
     end: float
     box: Box
 
     def __post_init__(self) -> None:
         left, top, right, bottom = self.box
+        if not 1 <= self.kind <= len(KINDS):
+            raise ValueError(f"marks: expected a kind from 1 to {len(KINDS)} but got {self.kind}")
         if not 0 <= self.begin < self.end:
             raise ValueError(f"marks: expected a begin before the end but got {self.begin:g} to {self.end:g}")
         if not (0 <= left < right <= 1 and 0 <= top < bottom <= 1):
@@ -161,6 +162,13 @@ def span_iou(one: Sequence[Span], other: Sequence[Span]) -> float:
 def marked_share(marks: Sequence[Mark], seconds: float) -> float:
     """Return the share of a clip's time that marks cover, 0 to 1."""
     return min(1.0, sum(end - begin for begin, end in joined(_spans(marks))) / seconds)
+
+
+def coverage(spans: Sequence[Span], parts: int) -> FloatArray:
+    """Return the share of each of so many equal parts of 0 to 1 that spans, which are apart, cover: (parts,)."""
+    cuts = np.linspace(0, 1, parts + 1)
+    covered: FloatArray = _shared(_array(spans), np.column_stack([cuts[:-1], cuts[1:]])).sum(axis=0) * parts
+    return covered
 
 
 def box_iou(one: Box, other: Box) -> float:

@@ -84,7 +84,7 @@ class Results:
 
     def table(self, dimension: str) -> tuple[list[Item], list[str], Votes]:
         """Return items with votes, raters, and (items, raters) votes, NaN where there is none."""
-        given: dict[str, dict[str, int]] = {}
+        given: dict[str, dict[str, float]] = {}
         for session in self.counted:
             given.setdefault(session.rater, {}).update(votes_of(self.design, session, dimension))
         items = [item for key, item in self.design.items.items() if any(key in own for own in given.values())]
