@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vmmetrics.rating.designs import Design
+    from vmmetrics.rating.moments import TimedEvent
     from vmmetrics.rating.study import ClipSource
     from vmmetrics.utils.display.tables import Part
 
@@ -280,6 +281,7 @@ def export(
     out: Annotated[
         Path | None, out_option("Folder; an earlier export there is replaced. Default: export in the study.")
     ] = None,
+    run: Annotated[Path | None, option("Run of the clips, whose events are compared with the marks (moments).")] = None,
 ) -> None:
     """Write the answers as tables: what counts for align and cas label, and every answer with what excludes it.
 
@@ -291,10 +293,44 @@ def export(
 
     output, messages = open_consoles()
     folder = study / "export" if out is None else out
-    results = write(read_study(study), folder)
+    results = write(read_study(study), folder, None if run is None else _events(run, messages))
     excluded = sum(session.finished for session in results.state.sessions.values()) - len(results.counted)
     messages.print(f"{count(len(results.counted), 'session')} counted, {excluded} excluded; {study / PAYMENTS}")
     output.print(str(folder), soft_wrap=True)
+
+
+def _events(run: Path, messages: Any) -> dict[str, list[TimedEvent]]:
+    """Return the events of a run that cost points and have frames, by the SHA-256 of the clip."""
+    from vmmetrics.rating.moments import TimedEvent, joined
+    from vmmetrics.scoring.record import result_from_json
+    from vmmetrics.scoring.records import opened_events, records_by_name
+
+    warnings, events = list[str](), dict[str, list[TimedEvent]]()
+    records = records_by_name(run, warnings)
+    with opened_events(run, warnings) as events_of:
+        for record in records:
+            if record.sha256 is None or not (record.frames and record.fps and record.size):
+                continue
+            times = record.timestamps or [at / record.fps for at in range(record.frames)]
+            ends = [*times[1:], times[-1] + 1 / record.fps]
+            width, height = record.scored_size or record.size
+            try:
+                results = [result_from_json(metric, line, None, "") for metric, line in events_of(record).items()]
+            except ValueError as error:
+                warnings.append(f"events.jsonl, {record.clip}: {error}; left out, score the clip again")
+                continue
+            events[record.sha256] = [
+                TimedEvent(
+                    one.metric, one.reason,
+                    # a change names the later of two frames, and a rater may mark either
+                    tuple(joined([(times[max(0, at - 1)], ends[at]) for at in one.frames])), one.target,
+                    one.box and (one.box[0] / width, one.box[1] / height, one.box[2] / width, one.box[3] / height),
+                )
+                for result in results for one in result.events
+                if one.excuse is None and one.frames and min(one.frames) >= 0 and max(one.frames) < record.frames
+            ]  # fmt: skip
+    warn(messages, warnings)
+    return events
 
 
 def check(

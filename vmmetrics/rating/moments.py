@@ -73,7 +73,7 @@ class ClipMarks:
     clip: str
     prompt: str
     seconds: float
-    marks: Mapping[str, Sequence[Mark]]
+    marks: dict[str, Sequence[Mark]]
 
     @property
     def flat(self) -> list[tuple[str, Mark]]:

@@ -39,7 +39,7 @@ MAX_BYTES = 16_384
 """Bytes of a body; an answer has about 800."""
 COOKIE = "rater"
 _ASSETS = {
-    "rating/page": ("rate.js", "rate.css", "owner.js", "player.js"),
+    "rating/page": ("rate.js", "rate.css", "owner.js", "player.js", "marks.js"),
     "viewer/page": ("core.js", "style.css"),
 }
 _KINDS = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
@@ -175,7 +175,7 @@ class Service:
             "texts": texts, "questions": {name: asked or texts[asks.get(name, usual)] for name, asked in questions},
             "choices": [[value, texts.get(name, "")] for value, name in design.choices.items()],
             "labels": [texts.get(name, "") for name in design.labels], "tolerance": design.tolerance,
-            "in_turn": design.in_turn, "consent": self.study.consent,
+            "in_turn": design.in_turn, "marks": design.marks, "consent": self.study.consent,
             "parameters": [name for person, others in PLATFORMS.values() for name in (person, *others)],
         })  # fmt: skip
 

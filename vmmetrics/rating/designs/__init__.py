@@ -162,9 +162,7 @@ class Design(ABC):
         """Return a measure of the differences of repeated votes (first, again), and True if they pass."""
 
     @abstractmethod
-    def agreement(
-        self, own: Mapping[str, float], others: Mapping[str, Sequence[float]]
-    ) -> tuple[float, float] | None:
+    def agreement(self, own: Mapping[str, float], others: Mapping[str, Sequence[float]]) -> tuple[float, float] | None:
         """Return agreement of a rater with the others and the upper end of its 99 % interval, or None for too few.
 
         Args:

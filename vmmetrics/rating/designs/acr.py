@@ -69,9 +69,7 @@ class Acr(Design):
         apart = float(np.mean([abs(first - again) for first, again in votes])) / self.step if votes else 0.0
         return apart, apart <= self.rules.unsteady
 
-    def agreement(
-        self, own: Mapping[str, float], others: Mapping[str, Sequence[float]]
-    ) -> tuple[float, float] | None:
+    def agreement(self, own: Mapping[str, float], others: Mapping[str, Sequence[float]]) -> tuple[float, float] | None:
         """Return Pearson's r with the means of the others, its interval by Fisher's transform."""
         shared = [key for key in own if others.get(key)]
         mine = np.array([own[key] for key in shared], float)

@@ -96,9 +96,7 @@ class Moments(Acr):
         contradictions = sum(span_iou(_spans(first), _spans(again)) == 0 for first, again in votes)
         return float(contradictions), contradictions <= self.rules.contradictions
 
-    def agreement(
-        self, own: Mapping[str, float], others: Mapping[str, Sequence[float]]
-    ) -> tuple[float, float] | None:
+    def agreement(self, own: Mapping[str, float], others: Mapping[str, Sequence[float]]) -> tuple[float, float] | None:
         """Return Pearson's r of what is marked with the others' mean, over parts of the clips; as of one part a clip.
 
         Whoever marks nothing is judged by gold items: nothing may be wrong.

@@ -98,9 +98,7 @@ class Pair(Design):
         contradictions = sum(first == again != TIE for first, again in votes)
         return float(contradictions), contradictions <= self.rules.contradictions
 
-    def agreement(
-        self, own: Mapping[str, float], others: Mapping[str, Sequence[float]]
-    ) -> tuple[float, float] | None:
+    def agreement(self, own: Mapping[str, float], others: Mapping[str, Sequence[float]]) -> tuple[float, float] | None:
         """Return the share of decisions with the majority of the others, its interval by Wilson's formula."""
         sides = {key: np.sign(sum(votes)) for key, votes in others.items()}
         same = [own[key] == sides[key] for key in own if own[key] != TIE and sides.get(key)]
