@@ -32,7 +32,7 @@ unions = st.lists(ticks.map(lambda span: (span[0] / 100, span[1] / 100)), max_si
 
 
 def mark(begin: float, end: float, box: Any = WHOLE) -> Mark:
-    return Mark("shape", begin, end, box)
+    return Mark(1, begin, end, box)
 
 
 def event(*spans: tuple[float, float], metric: str = "mss", box: Any = None) -> TimedEvent:

@@ -34,7 +34,8 @@ _PLAYED = ("seconds", "replays", "frames", "dropped", "stalls", "stalled", "widt
 RESERVED = frozenset((
     *("clip", "left", "right", "rater", "session", "position", "kind", "outcome", "dimension", "prompt", "model"),
     *("left_model", "right_model", "marks", "expected", "excluded", "seconds_to_vote", "refresh", "window", "screen"),
-    *("ratio", "zoom", "full", "hidden", "ended"), *(f"{side}{name}" for side in ("", "left_", "right_") for name in _PLAYED),
+    *("ratio", "zoom", "full", "hidden", "ended"),
+    *(f"{side}{name}" for side in ("", "left_", "right_") for name in _PLAYED),
 ))  # fmt: skip
 """Columns of tables beside those of the dimensions."""
 _BOX = ("left", "top", "right", "bottom")
@@ -278,7 +279,8 @@ def _answers(results: Results) -> Rows:
     sides, of_marks = results.design.columns, ("marks",) if results.design.marks else ()
     played = [name if len(sides) == 1 else f"{side}_{name}" for side in sides for name in _PLAYED]
     yield ("rater", "session", "position", "kind", *sides, *dimensions, *of_marks, "expected", "excluded",
-           "seconds_to_vote", *played, "refresh", "window", "screen", "ratio", "zoom", "full", "hidden", "ended")  # fmt: skip
+           "seconds_to_vote", *played, "refresh", "window", "screen", "ratio", "zoom", "full", "hidden",
+           "ended")  # fmt: skip
     for name, session in results.state.sessions.items():
         failed = "; ".join(one.name for one in results.judged[name] if not one.passed)
         for at, answer in sorted(session.answers.items()):
