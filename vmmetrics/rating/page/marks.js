@@ -7,8 +7,8 @@ const STEP = 1 / 25, // seconds of a frame where the browser does not say when f
   LEAST = 0.02; // of the frame's side: less is a click, not a box
 /** @type {MarkBox} */
 const MIDDLE = [0.35, 0.35, 0.65, 0.65];
-/** @type {{ kind: number, begin: number | null, end: number | null, box: MarkBox | null }} */
-const EMPTY = { kind: 0, begin: null, end: null, box: null };
+/** @type {{ kind: number | null, begin: number | null, end: number | null, box: MarkBox | null }} */
+const EMPTY = { kind: null, begin: null, end: null, box: null };
 
 const share = (/** @type {number} */ value) => Math.min(1, Math.max(0, value));
 const rounded = (/** @type {number} */ value) => Math.round(value * 1e4) / 1e4;
@@ -70,19 +70,27 @@ export class MarkField {
     choices.forEach((_, at) => (this.acts[keys[at]] = () => this.radios[at].disabled || this.radios[at].click()));
     const press = (/** @type {string} */ text, /** @type {string} */ key) => button(text, () => this.key(key));
     this.adds = press(texts.mark_add, "a");
+    this.undoes = press(texts.mark_undo, "Backspace");
+    const [back, on, begin, end] = [
+      [texts.mark_back, ","],
+      [texts.mark_on, "."],
+      [texts.mark_begin, "b"],
+      [texts.mark_end, "e"],
+    ].map(([text, key]) => press(text, key));
+    this.later = [back, on, begin, end, this.time];
+    for (const control of this.later) control.disabled = true;
+    /** What stands below the clip, beside the button that plays it. */
+    this.transport = h("div.row", back, on, this.now, h("div.timeline", this.time, this.strip), begin, end, this.state);
     this.root = h(
       "fieldset",
       { disabled: true },
       h("legend", question),
-      h("div.timeline", this.time, this.strip),
-      h("div.choices", press(texts.mark_back, ","), press(texts.mark_on, "."), this.now),
-      h("div.choices", press(texts.mark_begin, "b"), press(texts.mark_end, "e"), press(texts.mark_whole, "w")),
-      h("p", texts.mark_box),
+      h("div.row", press(texts.mark_whole, "w"), h("span", texts.mark_box)),
       h(
         "div.choices",
         choices.map(([, text], at) => h("label", this.radios[at], text)),
       ),
-      h("div.choices", this.adds, this.state),
+      h("div.row", this.adds, this.undoes),
       this.list,
     );
     /** @type {number[]} */
@@ -105,6 +113,7 @@ export class MarkField {
     this.open = true;
     this.time.max = this.frames - 1;
     this.root.disabled = this.area.hidden = false;
+    for (const control of this.later) control.disabled = false;
     this.fit();
     this.draw();
     this.area.focus({ preventScroll: true });
@@ -164,7 +173,7 @@ export class MarkField {
   choose(kind) {
     this.nothing = kind === 0;
     if (this.nothing) this.draft = { ...EMPTY };
-    this.draft.kind = kind;
+    else this.draft.kind = kind;
     this.draw();
   }
 
@@ -175,18 +184,16 @@ export class MarkField {
     this.draw();
   }
 
-  /** Leave out the mark that is being made, or the last. */
-  undo() {
-    const begun = Object.values(this.draft).some(Boolean) || this.draft.begin === 0;
-    this.draft = { ...EMPTY };
-    this.remove(begun ? -1 : this.marks.length - 1);
+  /** True if a mark is being made. */
+  get begun() {
+    return Object.values(this.draft).some((value) => value !== null);
   }
 
-  /** @param {number} at */
-  remove(at) {
-    this.marks = this.marks.filter((_, number) => number !== at);
+  /** Leave out the mark that is being made, or the last. */
+  undo() {
+    if (!this.begun) this.marks = this.marks.slice(0, -1);
+    this.draft = { ...EMPTY };
     this.draw();
-    this.area.focus({ preventScroll: true });
   }
 
   /** Lay the area over the frame: the video's element may be wider, or higher. */
@@ -245,15 +252,15 @@ export class MarkField {
   /** @param {{ begin: number | null, end: number | null }} mark */
   span({ begin, end }) {
     const text = (/** @type {number | null} */ at) => (at === null ? "…" : fixed(at, 2));
-    return `${text(begin)}–${text(end)} s`;
+    return `${text(begin)}–${text(end)}`;
   }
 
   /** Show where the clip is. */
   tick() {
     if (!this.open) return;
-    const { currentTime, duration } = this.clip.video;
+    const { currentTime } = this.clip.video;
     this.time.value = this.frame;
-    this.now.textContent = `${fixed(currentTime, 2)} / ${fixed(duration, 2)} s`;
+    this.now.textContent = `${fixed(currentTime, 2)} s`;
     this.time.setAttribute("aria-valuetext", this.now.textContent);
     const box = (/** @type {string} */ classes, /** @type {MarkBox} */ [left, top, right, bottom]) =>
       placed(classes, { left, top, width: right - left, height: bottom - top });
@@ -277,26 +284,17 @@ export class MarkField {
       ...(begin !== null && end !== null ? [bar("div.bar.draft", begin, end)] : []),
     );
     const name = (/** @type {number} */ kind) => this.choices.find(([value]) => value === kind)?.[1] ?? "";
-    this.list.replaceChildren(
-      ...this.marks.map((mark, at) =>
-        h(
-          "li",
-          `${this.span(mark)} · ${name(mark.kind)}`,
-          button(this.texts.mark_remove, () => this.remove(at), {
-            "aria-label": `${this.texts.mark_remove} ${at + 1}`,
-          }),
-        ),
-      ),
-    );
+    this.list.replaceChildren(...this.marks.map((mark) => h("li", `${this.span(mark)} s · ${name(mark.kind)}`)));
     this.radios.forEach((radio, at) => {
       const [value] = this.choices[at];
-      radio.checked = this.nothing ? value === 0 : value > 0 && value === draft.kind;
+      radio.checked = value === (this.nothing ? 0 : draft.kind);
       radio.disabled = value === 0 ? this.marks.length > 0 : this.marks.length >= this.most;
     });
     this.adds.disabled = !made;
-    this.state.textContent =
-      draft.begin === null && draft.end === null ? "" : `${this.span(draft)}${draft.box ? " ▢" : ""}`;
-    this.changed(all.length ? all[0].kind : this.nothing ? 0 : null);
+    this.undoes.disabled = !this.begun && !this.marks.length;
+    this.state.textContent = begin === null ? "" : this.span(draft);
+    if (this.begun && !made) this.changed(null);
+    else this.changed(all.length ? all[0].kind : this.nothing ? 0 : null);
     this.tick();
   }
 }

@@ -253,7 +253,7 @@ async function vote(trial, head) {
     try {
       await playAll(clips);
       if (!ended) [ended, before] = [performance.now(), outOfSight()];
-      again.textContent = marking ? texts.mark_play : texts.replay;
+      if (!marking) again.textContent = texts.replay;
       say("");
       for (const field of fields) field.disabled = false;
       if (marking) marking.start();
@@ -267,15 +267,16 @@ async function vote(trial, head) {
   /** @type {() => void} */
   let done = () => {};
   const given = new Promise((resolve) => (done = () => resolve(undefined)));
+  marking?.transport.prepend(again);
+  const shown = h(
+    "div.clips",
+    clips.map((clip) => clip.root),
+  );
   show(
     head,
-    h(
-      "div.clips",
-      clips.map((clip) => clip.root),
-    ),
-    h("div", again),
-    fields,
-    h("div", next),
+    marking
+      ? h("div.marking", h("div", shown, marking.transport), h("div", fields, h("div", next)))
+      : [shown, h("div", again), fields, h("div", next)],
   );
   say(texts.watch);
   onKey = (key) => {
