@@ -15,6 +15,7 @@ from vmmetrics.rating.moments import KINDS
 
 __all__ = ["open_page", "serve"]
 pytestmark = pytest.mark.browser
+ASKED = {"unmarked_share": ""}
 
 
 def by_keys(page: Any) -> None:
@@ -63,7 +64,9 @@ def go_on(page: Any, act: Any) -> None:
 
 
 def test_a_whole_study_by_keys_alone(serve: Any, open_page: Any, npm: Path, tmp_path: Path) -> None:
-    made = study(tmp_path, "moments", prompts=2, models=3, items=4, gold=1, traps=1, repeats=1, training=2, questions=ASKED)
+    made = study(
+        tmp_path, "moments", prompts=2, models=3, items=4, gold=1, traps=1, repeats=1, training=2, questions=ASKED
+    )
     served = serve(made)
     page = open_page(served.link, 390, bypass_csp=True)
     page.add_script_tag(path=npm / "axe-core" / "axe.min.js")
@@ -105,10 +108,19 @@ def test_a_whole_study_by_keys_alone(serve: Any, open_page: Any, npm: Path, tmp_
     assert failed or {row["kind"] for row in rows} == {KINDS[1], KINDS[4]}
 
 
+def drag(page: Any, area: Any) -> None:
+    """Drag a box from its lower right corner to the upper left."""
+    page.mouse.move(area["x"] + 0.75 * area["width"], area["y"] + 0.8 * area["height"])
+    page.mouse.down()
+    page.mouse.move(area["x"] + 0.25 * area["width"], area["y"] + 0.2 * area["height"], steps=5)
+    page.mouse.up()
+
+
 def test_marks_by_mouse_taken_back_and_nothing_wrong(serve: Any, open_page: Any, tmp_path: Path) -> None:
     checks = {"training": 0, "gold": 0, "traps": 0, "repeats": 0}
-    served = serve(study(tmp_path, "moments", prompts=2, models=2, items=4, questions=ASKED, **checks))
-    page = open_page(served.link)
+    made = study(tmp_path, "moments", prompts=2, models=2, items=4, questions=ASKED, **checks)
+    served = serve(made)
+    page = open_page(served.link, bypass_csp=True)
     consent(page)
     page.wait_for_selector(OPEN)
     for text in ("Nothing", "Something else"):
@@ -117,35 +129,37 @@ def test_marks_by_mouse_taken_back_and_nothing_wrong(serve: Any, open_page: Any,
     slider = page.query_selector(".timeline input").bounding_box()
     page.mouse.click(slider["x"] + 0.45 * slider["width"], slider["y"] + slider["height"] / 2)
     page.click("button:has-text('Begins here')")
-    page.click("button:has-text('Frame on')")
+    page.click("button:has-text('On (.)')")
     page.click("button:has-text('Ends here')")
     area = page.query_selector(".area").bounding_box()
     assert area["width"] / area["height"] == pytest.approx(48 / 32, abs=0.02)
-    page.mouse.move(area["x"] + 0.75 * area["width"], area["y"] + 0.8 * area["height"])
-    page.mouse.down()
-    page.mouse.move(area["x"] + 0.25 * area["width"], area["y"] + 0.2 * area["height"], steps=5)
-    page.mouse.up()
+    drag(page, area)
     page.wait_for_selector(ANSWERED)
-    for _ in range(2):
-        page.click("button:has-text('Add another')", force=True)
+    page.click("button:has-text('Add mark')")
+    assert page.is_disabled("button:has-text('Add mark')") and page.query_selector(ANSWERED)
     assert page.locator(".marks li").count() == page.locator(".strip .bar").count() == 1
     assert page.is_disabled(".choices label:has-text('Nothing') input")
-    page.click("button:has-text('Remove')")
-    assert not page.query_selector(ANSWERED)
-    for key in ("b", "e", "w", "3", "a", "b", "Backspace"):  # what is begun is taken back before the mark
-        page.keyboard.press(key)
-    assert page.locator(".marks li").count() == 1 and page.locator(".strip .bar").count() == 1
+    page.click("button:has-text('Begins here')")
+    assert not page.query_selector(ANSWERED)  # what is begun would be lost
+    page.click("button:has-text('Take back')")
+    assert page.query_selector(ANSWERED) and page.locator(".marks li").count() == 1
+    (dragged,) = page.evaluate("[...document.querySelectorAll('.marks li')].map((one) => one.textContent)")
+    assert "Something else" in dragged
+    page.click("button:has-text('Take back')")
+    assert not page.query_selector(ANSWERED) and page.is_disabled("button:has-text('Take back')")
+    page.click(".choices label:has-text('jumps')")
+    page.click("button:has-text('Begins here')")
+    page.click("button:has-text('Ends here')")
+    drag(page, area)
     page.keyboard.press("Space")
     page.wait_for_function("document.querySelector('video').ended")
     page.click("#next")
     page.wait_for_selector(".position:has-text('2 of')")
     (mark,) = served.session.answers[0].marks
-    assert mark.kind == 3 and mark.box == (0, 0, 1, 1)
+    assert mark.kind == 3 and mark.box == pytest.approx((0.25, 0.2, 0.75, 0.8), abs=0.01)
+    assert 0 < mark.begin < mark.end < 0.8 * made.seconds(served.session.trials[0].media[0])
     page.wait_for_selector(OPEN)
     page.click(".choices label:has-text('Nothing')")
     page.click("#next")
     page.wait_for_selector(".position:has-text('3 of')")
     assert served.session.answers[1].values == {"unmarked_share": 0} and served.session.answers[1].marks == ()
-
-
-ASKED = {"unmarked_share": ""}
