@@ -13,7 +13,7 @@ from scipy.stats import chisquare
 
 from tests.rating.made import sources, study
 from vmmetrics.errors import SetupError
-from vmmetrics.rating.designs import Design, Trial, check_sources, design_of
+from vmmetrics.rating.designs import Design, Trial, design_of, shown_sources
 from vmmetrics.rating.study import Settings
 from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE
 
@@ -132,7 +132,7 @@ def test_training_shows_the_range_beside_the_session(design: Design) -> None:
 )
 def test_a_setting_of_other_designs_is_refused(design: str, setting: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(SetupError, match=f"{design} has no --{next(iter(setting)).replace('_', '-')}"):
-        check_sources(sources(tmp_path), Settings(design, "c", "l", **setting))
+        shown_sources(sources(tmp_path), Settings(design, "c", "l", **setting))
 
 
 def test_pairs_are_within_a_prompt_and_if_asked_within_a_model(tmp_path: Path) -> None:
