@@ -76,7 +76,7 @@ def rightly(design: Design, session: Session, at: int) -> int:
     ranks = [hash_of(identity) for identity in trial.media]
     if design.opinions:
         return 1 + ranks[-1] % 5
-    return design.first if ranks[0] > ranks[1] else -design.first
+    return design.first * min(max(ranks[0] - ranks[1], min(design.values)), max(design.values))
 
 
 def hash_of(identity: str) -> int:
@@ -90,7 +90,8 @@ def take_part(sessions: RaterSessions, upto: int | None = None, **parameters: st
     session = sessions.session(token)
     assert session is not None
     for at in range(len(session.trials) if upto is None else upto):
-        lines += sessions.answer(token, body(session, at, rightly(sessions.design, session, at)))
+        values = dict.fromkeys(sessions.study.settings.questions, rightly(sessions.design, session, at))
+        lines += sessions.answer(token, body(session, at, 0, values=values))
     sessions.journal.write(lines)
     return session
 
