@@ -27,6 +27,8 @@ LEAST_SHARED = 8
 """Votes on items that others voted on too, below which a rater's agreement is not judged."""
 Z99 = 2.326
 """Quantile of the normal distribution for the upper end of a 99 % interval, one-sided."""
+GREY_SECONDS = 2.0
+"""Seconds of grey between clips that are played in turn (P.910)."""
 _CANDIDATES = 20  # of equally few votes that are looked at for each item of a session
 _TRIES = 20  # orders of which the one with the fewest neighbours of one prompt is taken
 
@@ -77,6 +79,7 @@ class Design(ABC):
         study: The study.
 
     Attributes:
+        gold: Ids of the clips, of those that items show, that have a gold version.
         choices: Answers that there are, in the order shown, each with the name of its text, "" for none.
         values: The answers.
         items: Items by key.
@@ -90,6 +93,8 @@ class Design(ABC):
     """True if votes are opinions of a clip, which have a mean; False if they are preferences between two."""
     first: ClassVar[int] = 1
     """Sign of an answer for the first of two clips that are compared."""
+    means: ClassVar[str] = ""
+    """Table of the means of items; "" for none."""
     outcomes: ClassVar[Mapping[int, str]] = {}
     """Preferences as ``pairs.csv`` has them."""
     asks: ClassVar[Mapping[str, str]]
@@ -115,8 +120,9 @@ class Design(ABC):
             given = one.metadata and getattr(self.settings, one.name) != one.default
             if given and one.name not in self.reads:
                 raise SetupError(f"the design {self.key} has no --{one.name.replace('_', '-')}")
-        self.gold = [clip.id for clip in study.clips.values() if clip.broken]
         self.items = {item.key: item for item in self.make_items()}
+        shown = {identity for item in self.items.values() for identity in item.clips}
+        self.gold = [clip.id for clip in study.clips.values() if clip.broken and clip.id in shown]
         self.choices = self.make_choices()
         self.values = tuple(self.choices)
         if not self.items:
@@ -234,7 +240,7 @@ class Design(ABC):
     def seconds(self, media: Sequence[str]) -> float:
         """Return how long clips take to be shown, in seconds."""
         seconds = [self.study.seconds(identity) for identity in media]
-        return sum(seconds) if self.in_turn else max(seconds)
+        return sum(seconds) + GREY_SECONDS * (len(seconds) - 1) if self.in_turn else max(seconds)
 
     @cached_property
     def minutes(self) -> float:
@@ -356,8 +362,8 @@ def design_of(study: Study) -> Design:
     return design_named(study.settings.design)(study)
 
 
-def check_sources(sources: Sequence[ClipSource], settings: Settings) -> None:
-    """Refuse clips that make no items, before any is transcoded.
+def shown_sources(sources: Sequence[ClipSource], settings: Settings) -> list[ClipSource]:
+    """Return the clips that items show, before any is transcoded.
 
     Raises:
         SetupError: They make none.
@@ -366,4 +372,6 @@ def check_sources(sources: Sequence[ClipSource], settings: Settings) -> None:
         str(number): StudyClip(str(number), one.clip, "", 0.0, (0, 0), 0, one.model, one.prompt)
         for number, one in enumerate(sources)
     }
-    design_of(Study(Path(), settings, clips, {}, {}))
+    items = design_of(Study(Path(), settings, clips, {}, {})).items.values()
+    shown = {identity for item in items for identity in item.clips}
+    return [source for number, source in enumerate(sources) if str(number) in shown]

@@ -185,10 +185,15 @@ async function clipsOf(trial) {
   return clips;
 }
 
-/** @param {RatedClip[]} clips */
+/** Play clips together, or in turn: then all in one place, with grey between them. @param {RatedClip[]} clips */
 async function playAll(clips) {
   if (!study.in_turn) return void (await Promise.all(clips.map((clip) => clip.play())));
-  for (const clip of clips) await clip.play();
+  for (const [at, clip] of clips.entries()) {
+    for (const one of clips) one.root.hidden = true;
+    if (at) await sleep(1000 * study.grey);
+    clip.root.hidden = false;
+    await clip.play();
+  }
 }
 
 /**
@@ -269,7 +274,7 @@ async function vote(trial, head) {
   const given = new Promise((resolve) => (done = () => resolve(undefined)));
   marking?.transport.prepend(again);
   const shown = h(
-    "div.clips",
+    study.in_turn ? "div.clips.turn" : "div.clips",
     clips.map((clip) => clip.root),
   );
   show(
