@@ -17,7 +17,8 @@ from tests.viewer.made_run import FPS, HEIGHT, WIDTH, MadeClip, write_run
 from vmmetrics.alignment import read_study
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.address import Address
-from vmmetrics.rating.designs.moments import MarkedVote, Moments
+from vmmetrics.rating.designs import design_of
+from vmmetrics.rating.designs.moments import MarkedVote
 from vmmetrics.rating.export import export
 from vmmetrics.rating.flags import judge
 from vmmetrics.rating.journal import AnswerJournal, read_state
@@ -59,7 +60,7 @@ def test_hostile_marks_are_refused_and_nothing_is_stored(tmp_path: Path) -> None
 
         assert [send(one) for one in HOSTILE] == [422] * len(HOSTILE)
         assert [send([GOOD], value) for value in (0, 1, 6, -1, "2", 2.0, None)] == [422] * 7
-        assert send([GOOD | {"box": [0.0] * 4000}]) == 413
+        assert send([GOOD | {"box": [0.0] * 6000}]) == 413
         assert session.next == 0 and not read_state(service.study).sessions[session.session].answers
         content = json.dumps(body(session, 0, 0, values={"unmarked_share": 2}, marks=[GOOD])).replace("0.3", "NaN")
         kind = {"Content-Type": "application/json"}
@@ -79,9 +80,7 @@ def test_other_designs_take_no_marks(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="0 at most"):
             sessions.answer("0" * 32, body(session, 0, 3, marks=[GOOD]))
     with pytest.raises(SetupError, match="one question"):
-        marked_study(tmp_path / "b", questions={"hands": "", "faces": ""}) and filled(
-            study(tmp_path / "c", "moments"), 0
-        )
+        design_of(marked_study(tmp_path / "b", questions={"hands": "", "faces": ""}))
 
 
 def failed(made: Study, answers: Any) -> set[str]:
@@ -117,22 +116,17 @@ def test_habits_are_flagged_and_a_clip_without_a_fault_is_none(tmp_path: Path) -
         end = {"begin": 0.99 * seconds, "end": seconds} if trial.kind == "repeat" else {"begin": 0.0, "end": 0.1}
         return value, [GOOD | {"kind": value} | end] if value else []
 
-    assert rater(lambda design, session, at, trial: obeys(design, session, at, trial) or (0, [])) == set()
+    assert rater(lambda *of: obeys(*of) or (0, [])) == set()
     assert rater(lambda *_: (0, [])) >= {"straight_lining", "gold_missed"}
-    assert rater(lambda d, s, at, t: (t.expected, marks(d, s, at, t.expected)) if t.kind == "trap" else whole(d, s, at)) \
-        == {"straight_lining"}  # fmt: skip
+    assert rater(lambda *of: obeys(*of) if of[3].kind == "trap" else whole(*of[:3])) == {"straight_lining"}
     assert rater(turned) == {"repeats_apart"}
 
 
-def test_agreement_is_of_times_and_not_of_amounts() -> None:
-    class Known(Moments):
-        def __init__(self) -> None:
-            pass
-
+def test_agreement_is_of_times_and_not_of_amounts(tmp_path: Path) -> None:
     def vote(begin: float) -> MarkedVote:
         return MarkedVote.of([Mark(1, begin, begin + 1.0, (0.0, 0.0, 1.0, 1.0))], 4.0)
 
-    rng, design = np.random.default_rng(0), Known()
+    rng, design = np.random.default_rng(0), design_of(marked_study(tmp_path))
     begins = {str(n): float(begin) for n, begin in enumerate(rng.uniform(0, 3, 24))}
     others = {key: [vote(begin), vote(min(3.0, begin + 0.2))] for key, begin in begins.items()}
     same = design.agreement({key: vote(begin) for key, begin in begins.items()}, others)
@@ -143,14 +137,17 @@ def test_agreement_is_of_times_and_not_of_amounts() -> None:
 
 
 def run_and_study(folder: Path) -> tuple[Study, Path]:
-    """Return a study of the clips of a run; each clip has an event at its fourth and fifth frame, and excused ones."""
+    """Return a study of the clips of a run; each of its own (by its name) has an event at its fourth and fifth frame, and excused ones."""
     made = []
     for n in range(8):
         events = [
             Event("mss", (4, 5), "jumps", "object 1", (0.0, 0.0, WIDTH / 2, HEIGHT)),
-            Event("tcs", (0,), "vanished", excuse="left"), Event("tcs", (), "all of it"), Event("tcs", (2, 3, 9), "gone"),
+            *(Event("tcs", (0,), "vanished", excuse="left"), Event("tcs", (), "of the whole clip")),
+            Event("tcs", (2, 3, 9), "gone"),
         ]  # fmt: skip
-        made.append(MadeClip(f"m{n % 2}/c{n}.mp4", f"m{n % 2}", f"p{n // 2}", {"mss": 0.5, "tcs": 0.4}, events=events))
+        made.append(
+            MadeClip(f"m{n % 2}/{2 * n * n}.mp4", f"m{n % 2}", f"p{n // 2}", {"mss": 0.5, "tcs": 0.4}, events=events)
+        )
     run = write_run(folder / "run", made, root=folder / "clips")
     listed = [ClipSource(one.name, folder / "clips" / one.name, one.model, one.prompt) for one in made]
     asked = Settings("moments", "lab", "ours", QUESTION, items=8, votes=9, gold=0, traps=0, repeats=0, training=0)
@@ -158,7 +155,7 @@ def run_and_study(folder: Path) -> tuple[Study, Path]:
 
 
 def test_marks_are_compared_with_events_of_a_run(tmp_path: Path, vmmetrics: RunCommand, capsys: Any) -> None:
-    made, run = run_and_study(tmp_path)
+    made, _ = run_and_study(tmp_path)
     with AnswerJournal(made) as journal:
         sessions = RaterSessions(journal, clock=None, seed=0)
         for rater in range(4):
@@ -166,17 +163,18 @@ def test_marks_are_compared_with_events_of_a_run(tmp_path: Path, vmmetrics: RunC
             lines = sessions.begin(Consent(token, made.consent, True))
             session = sessions.session(token)
             assert session is not None
-            for at in range(len(session.trials)):  # from the fourth to the sixth frame; the last sees nothing
-                mark = {"kind": 3, "begin": 4 / FPS, "end": 7 / FPS, "box": [0.0, 0.0, 1.0, 1.0]}
-                answer: Any = (3, [mark]) if rater < 3 else (0, [])
-                lines += sessions.answer(
-                    token, body(session, at, 0, values={"unmarked_share": answer[0]}, marks=answer[1])
-                )
+            for at in range(len(session.trials)):  # from the fourth to the sixth frame; the last nothing, but once
+                times = (4, 7) if rater < 3 else (11, 12)
+                mark = {"kind": 3, "begin": times[0] / FPS, "end": times[1] / FPS, "box": WHOLE}
+                value, marked = (3, [mark]) if rater < 3 or at == 0 else (0, [])
+                lines += sessions.answer(token, body(session, at, 0, values={"unmarked_share": value}, marks=marked))
             journal.write(lines)
     capsys.readouterr()
     assert vmmetrics("rate", "export", "study", "--run", "run", "--out", "out") == 0
     out = tmp_path / "out"
-    assert len(rows(out / "moments.csv")) == 8 * 3 and {row["kind"] for row in rows(out / "moments.csv")} == {"jump"}
+    assert len(rows(out / "moments.csv")) == 8 * 3 + 1 and {row["kind"] for row in rows(out / "moments.csv")} == {
+        "jump"
+    }
     for row in rows(out / "consensus.csv"):
         assert (row["begin"], row["end"], row["raters"], row["raters_of_clip"]) == ("0.5", "0.875", "3", "4")
     events = rows(out / "events.csv")
@@ -194,7 +192,7 @@ def test_marks_are_compared_with_events_of_a_run(tmp_path: Path, vmmetrics: RunC
     assert figures["tcs"]["events hit"]["value"] == 0.0 and figures["all"]["events hit"]["value"] == 0.5
     assert figures["mss"]["events hit, chance"]["value"] == pytest.approx((3 + 3) / 12, abs=0.05)  # frames of twelve
     ratings = rows(out / "ratings.csv")
-    assert {round(float(row["unmarked_share"]), 3) for row in ratings} == {0.75, 1.0}
+    assert {round(float(row["unmarked_share"]), 3) for row in ratings} == {0.75, 0.917, 1.0}
     assert vmmetrics("rate", "export", "study") == 0 and not (made.path / "export" / "events.csv").exists()
 
 
@@ -252,7 +250,7 @@ def test_planted_moments_are_recovered_through_the_whole_study(tmp_path: Path) -
         begin, seconds = true_moment(quality[clip.id]), clip.seconds
         if quality[clip.id] < -0.5:
             fits.append(span_iou([(begin * seconds, (begin + MOMENT) * seconds)], found.get(clip.clip, [])))
-        elif quality[clip.id] > 0.5:
+        elif quality[clip.id] > 1:
             wrong += clip.clip in found
     assert len(fits) >= 5 and np.mean(fits) > 0.7 and wrong == 0
     agreed = json.loads((made.path / "export" / "summary.json").read_text())["agreement"]["unmarked_share"]
