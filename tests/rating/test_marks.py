@@ -137,7 +137,7 @@ def test_agreement_is_of_times_and_not_of_amounts(tmp_path: Path) -> None:
 
 
 def run_and_study(folder: Path) -> tuple[Study, Path]:
-    """Return a study of the clips of a run; each of its own (by its name) has an event at its fourth and fifth frame, and excused ones."""
+    """Return a study of the clips of a run, each with an event at its fourth and fifth frame, and others."""
     made = []
     for n in range(8):
         events = [
