@@ -51,11 +51,6 @@ class Pair(Design):
         """Clause of the standard, and the method."""
         return "ITU-T P.910, pair comparison", 'pairs of one prompt, "no difference" allowed'
 
-    @property
-    def in_turn(self) -> bool:
-        """True if the study says so."""
-        return self.settings.in_turn
-
     def make_choices(self) -> dict[int, str]:
         """Return left, no difference, right."""
         return {LEFT: "a", TIE: "same", RIGHT: "b"}
