@@ -73,7 +73,7 @@ class Pair(Design):
         return replace(trial, kind="repeat", media=trial.media[::-1])
 
     def informative(self, votes: Sequence[Preference], taken: set[str], number: int, seed: int) -> list[str]:
-        """Return pairs whose answers would lower the uncertainty of strengths most (A-optimal)."""
+        """Return pairs whose answers would lower the doubt about the order of strengths most."""
         clips = list(self._groups)
         fit = fit_strengths(votes, clips) if any(vote.outcome != TIE for vote in votes) else None
         asked = choose_pairs(clips, list(self._groups.values()), fit, number + len(taken), seed=seed)
