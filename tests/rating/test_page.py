@@ -110,7 +110,7 @@ def position(page: Any) -> str:
     return str(page.wait_for_selector(".position").inner_text())
 
 
-@pytest.mark.parametrize(("design", "width"), zip(RATED, cycle([1280, 390]), strict=False))
+@pytest.mark.parametrize(("design", "width"), [*zip(RATED, cycle([1280, 390]), strict=False)])
 def test_a_whole_study_by_keyboard(
     design: str, width: int, serve: Any, open_page: Any, npm: Path, tmp_path: Path
 ) -> None:

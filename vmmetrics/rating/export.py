@@ -226,12 +226,12 @@ def _ratings(results: Results) -> Rows:
 def _means(results: Results) -> Rows:
     design = results.design
     sides, models = (("clip",), ("model",)) if design.opinions else (design.columns, ("left_model", "right_model"))
-    yield (*sides, "dimension", Path(design.means).stem, "votes", "sd", "low", "high", "recovered", "recovered_low",
-           "recovered_high", "prompt", *models)  # fmt: skip
+    recovered = ("recovered", "recovered_low", "recovered_high") if design.opinions else ()
+    yield *sides, "dimension", Path(design.means).stem, "votes", "sd", "low", "high", *recovered, "prompt", *models
     for dimension in results.study.settings.questions:
         for one in results.opinions(dimension)[0]:
             clips = [results.study.clips[identity] for identity in one.item.split("|")]
-            numbers = (one.deviation, one.low, one.high, one.recovered, one.recovered_low, one.recovered_high)
+            numbers = (one.deviation, one.low, one.high, *(getattr(one, name) for name in recovered))
             yield (*(clip.clip for clip in clips), dimension, round(one.mean, 4), one.votes, *map(_rounded, numbers),
                    clips[0].prompt, *(clip.model for clip in clips))  # fmt: skip
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -103,6 +103,8 @@ class Design(ABC):
     """Names of the texts under the clips, in the order shown; "" for none."""
     columns: ClassVar[tuple[str, ...]]
     """Columns of the clips in ``answers.csv``."""
+    turns: ClassVar[bool] = False
+    """True if clips are always played one after the other."""
     reads: ClassVar[frozenset[str]]
     """Settings that it reads, of those that not every design does."""
     needs: ClassVar[str]
@@ -205,7 +207,7 @@ class Design(ABC):
     @property
     def in_turn(self) -> bool:
         """True if the clips of an item are played one after the other."""
-        return False
+        return self.turns or self.settings.in_turn
 
     @property
     def step(self) -> float:
@@ -264,6 +266,22 @@ class Design(ABC):
             gold = self.gold_trial(str(rng.choice(self.gold)), rng)
             trials.insert(len(trials) // 2, Trial("training", gold.item, gold.media, gold.expected))
         return tuple(trials)
+
+    def page(self, texts: Mapping[str, str]) -> dict[str, Any]:
+        """Return what the raters' page is told of the design.
+
+        Args:
+            texts: Texts of the page by name.
+        """
+        usual = next(iter(self.asks.values()))
+        questions = self.settings.questions.items()
+        return {
+            "questions": {name: asked or texts[self.asks.get(name, usual)] for name, asked in questions},
+            "choices": [[value, texts.get(name, "")] for value, name in self.choices.items()],
+            "labels": [texts.get(name, "") for name in self.labels],
+            "tolerance": self.tolerance, "in_turn": self.in_turn, "grey": GREY_SECONDS,
+            "marks": self.marks,
+        }  # fmt: skip
 
     def session(
         self,

@@ -17,6 +17,7 @@ class Ccr(Pair):
     labels = ("first_video", "second_video")
     reads = frozenset({"within_model", "active", "stop_error"})
     means = "cmos.csv"
+    turns = True
     outcomes: ClassVar = {
         -3: "much worse", -2: "worse", -1: "slightly worse", 0: "the same",
         1: "slightly better", 2: "better", 3: "much better",
@@ -27,11 +28,6 @@ class Ccr(Pair):
         """Clause of the standard, and the method."""
         shown = f"two clips of one prompt in random order, {GREY_SECONDS:g} s of grey between them"
         return "ITU-T P.910 (10/2023), 8.3", f"comparison category rating from -3 to 3: {shown}"
-
-    @property
-    def in_turn(self) -> bool:
-        """True: the second is rated against the first."""
-        return True
 
     def make_choices(self) -> dict[int, str]:
         """Return the grades of the second clip."""

@@ -19,6 +19,7 @@ class Dcr(Acr):
     columns = ("reference", "clip")
     reads = frozenset({"reference"})
     scale = "impairment"
+    turns = True
     needs = "the model that --reference names must share a prompt with others"
 
     @property
@@ -26,11 +27,6 @@ class Dcr(Acr):
         """Clause of the standard, and the method."""
         shown = f"a clip of {self.settings.reference} as the reference, {GREY_SECONDS:g} s of grey, the clip"
         return "ITU-T P.910 (10/2023), 8.2", f"degradation category rating on 5 levels: {shown}"
-
-    @property
-    def in_turn(self) -> bool:
-        """True: the reference comes first."""
-        return True
 
     def make_items(self) -> list[Item]:
         """Return every clip whose prompt has one of the reference, by name the first."""

@@ -51,11 +51,6 @@ class Pair(Design):
         """Clause of the standard, and the method."""
         return "ITU-T P.910, pair comparison", 'pairs of one prompt, "no difference" allowed'
 
-    @property
-    def in_turn(self) -> bool:
-        """True if the study says so."""
-        return self.settings.in_turn
-
     def make_choices(self) -> dict[int, str]:
         """Return left, no difference, right."""
         return {LEFT: "a", TIE: "same", RIGHT: "b"}
@@ -78,7 +73,7 @@ class Pair(Design):
         return replace(trial, kind="repeat", media=trial.media[::-1])
 
     def informative(self, votes: Sequence[Preference], taken: set[str], number: int, seed: int) -> list[str]:
-        """Return pairs whose answers would lower the uncertainty of strengths most (A-optimal)."""
+        """Return pairs whose answers would lower the doubt about the order of strengths most."""
         clips = list(self._groups)
         fit = fit_strengths(votes, clips) if any(vote.outcome != TIE for vote in votes) else None
         asked = choose_pairs(clips, list(self._groups.values()), fit, number + len(taken), seed=seed)

@@ -290,7 +290,9 @@ async function vote(trial, head) {
     else if (marking) return marking.key(key);
     else if (KEYS.includes(key) && ended) {
       const field = fields.find((one) => !(one.dataset.dimension in values)) ?? fields[fields.length - 1];
-      field.querySelectorAll("input")[KEYS.indexOf(key)]?.click();
+      const input = field.querySelectorAll("input")[KEYS.indexOf(key)];
+      input?.click();
+      (fields.find((one) => !(one.dataset.dimension in values))?.querySelector("input") ?? input)?.focus();
     } else return false;
     return true;
   };
