@@ -18,7 +18,7 @@ from vmmetrics.alignment import read_study
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.address import Address
 from vmmetrics.rating.designs import design_of
-from vmmetrics.rating.designs.moments import MarkedVote
+from vmmetrics.rating.designs.moments import MarkedVote, vote_of
 from vmmetrics.rating.export import export
 from vmmetrics.rating.flags import judge
 from vmmetrics.rating.journal import AnswerJournal, read_state
@@ -43,7 +43,8 @@ HOSTILE: list[Any] = [
 
 
 def marked_study(folder: Path, **settings: Any) -> Study:
-    return study(folder, "moments", **{"questions": QUESTION, "items": 6, "votes": 9} | settings)
+    given: dict[str, Any] = {"questions": QUESTION, "items": 6, "votes": 9} | settings
+    return study(folder, "moments", **given)
 
 
 def test_hostile_marks_are_refused_and_nothing_is_stored(tmp_path: Path) -> None:
@@ -124,16 +125,16 @@ def test_habits_are_flagged_and_a_clip_without_a_fault_is_none(tmp_path: Path) -
 
 def test_agreement_is_of_times_and_not_of_amounts(tmp_path: Path) -> None:
     def vote(begin: float) -> MarkedVote:
-        return MarkedVote.of([Mark(1, begin, begin + 1.0, (0.0, 0.0, 1.0, 1.0))], 4.0)
+        return vote_of((Mark(1, begin, begin + 1.0, (0.0, 0.0, 1.0, 1.0)),), 4.0)
 
     rng, design = np.random.default_rng(0), design_of(marked_study(tmp_path))
     begins = {str(n): float(begin) for n, begin in enumerate(rng.uniform(0, 3, 24))}
     others = {key: [vote(begin), vote(min(3.0, begin + 0.2))] for key, begin in begins.items()}
     same = design.agreement({key: vote(begin) for key, begin in begins.items()}, others)
     apart = design.agreement({key: vote((begin + 1.5) % 3) for key, begin in begins.items()}, others)
-    nothing = design.agreement(dict.fromkeys(begins, MarkedVote.of([], 4.0)), others)
+    nothing = design.agreement(dict.fromkeys(begins, vote_of((), 4.0)), others)
     assert same and same[0] > 0.9 and apart and apart[0] < 0 and apart[1] < 0.5 and nothing is None
-    assert design.steady([(vote(0), vote(2)), (vote(0), vote(0.9)), (MarkedVote.of([], 4.0), vote(1))])[0] == 2
+    assert design.steady([(vote(0), vote(2)), (vote(0), vote(0.9)), (vote_of((), 4.0), vote(1))])[0] == 2
 
 
 def run_and_study(folder: Path) -> tuple[Study, Path]:

@@ -142,7 +142,7 @@ def test_chance_is_that_of_a_span_dropped_at_random() -> None:
     clips, events = [], {}
     for number in range(150):
         begin, at = float(rng.uniform(0, 3)), float(rng.uniform(0, 3.5))
-        marks = {rater: [mark(begin, begin + 1.0)] for rater in "ab"}
+        marks: dict[str, Any] = {rater: [mark(begin, begin + 1.0)] for rater in "ab"}
         clips.append(ClipMarks(str(number), f"p{number % 15}", 4.0, marks))
         events[str(number)] = [event((at, at + 0.5), metric="mss"), event((begin, begin + 1.0), metric="tcs")]
     found = event_agreement(clips, events, resamples=200)

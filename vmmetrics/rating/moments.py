@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vmmetrics.types import Box, FloatArray
 from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, estimate, quotient, sampled
@@ -171,13 +172,13 @@ def coverage(spans: Sequence[Span], parts: int) -> FloatArray:
     return covered
 
 
-def box_iou(one: Box, other: Box) -> float:
-    """Return the IoU of two boxes (left, top, right, bottom)."""
-    width = min(one[2], other[2]) - max(one[0], other[0])
-    height = min(one[3], other[3]) - max(one[1], other[1])
-    shared = max(width, 0.0) * max(height, 0.0)
-    areas = ((box[2] - box[0]) * (box[3] - box[1]) for box in (one, other))
-    return shared / (sum(areas) - shared)
+def box_iou(one: ArrayLike, other: ArrayLike) -> FloatArray:
+    """Return the IoU of boxes (..., 4) of left, top, right and bottom, by pairs as numpy broadcasts them."""
+    first, second = np.asarray(one, float), np.asarray(other, float)
+    sides = np.minimum(first[..., 2:], second[..., 2:]) - np.maximum(first[..., :2], second[..., :2])
+    shared = sides.clip(0).prod(axis=-1)
+    first_area, second_area = ((boxes[..., 2:] - boxes[..., :2]).prod(axis=-1) for boxes in (first, second))
+    return quotient(shared, first_area + second_area - shared)
 
 
 def consensus(marked: ClipMarks) -> list[Moment]:
@@ -212,17 +213,19 @@ def rater_agreement(clips: Sequence[ClipMarks], resamples: int = RESAMPLES) -> d
     """
     over, under = np.zeros((len(clips), 3)), np.zeros((len(clips), 3))
     for row, marked in enumerate(clips):
-        flat = marked.flat
-        spans = _array(_spans([mark for _, mark in flat]))
+        marks = [mark for _, mark in marked.flat]
+        if not marks:
+            continue
+        spans, boxes = _array(_spans(marks)), np.array([mark.box for mark in marks])
+        counts = np.array([len(own) for own in marked.marks.values() if own])
+        first, rater = np.cumsum(counts) - counts, np.repeat(np.arange(len(counts)), counts)
         fits = _ious(_shared(spans, spans), np.diff(spans)[:, 0], spans)
-        for rater, marks in marked.marks.items():
-            own = np.array([one == rater for one, _ in flat], bool)
-            for at in np.flatnonzero(~own):
-                best = int(np.argmax(fits[at][own])) if marks else 0
-                fit = float(fits[at][own][best]) if marks else 0.0
-                boxes = box_iou(flat[at][1].box, marks[best].box) if fit else 0.0
-                over[row] += (fit > 0, fit, boxes)
-                under[row] += (1, fit > 0, fit > 0)
+        best = np.maximum.reduceat(fits, first, axis=1)  # of each mark with each rater who marks anything
+        best[np.arange(len(marks)), rater] = 0
+        alike = np.where((fits > 0) & (fits == best[:, rater]), box_iou(boxes[:, None], boxes), 0)
+        hit = (best > 0).sum()
+        over[row] = hit, best.sum(), np.maximum.reduceat(alike, first, axis=1).sum()
+        under[row] = len(marks) * (len(marked.marks) - 1), hit, hit
     names = ("same moment", "tIoU", "box IoU")
     return _estimates(names, over, under, [one.prompt for one in clips], resamples, _NO_MARKS)
 
@@ -237,7 +240,7 @@ def event_hits(marked: ClipMarks, events: Sequence[TimedEvent]) -> list[EventHit
     for number, event in enumerate(events):
         raters = {rater for (rater, _), seconds in zip(flat, shared[0, number], strict=True) if seconds > 0}
         best = int(np.argmax(fits[number])) if raters else None
-        box = None if best is None or event.box is None else box_iou(event.box, flat[best][1].box)
+        box = None if best is None or event.box is None else float(box_iou(event.box, flat[best][1].box))
         hits.append(EventHits(len(raters), 0.0 if best is None else float(fits[number, best]), box))
     return hits
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.rating.designs import LEAST_SHARED, Trial, broken
 from vmmetrics.rating.designs.acr import LEAST_VOTES, Acr, correlation
 from vmmetrics.rating.moments import KINDS, MOST_MARKS, Mark, Span, coverage, joined, marked_share, span_iou
+from vmmetrics.types import FloatArray
 
 if TYPE_CHECKING:
     from vmmetrics.rating.journal import Answer
@@ -30,12 +32,18 @@ class MarkedVote(float):
 
     spans: Sequence[Span]
 
-    @classmethod
-    def of(cls, marks: Sequence[Mark], seconds: float) -> MarkedVote:
-        """Return the vote of marks in a clip of so many seconds."""
-        vote = cls(round(1 - marked_share(marks, seconds), 6))
-        vote.spans = joined([(mark.begin / seconds, mark.end / seconds) for mark in marks])
-        return vote
+    @cached_property
+    def parts(self) -> FloatArray:
+        """Share of each part of the clip that is marked."""
+        return coverage(self.spans, _PARTS)
+
+
+@lru_cache(maxsize=2**17)
+def vote_of(marks: tuple[Mark, ...], seconds: float) -> MarkedVote:
+    """Return the vote of marks in a clip of so many seconds."""
+    vote = MarkedVote(round(1 - marked_share(marks, seconds), 6))
+    vote.spans = joined([(mark.begin / seconds, mark.end / seconds) for mark in marks])
+    return vote
 
 
 class Moments(Acr):
@@ -83,7 +91,7 @@ class Moments(Acr):
 
     def vote(self, trial: Trial, answer: Answer, dimension: str) -> MarkedVote:  # noqa: ARG002
         """Return the share of the clip's time without a mark."""
-        return MarkedVote.of(answer.marks, self.seconds(trial.media))
+        return vote_of(answer.marks, self.seconds(trial.media))
 
     def straight(self, values: Sequence[float]) -> tuple[float, bool]:
         """Return the larger share of answers that mark nothing, or the whole clip."""
@@ -91,23 +99,19 @@ class Moments(Acr):
         share = float(max(np.mean(marked == 1), np.mean(marked < _WHOLE))) if values else 0.0
         return share, len(values) < LEAST_VOTES or share <= self.rules.one_side
 
-    def steady(self, votes: Sequence[tuple[float, float]]) -> tuple[float, bool]:
+    def steady(self, votes: Sequence[tuple[Any, Any]]) -> tuple[float, bool]:
         """Return how many repeated clips have no time that is marked in both answers, and a mark in one."""
-        contradictions = sum(span_iou(_spans(first), _spans(again)) == 0 for first, again in votes)
+        contradictions = sum(span_iou(first.spans, again.spans) == 0 for first, again in votes)
         return float(contradictions), contradictions <= self.rules.contradictions
 
-    def agreement(self, own: Mapping[str, float], others: Mapping[str, Sequence[float]]) -> tuple[float, float] | None:
+    def agreement(self, own: Mapping[str, Any], others: Mapping[str, Sequence[Any]]) -> tuple[float, float] | None:
         """Return Pearson's r of what is marked with the others' mean, over parts of the clips; as of one part a clip.
 
         Whoever marks nothing is judged by gold items: nothing may be wrong.
         """
         shared = [key for key in own if others.get(key)]
-        mine = np.array([coverage(_spans(own[key]), _PARTS) for key in shared])
-        theirs = np.array([np.mean([coverage(_spans(one), _PARTS) for one in others[key]], axis=0) for key in shared])
+        mine = np.array([own[key].parts for key in shared])
+        theirs = np.array([np.mean([one.parts for one in others[key]], axis=0) for key in shared])
         if len(shared) < LEAST_SHARED or not mine.std() or not theirs.std():
             return None
         return correlation(mine.ravel(), theirs.ravel(), len(shared))
-
-
-def _spans(vote: float) -> Sequence[Span]:
-    return vote.spans if isinstance(vote, MarkedVote) else ()
