@@ -134,6 +134,9 @@ def _replayed(journal: AnswerJournal, drawn: Line, returned: _Returned) -> list[
     for answer in returned.answers:
         at = _moment(answer.get("at"), at)
         lines += sessions.answer(returned.key, answer, at)
+    (session,) = alone.state.sessions.values()
+    if session.next < len(returned.answers):
+        raise ValueError("a trial has two")
     return lines + (sessions.withdraw(returned.key) if returned.withdrawn else [])
 
 
