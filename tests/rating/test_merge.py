@@ -185,21 +185,28 @@ def test_killed_at_random_nothing_is_lost_or_doubled(packed: Study, made: Study,
         for number in range(1, 5) for upto, seed in ((3, 0), (5, 1), (99, 2))
     ]  # fmt: skip
     rng, kills = random.Random(0), 0
-    for _ in range(12):
+    undisturbed = read_study(Path(shutil.copytree(made.path, tmp_path / "undisturbed")))
+    began = time.monotonic()
+    for path in files:
+        merge(undisturbed, path)
+    seconds = time.monotonic() - began
+    for _ in range(20):
         if (child := os.fork()) == 0:
             for path in files:
                 merge(made, path)
             os._exit(0)
-        time.sleep(rng.uniform(0, 0.25))
+        time.sleep(rng.uniform(0, seconds))
         os.kill(child, signal.SIGKILL)
         kills += os.WIFSIGNALED(os.waitpid(child, 0)[1])
-        for session in read_state(made).sessions.values():
-            assert len(session.answers) in (3, 5, len(session.trials)) and session.changes == 0
+        sessions = read_state(made).sessions.values()
+        assert all(len(one.answers) in (3, 5, len(one.trials)) and one.changes == 0 for one in sessions)
+        if sum(one.finished for one in sessions) == 4:
+            (made.path / JOURNAL).unlink()
     for path in files:
         merge(made, path)
     assert kills > 3
-    sessions = list(read_state(made).sessions.values())
-    assert len(sessions) == 4 and all(session.finished and session.changes == 0 for session in sessions)
+    ids = [set(read_state(one).ids) for one in (made, undisturbed)]
+    assert ids[0] == ids[1] and len(ids[0]) == sum(len(view) for view in [page_of(packed)["views"]] * 4)
 
 
 def _change(name: str, value: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
