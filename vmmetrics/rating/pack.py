@@ -89,7 +89,7 @@ def _write_page(path: Path, sessions: RaterSessions, session: Session, key: str)
     given = {"format": FORMAT, "session": session.session, "rater": session.rater, "key": key,
              "consent": session.consent}  # fmt: skip
     pack = {
-        "given": given, "study": study_page(study, offline=True),
+        "given": given, "study": study_page(sessions.design, offline=True),
         "views": [sessions.trial_view(session, at) for at in trials],
         "media": {name: clips.index(identity) for name, identity in names.items()},
     }  # fmt: skip

@@ -6,16 +6,17 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from vmmetrics.rating.designs import Design
 from vmmetrics.rating.flashes import LIMIT
 from vmmetrics.rating.sessions import PLATFORMS
-from vmmetrics.rating.study import Study, default_texts
+from vmmetrics.rating.study import default_texts
 
 
-def study_page(study: Study, *, offline: bool = False) -> dict[str, Any]:
+def study_page(design: Design, *, offline: bool = False) -> dict[str, Any]:
     """Return what every rater sees: texts, questions, scale; nothing of a clip."""
-    settings = study.settings
+    study, settings = design.study, design.settings
     filled = {
-        "contact": settings.contact, "minutes": str(max(1, round(study.minutes))), "age": str(settings.min_age),
+        "contact": settings.contact, "minutes": str(max(1, round(design.minutes))), "age": str(settings.min_age),
         "ethics": settings.ethics, "licence": settings.licence, "pay": f"{settings.pay:g} {settings.currency}".strip(),
     }  # fmt: skip
     texts = {name: _filled(text, filled) for name, text in {**default_texts(), **settings.texts}.items()}
@@ -23,9 +24,13 @@ def study_page(study: Study, *, offline: bool = False) -> dict[str, Any]:
     without = ["other"] if offline else ["consent_pack"]
     if not any(clip.flashes > LIMIT for clip in study.clips.values()):
         without.append("consent_flashing")
+    asks, usual, questions = design.asks, next(iter(design.asks.values())), settings.questions.items()
     return {
-        "texts": texts | dict.fromkeys(without, ""), "design": settings.design, "questions": settings.questions,
-        "levels": settings.levels, "in_turn": settings.in_turn, "consent": study.consent,
+        "texts": texts | dict.fromkeys(without, ""),
+        "questions": {name: asked or texts[asks.get(name, usual)] for name, asked in questions},
+        "choices": [[value, texts.get(name, "")] for value, name in design.choices.items()],
+        "labels": [texts.get(name, "") for name in design.labels], "tolerance": design.tolerance,
+        "in_turn": design.in_turn, "consent": study.consent,
         "parameters": [name for person, others in PLATFORMS.values() for name in (person, *others) if not offline],
     }  # fmt: skip
 

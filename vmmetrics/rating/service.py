@@ -158,7 +158,7 @@ class Service:
     async def _texts(self, request: Request) -> Response:
         """Answer with what every rater sees: texts, questions, scale; nothing of a clip."""
         self._check_key(request, "raters")
-        return JSONResponse(study_page(self.study))
+        return JSONResponse(study_page(self.sessions.design))
 
     async def _state(self, request: Request) -> Response:
         token = self._token(request)
