@@ -181,10 +181,12 @@ class _Translation:
     """Says sessions of another study in the ids of this one."""
 
     def __init__(self, study: Study, other: Study, clips: Mapping[str, str]) -> None:
-        by_clips = {frozenset(item.clips): item.key for item in design_of(study).items.values()}
-        items = design_of(other).items.values()
+        ours = {frozenset(item.clips): item.key for item in design_of(study).items.values()}
+        theirs = {item.key: frozenset(map(clips.__getitem__, item.clips)) for item in design_of(other).items.values()}
+        if ours.keys() != set(theirs.values()):
+            raise SetupError(f"{other.path} makes other items of the clips than {study.path}")
         self._clips = clips
-        self._items = {**clips, **{one.key: by_clips[frozenset(map(clips.__getitem__, one.clips))] for one in items}}
+        self._items = {**clips, **{key: ours[shown] for key, shown in theirs.items()}}
 
     def __call__(self, line: Line) -> Line:
         session = convert(Session, line)
