@@ -419,6 +419,34 @@ def test_other_clips_and_settings_are_no_other_site(change: dict[str, Any], said
         assert merge(made, other.path) == (0, 0, 0)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"values":{"motion":', '"values":{"motion":7'),
+        ('"values":{"motion":', '"values":{"more":'),
+        ('"clips":[{', '"clips":[{"ended":true},{'),
+        ('"media":["c', '"media":["../c'),
+        ('"media":["c', '"media":["c00001","c'),
+        ('"item":"c', '"item":"x'),
+        ('"at":"2', '"at":"x2'),
+        ('"kind":"answer"', '"kind":"merged"'),
+        ('"kind":"answer"', '"kind":"merged","lines":[]'),
+        ('"kind":"answer"', '"kind":"merged","lines":[{"kind":"study"},7]'),
+    ],
+)
+def test_a_hostile_study_changes_nothing(old: str, new: str, made: Study, tmp_path: Path) -> None:
+    other = filled(study(tmp_path / "other", prompts=2, items=4, gold=1, traps=1, repeats=1), 1)
+    text = (other.path / JOURNAL).read_text()
+    assert old in text
+    (other.path / JOURNAL).write_text(text.replace(old, new))
+    before = (made.path / JOURNAL).read_bytes()
+    with pytest.raises(SetupError):
+        merge(made, other.path)
+    assert (made.path / JOURNAL).read_bytes() == before
+    (other.path / JOURNAL).write_text(text)
+    assert merge(made, other.path).sessions == 1
+
+
 def test_no_study_and_the_study_itself_are_refused(made: Study, tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="the study itself"):
         merge(made, made.path)

@@ -170,7 +170,7 @@ class Session:
         longest = max(FIRST_MINUTES, LENGTHS * minutes if self.answers else 0)
         longest = PACK_DAYS * 24 * 60 if self.source == PACK else longest
         silent = (moment - datetime.fromisoformat(self.last)).total_seconds() / 60
-        return not self.withdrawn and not self.finished and silent < longest
+        return not self.withdrawn and not self.finished and abs(silent) < longest  # clocks of other sites may be wrong
 
 
 @dataclass
@@ -220,10 +220,13 @@ class State:
             self.forgotten.append((str(line.get("at")), int(line.get("answers", 0))))
             self.marks.update(map(str, line.get("marks", ())))
         elif kind == "merged":  # in the place of what is known of the session
-            if (known := self.sessions.get(str(line["lines"][0]["session"]))) is not None:
-                known.answers, known.changes = {}, 0
+            first, *others = convert(tuple[Line, ...], line["lines"])
+            session = convert(Session, first)
+            if (known := self.sessions.get(session.session)) is not None:
+                known.answers, known.changes = {}, session.changes
+                known.withdrawn |= session.withdrawn
                 self.ids = {one: where for one, where in self.ids.items() if where[0] != known.session}
-            for one in line["lines"]:
+            for one in (first, *others):
                 self.apply(one)
         elif kind == "study":
             self.configuration = line["configuration"]

@@ -153,53 +153,60 @@ def _merge_study(journal: AnswerJournal, other: Study) -> Merged:
     study = journal.study
     if other.path.resolve() == study.path.resolve():
         raise SetupError(f"{other.path} is the study itself")
-    clips = _same_clips(study, other)
-    read_state(other)  # refuses settings that were changed
+    translated = _Translation(study, other, _same_clips(study, other))
+    sessions = read_state(other).sessions.values()
+    try:
+        wholes = [translated(session) for session in sessions]
+    except (ValueError, LookupError) as error:
+        raise SetupError(f"{other.path} has a session that is none of this study: {error}") from error
     _note(other, studies={str(study.path.resolve()): identity_of(study)})  # before any answer is there
     _note(study, studies={str(other.path.resolve()): identity_of(other)})
-    wholes, withdrawn, marks = dict[str, list[Line]](), dict[str, Line](), list[Line]()
-    translated = _Translation(study, other, clips)
-    for line in iterate_lines(other.path / ANSWERS):
-        if line["kind"] == "merged":
-            wholes.pop(line["lines"][0]["session"], None)
-        for one in line.get("lines", [line]):
-            if one["kind"] == "session":
-                wholes.setdefault(one["session"], [translated(one)])
-            elif one["kind"] == "answer" and one["session"] in wholes:
-                wholes[one["session"]].append(one)
-            elif one["kind"] == "withdrawal":
-                withdrawn[one["rater"]] = one
-            elif one["kind"] == "forgotten" and one.get("marks") and journal.state.marks.isdisjoint(one["marks"]):
-                marks.append(journal.take(one))
-    raters = {whole[0]["rater"] for whole in wholes.values()}
-    forgotten = {r for r in raters if not journal.state.marks.isdisjoint(mark_of(one, r) for one in (study, other))}
-    lines = [[*whole, *(withdrawn[r] for r in [whole[0]["rater"]] if r in withdrawn)] for whole in wholes.values()]
-    return _take(journal, lines, forgotten, marks)
+    marks = [
+        journal.take(line) for line in iterate_lines(other.path / ANSWERS, b'"forgotten"')
+        if line["kind"] == "forgotten" and line.get("marks") and journal.state.marks.isdisjoint(line["marks"])
+    ]  # fmt: skip
+    forgotten = {
+        one.rater for one in sessions
+        if not journal.state.marks.isdisjoint(mark_of(of, one.rater) for of in (study, other))
+    }  # fmt: skip
+    return _take(journal, wholes, forgotten, marks)
 
 
 class _Translation:
-    """Says sessions of another study in the ids of this one."""
+    """Says sessions of another study in the ids of this one, as the lines of their last answers.
+
+    Raises:
+        SetupError: The other makes other items of the clips.
+        ValueError: A session is none, or an answer none to its trial.
+        LookupError: A session shows other clips.
+    """
 
     def __init__(self, study: Study, other: Study, clips: Mapping[str, str]) -> None:
-        ours = {frozenset(item.clips): item.key for item in design_of(study).items.values()}
+        self._design, self._clips = design_of(study), clips
+        ours = {frozenset(item.clips): item.key for item in self._design.items.values()}
         theirs = {item.key: frozenset(map(clips.__getitem__, item.clips)) for item in design_of(other).items.values()}
         if ours.keys() != set(theirs.values()):
             raise SetupError(f"{other.path} makes other items of the clips than {study.path}")
-        self._clips = clips
         self._items = {**clips, **{key: ours[shown] for key, shown in theirs.items()}}
 
-    def __call__(self, line: Line) -> Line:
-        session = convert(Session, line)
+    def __call__(self, session: Session) -> list[Line]:
         trials, training = (tuple(map(self._trial, listed)) for listed in (session.trials, session.training))
-        return {**line_of(replace(session, trials=trials, training=training, elsewhere=True)), "at": session.at}
+        for at, answer in session.answers.items():
+            self._design.check(trials[at], answer)
+            if len(answer.clips) != len(trials[at].media):
+                raise ValueError("an answer is about other clips")
+        for moment in (session.at, *(answer.at for answer in session.answers.values())):
+            _moment(moment, moment)
+        made = line_of(replace(session, trials=trials, training=training, elsewhere=True))
+        answers = [plain(answer) | {"kind": "answer"} for _, answer in sorted(session.answers.items())]
+        return [made | {"changes": session.changes}, *answers]
 
     def _trial(self, trial: Trial) -> Trial:
-        media = [identity.partition("-") for identity in trial.media]  # "-broken" may follow
-        return replace(
-            trial,
-            item=self._items[trial.item],
-            media=tuple(self._clips[clip] + dash + rest for clip, dash, rest in media),
-        )
+        parts = [identity.partition("-") for identity in trial.media]  # "-broken" may follow
+        if len(parts) != len(next(iter(self._design.items.values())).clips):
+            raise ValueError(f"{len(parts)} clips in a trial")
+        media = tuple(f"{self._clips[clip]}{dash}{rest}" for clip, dash, rest in parts)
+        return replace(trial, item=self._items[trial.item], media=media)
 
 
 def _same_clips(study: Study, other: Study) -> dict[str, str]:
@@ -257,7 +264,7 @@ def _take(
             lines.append(journal.take({"kind": "merged", "lines": whole}))
             sessions, answers = sessions + 1, answers + len(session.answers)
         elif session.withdrawn and not known.withdrawn:
-            lines.append(journal.take(whole[-1]))
+            lines.append(journal.take({"kind": "withdrawal", "rater": session.rater}))
     journal.write([*journal.start(), *lines] if lines else [])
     return Merged(sessions, answers, without)
 

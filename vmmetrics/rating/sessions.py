@@ -159,9 +159,7 @@ class RaterSessions:
         if session.withdrawn or not (is_last or (is_new and not session.finished)):
             raise RefusedStepError("not_open")
         trial = session.trials[answer.trial]
-        questions = self.study.settings.questions
-        if answer.values.keys() != questions.keys() or not set(answer.values.values()) <= set(self.design.values):
-            raise ValueError(f"values: expected one of {self.design.values} for each of {', '.join(questions)}")
+        self.design.check(trial, answer)
         if len(answer.clips) != len(trial.media) or not all(clip.ended for clip in answer.clips):
             raise RefusedStepError("not_watched")
         if self._clock is not None:
