@@ -37,6 +37,8 @@ rate = group(
         "serve": "rate:serve",
         "status": "rate:status",
         "export": "rate:export",
+        "pack": "rate_sites:pack",
+        "merge": "rate_sites:merge",
         "forget": "rate:forget",
     },
 )
