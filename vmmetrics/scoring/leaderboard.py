@@ -24,9 +24,9 @@ from vmmetrics.scoring.prompt_scores import (
     score_of,
     split_source,
 )
-from vmmetrics.scoring.record import INDEX_NEEDS, Collapsed, Record
+from vmmetrics.scoring.record import Collapsed, Record
 from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO, drawn_below, prompt_of
-from vmmetrics.types import FloatArray
+from vmmetrics.types import INDEX_NEEDS, FloatArray
 from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.statistics.paired import (
     Difference,

@@ -13,8 +13,8 @@ from vmmetrics.functional.motion_index import INDEX_METRICS, motion_index
 from vmmetrics.functional.tripwires import TRIPWIRES, UNITS
 from vmmetrics.metrics.registry import registered
 from vmmetrics.scoring.anchors import INDEX
-from vmmetrics.scoring.record import INDEX_NEEDS, Record
-from vmmetrics.types import BoolArray, FloatArray, collapse_of
+from vmmetrics.scoring.record import Record
+from vmmetrics.types import INDEX_NEEDS, BoolArray, FloatArray, collapse_of
 
 Missing = Literal["raise", "drop-component", "nan"]
 Collapsed = Literal["least", "nan"]

@@ -10,10 +10,10 @@ import numpy as np
 
 from vmmetrics.metrics.registry import find
 from vmmetrics.scoring.leaderboard import head
-from vmmetrics.scoring.record import INDEX_NEEDS, Collapsed
+from vmmetrics.scoring.record import Collapsed
 from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO
 from vmmetrics.scoring.table import Table
-from vmmetrics.types import IntArray
+from vmmetrics.types import INDEX_NEEDS, IntArray
 from vmmetrics.utils.statistics.paired import Mean
 
 MOST_MISSING = 0.1

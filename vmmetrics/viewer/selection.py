@@ -11,7 +11,8 @@ from pathlib import Path
 
 from vmmetrics.errors import SetupError, refusing
 from vmmetrics.metrics.registry import find
-from vmmetrics.scoring.record import INDEX_NEEDS, Record
+from vmmetrics.scoring.record import Record
+from vmmetrics.types import INDEX_NEEDS
 from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.storage.opening import read_regular
 from vmmetrics.viewer.sources import Source
