@@ -20,9 +20,9 @@ from scipy.stats import binomtest
 
 from vmmetrics.alignment.calibration import DEFAULT, PARTS, RatedParts, calibrate
 from vmmetrics.alignment.calibration_gains import deciding_gain
+from vmmetrics.alignment.study import Study
 from vmmetrics.functional.motion_index import motion_index
 from vmmetrics.types import FloatArray
-from vmmetrics.alignment.study import Study
 
 SCORES = Path(__file__).parents[1] / "tests" / "data" / "fetv-dev" / "scores.csv"
 KINDS = ("noise", "name", "calm", "default", "far")
@@ -61,8 +61,12 @@ def made(kind: str, prompts: int, seed: int, share: float = 2 / 3) -> Study:
     rows = [{k: float(c[i]) for k, c in columns.items() if np.isfinite(c[i])} for i in range(n)]
     columns["motion_index"] = np.array([motion_index(row).score for row in rows])
     blank = Study(
-        tuple(f"c{i}" for i in range(n)), tuple(f"p{i:03d}" for i in prompt), tuple(f"m{i}" for i in model),
-        columns, {"motion": np.zeros((n, 1))}, amplitude=amplitude,
+        tuple(f"c{i}" for i in range(n)),
+        tuple(f"p{i:03d}" for i in prompt),
+        tuple(f"m{i}" for i in model),
+        columns,
+        {"motion": np.zeros((n, 1))},
+        amplitude=amplitude,
     )
     signal = {
         "noise": lambda: rng.normal(size=n),
@@ -94,8 +98,10 @@ def main(say: Callable[[str], None] = print) -> None:
             reported = sum(gain.low is not None and gain.low > 0 for gain in gains)
             share = binomtest(reported, len(gains)).proportion_ci(method="wilson")
             mean = np.mean([gain.value for gain in gains])
-            say(f"{kind} {prompts} prompts: {reported} of {len(gains)} = {reported / len(gains):.1%} "
-                f"[{share.low:.1%}, {share.high:.1%}] mean gain {mean:+.3f}")
+            say(
+                f"{kind} {prompts} prompts: {reported} of {len(gains)} = {reported / len(gains):.1%} "
+                f"[{share.low:.1%}, {share.high:.1%}] mean gain {mean:+.3f}"
+            )
 
 
 if __name__ == "__main__":

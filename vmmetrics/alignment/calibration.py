@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from vmmetrics.alignment.study import Study
 from vmmetrics.errors import SetupError
 from vmmetrics.functional.motion_index import EXPONENTS, index_parts, motion_index
 from vmmetrics.types import INDEX_NEEDS, BoolArray, FloatArray, IntArray
-from vmmetrics.utils.statistics.bootstrap import mean_of_defined, prompt_codes, quotient
+from vmmetrics.utils.statistics.bootstrap import mean_of_defined, prompt_codes
 from vmmetrics.utils.statistics.partial import partial_within
 from vmmetrics.utils.statistics.ranks import code
 
@@ -66,7 +67,7 @@ class RatedParts:
             SetupError: No clip has, or no amount of motion is known.
         """
         if absent := [key for key in (*INDEX_NEEDS, "motion_index") if key not in study.scores]:
-            raise SetupError(f"The scores have no {', '.join(absent)}: an index needs CAS and MSS of protocol vmmetrics")
+            raise SetupError(f"The scores have no {', '.join(absent)}: an index needs CAS, MSS, protocol vmmetrics")
         amplitude, ratings = study.amount_of_motion(), study.mean_rating(dimension)
         if amplitude is None:
             raise SetupError("The scores have no amount of motion to hold constant: score PAS as well")
@@ -153,13 +154,11 @@ class RatedParts:
             there = np.unique(codes[clips])
             fold = np.full(int(codes.max()) + 1, -1)
             fold[rng.permutation(there)] = np.arange(there.size) % count
-            # of a single model, which cannot be left out, no fold is
-            sides.append([(clips & (fold[codes] == one), clips & (fold[codes] != one)) for one in np.unique(fold[there])]
-                         if there.size > 1 else [(clips, clips)])  # fmt: skip
-        for prompts, other_prompts in sides[0]:
-            for models, other_models in sides[1]:
-                if (prompts & models).any():
-                    yield prompts & models, other_prompts & other_models
+            masks = [clips & (fold[codes] == one) for one in range(min(count, there.size))]
+            sides.append([(mask, clips & ~mask if len(masks) > 1 else clips) for mask in masks])  # a single model stays
+        for (prompts, other_prompts), (models, other_models) in product(*sides):
+            if (prompts & models).any():
+                yield prompts & models, other_prompts & other_models
 
     def choose(self, clips: BoolArray, seed: int) -> int:
         """Return the number of the strength whose held-out index agrees best; the default's where none does better."""

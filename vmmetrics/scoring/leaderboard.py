@@ -5,6 +5,7 @@ Models are put into one table only if the same networks and the same definition 
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
@@ -14,6 +15,7 @@ import numpy as np
 from vmmetrics.errors import SetupError
 from vmmetrics.functional.motion_index import INDEX_METRICS
 from vmmetrics.metrics.registry import label
+from vmmetrics.scoring.own_index import read_index, with_index
 from vmmetrics.scoring.prompt_scores import (
     AVERAGE,
     Model,
@@ -126,7 +128,12 @@ _SHOWN_DIFFERENCES = 3
 _NAMED = 3  # clips in a note
 
 
-def make_boards(runs: Sequence[str], by: str | None = None, collapsed: Collapsed = "zero") -> list[Board]:
+def make_boards(
+    runs: Sequence[str],
+    by: str | None = None,
+    collapsed: Collapsed = "zero",
+    index: str | os.PathLike[str] | None = None,
+) -> list[Board]:
     """Make a table of every preset, protocol and set of metric versions among runs.
 
     Args:
@@ -134,11 +141,15 @@ def make_boards(runs: Sequence[str], by: str | None = None, collapsed: Collapsed
         by: Column to rank by: ``"motion_index"``, ``"average"`` or a metric; None takes the index where there can be
             one, else the average.
         collapsed: ``"zero"`` ranks by the index with that of collapsed clips as 0, ``"skip"`` by that of the others.
+        index: File of ``vmmetrics calibrate``, whose index is computed from the scores and ranks where ``by`` is None.
 
     Raises:
-        SetupError: One is not a run, has no clips, or two have a model of one name; no run has that column.
+        SetupError: One is not a run, has no clips, or two have a model of one name; no run has that column; the index
+            does not hold for the scores.
     """
-    groups = comparable_models(read_run(*split_source(run)) for run in runs)
+    if index is not None and by is None:
+        by = read_index(index)[0].name
+    groups = comparable_models(with_index(read_run(*split_source(run)), index, collapsed) for run in runs)
     return [make_board(prompt_scores(models), by, notes, collapsed) for models, notes in groups]
 
 

@@ -27,6 +27,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from vmmetrics.errors import BusyError, SetupError
 from vmmetrics.scoring.engine import Engine
+from vmmetrics.scoring.own_index import index_texts
 from vmmetrics.scoring.reward_forms import (
     VERSION,
     Health,
@@ -83,7 +84,8 @@ class Service:
     ) -> None:
         self.stopping, self.deadline = False, deadline
         self._queue = SampleQueue(engine, queue)
-        self._metrics, self._label, self._rewards = metrics, label, offered(metrics)
+        self._metrics, self._label = metrics, "; ".join([label, *index_texts(metrics)])
+        self._rewards = offered(metrics)
         self._max_bytes, self._key = max_bytes, key
         self._roots = [root.resolve() for root in roots]
         self._numbers = count(1)

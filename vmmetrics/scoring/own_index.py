@@ -1,0 +1,281 @@
+"""An index of one's own: the formula of the motion index with the exponents in a file of ``vmmetrics calibrate``.
+
+It is a metric under its own name (:attr:`vmmetrics.metrics.registry.Metric.is_index`), made of the scores of others. It
+holds for scores of the preset, protocol, models and versions that it was calibrated on, and is refused with others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from vmmetrics.errors import SetupError, refusing
+from vmmetrics.functional.motion_index import EXPONENTS, VERSION, motion_index
+from vmmetrics.metrics.registry import Metric, find, label, register, registered
+from vmmetrics.scoring.prompt_scores import DECISIVE, Run
+from vmmetrics.scoring.record import Collapsed, Record
+from vmmetrics.scoring.records import described
+from vmmetrics.scoring.versions import Versions, versions_of
+from vmmetrics.types import INDEX_NEEDS, MetricResult
+from vmmetrics.utils import plugins
+from vmmetrics.utils.display.markup import clean
+from vmmetrics.utils.schema import check, plain
+from vmmetrics.utils.storage.atomic import write_text
+from vmmetrics.utils.storage.opening import read_regular
+
+FORMAT = 1
+"""Version of the layout of the file."""
+_LARGEST = 2**20  # bytes of a file
+_SHOWN = 12  # digits of a SHA-256 in texts
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationStudy:
+    """What an index was calibrated on.
+
+    Attributes:
+        ratings: File of the ratings.
+        sha256: Of that file.
+        dimension: Dimension of the ratings.
+        clips: Clips with an index and a rating.
+        prompts: Their prompts.
+        models: Their models.
+    """
+
+    ratings: str
+    sha256: str
+    dimension: str
+    clips: int
+    prompts: int
+    models: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """A gain in agreement on held-out clips.
+
+    Attributes:
+        over: What the index is compared with.
+        level: ``pooled``, ``within models`` or ``amplitude constant``.
+        gain: Difference of the two correlations with ratings.
+        low: Lower end of its 95 % interval; None where there is none.
+        high: Upper end.
+    """
+
+    over: str
+    level: str
+    gain: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnIndex:
+    """An index of one's own.
+
+    Attributes:
+        format: Version of the layout.
+        name: Name of the metric.
+        formula: Version of the formula (:data:`vmmetrics.functional.motion_index.VERSION`).
+        preset: Preset of the scores.
+        protocol: Protocol of the scores.
+        study: What it was calibrated on.
+        exponents: Exponent of the part of each metric, 0 or more; metrics that are not named have no part in it.
+        versions: Version of the scores of each of them.
+        models: Model by ability.
+        weights: SHA-256 by weight name.
+        gains: What it gained when it was made.
+
+    Raises:
+        ValueError: The numbers are no such index, or the name is that of another column.
+    """
+
+    format: int
+    name: str
+    formula: str
+    preset: str
+    protocol: str
+    study: CalibrationStudy
+    exponents: Mapping[str, float]
+    versions: Mapping[str, int]
+    models: Mapping[str, Any]
+    weights: Mapping[str, Any]
+    gains: tuple[Gain, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.format != FORMAT:
+            raise ValueError(f"format: expected {FORMAT} but got {self.format}")
+        keys, powers = self.exponents.keys(), self.exponents.values()
+        if not {*INDEX_NEEDS} <= keys <= EXPONENTS.keys() or self.versions.keys() != keys:
+            raise ValueError(f"exponents: expected those of {', '.join(EXPONENTS)}, and versions of the same")
+        if not all(0 <= power < math.inf for power in powers) or not any(powers):
+            raise ValueError("exponents: expected numbers of 0 or more, not all 0")
+        if self.protocol != "vmmetrics":
+            raise ValueError(f"protocol: expected vmmetrics but got {self.protocol!r}")
+        self.metric()
+
+    def metric(self) -> Metric:
+        """Return the metric that it is.
+
+        Raises:
+            ValueError: The name is that of another column, or no name of a metric.
+        """
+        title = f"index of {self.study.ratings}"
+        return Metric(self.name, title, self.result, after=tuple(self.exponents), low_is_fault=False, is_index=True)
+
+    def result(self, results: Mapping[str, MetricResult], own_change: float | None) -> MetricResult:
+        """Return the index of a clip, from the results of its metrics and its own change; missing as the index is."""
+        scores = {key: of.score for key in self.exponents if (of := results.get(key)) and of.score is not None}
+        for key in (key for key in INDEX_NEEDS if key not in scores):
+            return MetricResult(None, results[key].missing if key in results else f"no score for {key}")
+        return MetricResult(motion_index(scores, own_change, self.exponents).score)
+
+    def scored(self, record: Record) -> Record:
+        """Return a record with this index, computed from its scores."""
+        if record.error is not None:
+            return record
+        reasons = {**record.errors, **record.missing}
+        results = {
+            key: MetricResult(record.scores.get(key), None if key in record.scores else reasons.get(key, "not scored"))
+            for key in self.exponents
+        }
+        result = self.result(results, record.own_change)
+        scores = {key: score for key, score in record.scores.items() if key != self.name}
+        missing = {key: why for key, why in record.missing.items() if key != self.name}
+        if result.score is None:
+            missing[self.name] = result.missing or ""
+        else:
+            scores[self.name] = result.score
+        return replace(record, scores=scores, missing=missing, score_version={**record.score_version, self.name: 1})
+
+    def check(self, configuration: Mapping[str, Any], versions: Versions) -> None:
+        """Check that it holds for scores.
+
+        Args:
+            configuration: What the scores depend on (:meth:`vmmetrics.scoring.suite.Suite.describe`).
+            versions: Versions of the scores by metric.
+
+        Raises:
+            SetupError: It does not; the text says which.
+        """
+        different = []
+        for name in DECISIVE:
+            ours, theirs = plain(getattr(self, name)), plain(configuration.get(name))
+            if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
+                unlike = sorted(key for key in {*ours, *theirs} if ours.get(key) != theirs.get(key))
+                different += [f"other {name} ({', '.join(unlike)})"] if unlike else []
+            elif ours != theirs:
+                different.append(f"{name} {theirs}, not {ours}")
+        for key, version in self.versions.items():
+            others = [str(other) for other in versions.get(key, ()) if other != version]
+            different += [f"{label(key)} version {', '.join(others)}, not {version}"] if others else []
+        different += [f"version {VERSION} of the formula, not {self.formula}"] if self.formula != VERSION else []
+        if different:
+            raise SetupError(f"{self.name} does not hold for these scores, of {'; '.join(different)}: calibrate again")
+
+    def write(self, path: Path) -> None:
+        """Write the file."""
+        write_text(path, "\n".join([*_toml(plain(self)), ""]))
+
+
+def read_index(path: str | os.PathLike[str]) -> tuple[OwnIndex, Mapping[str, str]]:
+    """Read a file of ``vmmetrics calibrate``; return the index, and name and SHA-256 of the file.
+
+    Raises:
+        SetupError: It cannot be read, or is no such index.
+    """
+    file = Path(path)
+    with refusing("read", file):
+        content = read_regular(file, _LARGEST)
+    try:
+        value = tomllib.loads(content.decode("utf-8"))
+    except ValueError as error:
+        raise SetupError(f"{file} cannot be read as TOML: {error}") from error
+    return check(OwnIndex, value, file), {"index": file.name, "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def register_index(path: str | os.PathLike[str]) -> OwnIndex:
+    """Register the index in a file as a metric of this process; a later one of its name takes its place.
+
+    Raises:
+        SetupError: The file is no index, or another metric has its name.
+    """
+    index, source = read_index(path)
+    try:
+        with plugins.registering(source):
+            register(index.metric())
+    except ValueError as error:
+        raise SetupError(f"{path}: {error}") from error
+    return index
+
+
+def described_index(key: str, part: Mapping[str, Any]) -> str:
+    """Return what a run says of an index among its parts, in words; "" where the part is no index of one's own."""
+    source = part.get("source")
+    if not isinstance(source, Mapping) or "index" not in source:
+        return ""
+    return clean(f"{key}: {source['index']}, sha256 {str(source.get('sha256'))[:_SHOWN]}, {part.get('title')}")
+
+
+def index_texts(metrics: Iterable[str]) -> list[str]:
+    """Return the origin of each index of one's own among metrics, in words."""
+    known = ((key, find(key)) for key in metrics)
+    return [described_index(key, metric.describe()) for key, metric in known if metric and metric.is_index]
+
+
+def zeroed(record: Record, names: Sequence[str]) -> Record:
+    """Return a record with 0 in indexes of one's own where the clip collapsed (:attr:`Record.counts_as_zero`)."""
+    if not names or not record.counts_as_zero:
+        return record
+    missing = {key: why for key, why in record.missing.items() if key not in names}
+    return replace(record, scores={**record.scores, **dict.fromkeys(names, 0.0)}, missing=missing)
+
+
+def with_index(run: Run, path: str | os.PathLike[str] | None = None, collapsed: Collapsed = "zero") -> Run:
+    """Return a run with the index in a file, computed from its scores, and notes on the origin of every such index.
+
+    Args:
+        run: The run.
+        path: The file; None for the indexes alone that it was scored with.
+        collapsed: ``"zero"`` gives collapsed clips 0 in them, ``"skip"`` leaves them without.
+
+    Raises:
+        SetupError: The index does not hold for the scores, or the run has another metric of its name.
+    """
+    parts, records = dict(run.header.get("parts", {})), run.records
+    if path is not None:
+        index = register_index(path)
+        index.check(run.configuration, versions_of(records))
+        if index.name in parts and not described_index(index.name, parts[index.name]):
+            raise SetupError(f"{run.title} has another metric called {index.name}: calibrate with another --name")
+        parts[index.name] = registered()[index.name].describe()
+        records = [index.scored(record) for record in records]
+    names = [key for key, part in parts.items() if described_index(key, part)]
+    if not names:
+        return run
+    records = [zeroed(record, names) for record in records] if collapsed == "zero" else records
+    notes = [described_index(name, parts[name]) for name in names]
+    return replace(run, records=records, header={**run.header, **described(parts)}, warnings=(*run.warnings, *notes))
+
+
+def _toml(value: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of a table, what is not itself a table first; None has no line."""
+    tables = {key: part for key, part in value.items() if isinstance(part, Mapping)}
+    rows = {key: part for key, part in value.items() if isinstance(part, list)}
+    for key, part in value.items():
+        if part is not None and key not in tables and key not in rows:
+            yield f"{_text(key)} = {_text(part)}"
+    for key, part in (*tables.items(), *((key, row) for key, of in rows.items() for row in of)):
+        yield f"\n[{key}]" if key in tables else f"\n[[{key}]]"
+        yield from _toml(part)
+
+
+def _text(value: Any) -> str:
+    return json.dumps(clean(value) if isinstance(value, str) else value, ensure_ascii=False)
