@@ -9,7 +9,7 @@ folds among :data:`STRENGTHS`; outer folds score every clip with what was fitted
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import NamedTuple
@@ -18,12 +18,14 @@ import numpy as np
 from scipy.optimize import nnls
 
 from vmmetrics.alignment.combination import FOLDS, MODEL_FOLDS
-from vmmetrics.alignment.study import Study
+from vmmetrics.alignment.study import AVERAGE, Study, with_averages
 from vmmetrics.errors import SetupError
 from vmmetrics.functional.motion_index import EXPONENTS, index_parts, motion_index
 from vmmetrics.types import INDEX_NEEDS, BoolArray, FloatArray, IntArray
 from vmmetrics.utils.statistics.bootstrap import mean_of_defined, prompt_codes
+from vmmetrics.utils.statistics.bradley_terry import fit_strengths
 from vmmetrics.utils.statistics.partial import partial_within
+from vmmetrics.utils.statistics.preferences import Outcome, Preference
 from vmmetrics.utils.statistics.ranks import code
 
 PARTS = tuple(EXPONENTS)
@@ -37,6 +39,27 @@ INNER_FOLDS = 5
 _LEAST_SLOPE = 0.1  # of the default: the ridge keeps a direction where the default runs against the ratings
 _LEAST_PART = 0.01  # of a part whose logarithm is taken
 _CONSTANT = 1e-9  # share of its mean square below which a part does not vary
+
+
+def rated_dimension(study: Study) -> tuple[Study, str]:
+    """Return the study and the dimension to calibrate on: the only one, or the average of those that metrics face.
+
+    Preferences without ratings become ratings: Bradley-Terry strengths of the clips.
+
+    Raises:
+        SetupError: There is nothing to calibrate on.
+    """
+    ratings = dict(study.ratings)
+    for dimension, pairs in study.preferences.items() if not ratings else ():
+        clips = [str(number) for number in range(len(study.clips))]
+        outcomes: list[Outcome] = np.sign(pairs.outcome).tolist()
+        sides = zip(pairs.left.tolist(), pairs.right.tolist(), outcomes, strict=True)
+        votes = [Preference(clips[left], clips[right], outcome) for left, right, outcome in sides]
+        ratings[dimension] = fit_strengths(votes, clips).strength[:, None]
+    if not ratings:
+        raise SetupError("There are no ratings and no preferences to calibrate on")
+    study, _ = with_averages(replace(study, ratings=ratings))
+    return study, AVERAGE if AVERAGE in study.ratings else next(iter(ratings))
 
 
 @dataclass(frozen=True)

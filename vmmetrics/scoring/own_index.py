@@ -119,7 +119,8 @@ class OwnIndex:
             raise ValueError("exponents: expected numbers of 0 or more, not all 0")
         if self.protocol != "vmmetrics":
             raise ValueError(f"protocol: expected vmmetrics but got {self.protocol!r}")
-        self.metric()
+        if (taken := find(self.metric().key)) is not None and not taken.is_index:
+            raise ValueError(f"name: there is already a metric called {self.name!r}")
 
     def metric(self) -> Metric:
         """Return the metric that it is.
