@@ -15,7 +15,7 @@ import numpy as np
 from vmmetrics.errors import SetupError
 from vmmetrics.functional.motion_index import INDEX_METRICS
 from vmmetrics.metrics.registry import label
-from vmmetrics.scoring.own_index import read_index, with_index
+from vmmetrics.scoring.own_index import index_notes, read_index, with_own_index
 from vmmetrics.scoring.prompt_scores import (
     AVERAGE,
     Model,
@@ -149,7 +149,7 @@ def make_boards(
     """
     if index is not None and by is None:
         by = read_index(index)[0].name
-    groups = comparable_models(with_index(read_run(*split_source(run)), index, collapsed) for run in runs)
+    groups = comparable_models(with_own_index(read_run(*split_source(run)), index, collapsed) for run in runs)
     return [make_board(prompt_scores(models), by, notes, collapsed) for models, notes in groups]
 
 
@@ -202,7 +202,7 @@ def make_board(
         notes=(
             *remarks,
             *_configuration_notes(models),
-            *dict.fromkeys(f"{model.run.title}: {text}" for model in models for text in model.run.warnings),
+            *dict.fromkeys(f"{m.run.title}: {text}" for m in models for text in (*m.run.warnings, *index_notes(m.run))),
             of_models.note,
             *_rank_notes(rows, by),
             *(note for model in models for note in _collapse_notes(model)),

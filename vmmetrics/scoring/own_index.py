@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,6 +34,7 @@ from vmmetrics.utils.storage.opening import read_regular
 FORMAT = 1
 """Version of the layout of the file."""
 _LARGEST = 2**20  # bytes of a file
+_BARE = re.compile(r"[A-Za-z0-9_-]+")  # a key without quotes
 _SHOWN = 12  # digits of a SHA-256 in texts
 
 
@@ -231,6 +233,12 @@ def index_texts(metrics: Iterable[str]) -> list[str]:
     return [described_index(key, metric.describe()) for key, metric in known if metric and metric.is_index]
 
 
+def index_notes(run: Run) -> list[str]:
+    """Return the origin of each index of one's own of a run, in words."""
+    texts = (described_index(key, part) for key, part in run.header.get("parts", {}).items())
+    return list(filter(None, texts))
+
+
 def zeroed(record: Record, names: Sequence[str]) -> Record:
     """Return a record with 0 in indexes of one's own where the clip collapsed (:attr:`Record.counts_as_zero`)."""
     if not names or not record.counts_as_zero:
@@ -239,8 +247,8 @@ def zeroed(record: Record, names: Sequence[str]) -> Record:
     return replace(record, scores={**record.scores, **dict.fromkeys(names, 0.0)}, missing=missing)
 
 
-def with_index(run: Run, path: str | os.PathLike[str] | None = None, collapsed: Collapsed = "zero") -> Run:
-    """Return a run with the index in a file, computed from its scores, and notes on the origin of every such index.
+def with_own_index(run: Run, path: str | os.PathLike[str] | None = None, collapsed: Collapsed = "zero") -> Run:
+    """Return a run with the index in a file, computed from its scores.
 
     Args:
         run: The run.
@@ -262,8 +270,7 @@ def with_index(run: Run, path: str | os.PathLike[str] | None = None, collapsed: 
     if not names:
         return run
     records = [zeroed(record, names) for record in records] if collapsed == "zero" else records
-    notes = [described_index(name, parts[name]) for name in names]
-    return replace(run, records=records, header={**run.header, **described(parts)}, warnings=(*run.warnings, *notes))
+    return replace(run, records=records, header={**run.header, **described(parts)})
 
 
 def _toml(value: Mapping[str, Any]) -> Iterator[str]:
@@ -272,10 +279,14 @@ def _toml(value: Mapping[str, Any]) -> Iterator[str]:
     rows = {key: part for key, part in value.items() if isinstance(part, list)}
     for key, part in value.items():
         if part is not None and key not in tables and key not in rows:
-            yield f"{_text(key)} = {_text(part)}"
+            yield f"{_key(key)} = {_text(part)}"
     for key, part in (*tables.items(), *((key, row) for key, of in rows.items() for row in of)):
-        yield f"\n[{key}]" if key in tables else f"\n[[{key}]]"
+        yield f"\n[{_key(key)}]" if key in tables else f"\n[[{_key(key)}]]"
         yield from _toml(part)
+
+
+def _key(text: str) -> str:
+    return text if _BARE.fullmatch(text) else _text(text)
 
 
 def _text(value: Any) -> str:
