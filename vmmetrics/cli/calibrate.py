@@ -12,7 +12,7 @@ import typer
 
 from vmmetrics.cli import options
 from vmmetrics.cli.formats import print_result
-from vmmetrics.cli.options import argument, count_option, option, out_option, seed_option
+from vmmetrics.cli.options import argument, option, out_option, seed_option
 from vmmetrics.cli.ratings import RatingsReading
 from vmmetrics.cli.terminal import EXIT_WORSE, error, open_consoles, usage
 from vmmetrics.errors import SetupError, refusing
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from vmmetrics.scoring.own_index import OwnIndex
     from vmmetrics.scoring.versions import Versions
     from vmmetrics.utils.display.tables import Part
+    from vmmetrics.utils.statistics.bootstrap import Estimate
 
 
 def calibrate(
@@ -38,7 +39,6 @@ def calibrate(
         list[str] | None, option("Calibrate on this column of ratings; repeatable. Default: the average of all.")
     ] = None,
     exclude_model: Annotated[list[str] | None, option("Leave out a model, such as real footage; repeatable.")] = None,
-    resamples: Annotated[int | None, count_option("Bootstrap samples of prompts. Default: 1000.")] = None,
     seed: Annotated[int | None, seed_option("Random seed. Default: a fixed one.")] = None,
     form: options.Format = "text",
 ) -> None:
@@ -49,13 +49,13 @@ def calibrate(
     """
     from vmmetrics.alignment.calibration import PARTS, RatedParts, rated_dimension
     from vmmetrics.alignment.calibration import calibrate as fit_index
-    from vmmetrics.alignment.calibration_gains import OWN, measure_gains, refusal
+    from vmmetrics.alignment.calibration_gains import measure_gains, refusal
     from vmmetrics.alignment.readers.read import matched_study, read_sides
     from vmmetrics.alignment.study_report import without_models
     from vmmetrics.functional.motion_index import EXPONENTS, VERSION
-    from vmmetrics.scoring.own_index import FORMAT, CalibrationStudy, Gain, OwnIndex
+    from vmmetrics.scoring.own_index import FORMAT, CalibrationStudy, OwnIndex
     from vmmetrics.utils.schema import plain
-    from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED
+    from vmmetrics.utils.statistics.bootstrap import SEED
 
     if len(sources) < 2:
         raise typer.BadParameter("expected run directories and then ratings: vmmetrics calibrate RUN... RATINGS")
@@ -73,21 +73,13 @@ def calibrate(
             FORMAT, name or re.sub(r"[^a-z0-9]+", "_", out.stem.lower()).strip("_"), VERSION,
             study=CalibrationStudy(Path(sources[-1]).name, _sha256(Path(sources[-1])), rated, *counts),
             exponents={key: EXPONENTS[key] for key in PARTS if key in versions},
-            versions={key: versions[key] for key in PARTS if key in versions}, **described,
+            versions={key: versions[key] for key in PARTS if key in versions}, held_out={}, **described,
         )  # fmt: skip
     fit = fit_index(data, seed)
-    gains = measure_gains(data, fit, resamples or RESAMPLES, seed)
+    gains = measure_gains(data, fit, seed=seed)
     fitted = dict(zip(PARTS, fit.exponents.round(6).tolist(), strict=True))
-    index = replace(
-        index,
-        exponents={key: fitted[key] for key in index.exponents},
-        gains=tuple(
-            Gain(row, level, round(of.value, 4), *(None if end is None else round(end, 4) for end in (of.low, of.high)))
-            for row, levels in gains.items()
-            for level, of in levels.items()
-            if row != OWN and of.value is not None
-        ),
-    )
+    held_out = {row: {level: _rounded(of) for level, of in levels.items()} for row, levels in gains.items()}
+    index = replace(index, exponents={key: fitted[key] for key in index.exponents}, held_out=held_out)
     why = refusal(gains, index.study.prompts)
     print_result(
         form, _parts(index, gains, study.matching.notes), output, data=lambda: {**plain(index), "refused": why}
@@ -110,15 +102,19 @@ def _parts(index: OwnIndex, gains: Gains, notes: Sequence[str]) -> list[Part]:
     exponents = DisplayTable("exponents", "Exponents", "", heads("part", index.name, "INDEX"))
     for key, power in index.exponents.items():
         exponents.add(label(key), figure(power), figure(EXPONENTS[key]))
+    unseen = "prompts and models" if study.models > 1 else "prompts"
     caption = (
         "Spearman's ρ with the ratings, and differences of it [95 % interval over prompts], on clips scored with "
-        "exponents fitted without their prompts and models; amplitude constant: partial ρ within models, given the "
-        "amount of motion."
+        f"exponents fitted without their {unseen}; amplitude constant: partial ρ within models, given the motion."
     )
-    table = DisplayTable("gains", f"{index.name} on unseen prompts and models", caption, heads("", *LEVELS))
+    table = DisplayTable("gains", f"{index.name} on unseen {unseen}", caption, heads("", *LEVELS))
     for row, levels in gains.items():
         table.add(row if row == OWN else f"gain over {row}", *(table.estimate(levels[level]) for level in LEVELS))
     return [Lines("study", index.name, (of, *notes)), exponents, table]
+
+
+def _rounded(of: Estimate) -> tuple[float, ...]:
+    return tuple(round(end, 4) for end in (of.value, of.low, of.high) if end is not None)
 
 
 def _versions(sources: Sequence[tuple[str, Versions]]) -> dict[str, int]:

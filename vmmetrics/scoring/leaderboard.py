@@ -15,7 +15,7 @@ import numpy as np
 from vmmetrics.errors import SetupError
 from vmmetrics.functional.motion_index import INDEX_METRICS
 from vmmetrics.metrics.registry import label
-from vmmetrics.scoring.own_index import index_notes, read_index, with_own_index
+from vmmetrics.scoring.own_index import read_index, with_own_index
 from vmmetrics.scoring.prompt_scores import (
     AVERAGE,
     Model,
@@ -202,7 +202,9 @@ def make_board(
         notes=(
             *remarks,
             *_configuration_notes(models),
-            *dict.fromkeys(f"{m.run.title}: {text}" for m in models for text in (*m.run.warnings, *index_notes(m.run))),
+            *dict.fromkeys(
+                f"{m.run.title}: {text}" for m in models for text in (*m.run.warnings, *m.run.indexes.values())
+            ),
             of_models.note,
             *_rank_notes(rows, by),
             *(note for model in models for note in _collapse_notes(model)),

@@ -12,7 +12,7 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from vmmetrics.functional.motion_index import EXPONENTS, VERSION, motion_index
 from vmmetrics.metrics.registry import Metric, find, label, register, registered
 from vmmetrics.scoring.prompt_scores import DECISIVE, Run
 from vmmetrics.scoring.record import Collapsed, Record
-from vmmetrics.scoring.records import described
+from vmmetrics.scoring.records import described, index_origins
 from vmmetrics.scoring.versions import Versions, versions_of
 from vmmetrics.types import INDEX_NEEDS, MetricResult
 from vmmetrics.utils import plugins
@@ -35,7 +35,6 @@ FORMAT = 1
 """Version of the layout of the file."""
 _LARGEST = 2**20  # bytes of a file
 _BARE = re.compile(r"[A-Za-z0-9_-]+")  # a key without quotes
-_SHOWN = 12  # digits of a SHA-256 in texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,25 +59,6 @@ class CalibrationStudy:
 
 
 @dataclass(frozen=True, slots=True)
-class Gain:
-    """A gain in agreement on held-out clips.
-
-    Attributes:
-        over: What the index is compared with.
-        level: ``pooled``, ``within models`` or ``amplitude constant``.
-        gain: Difference of the two correlations with ratings.
-        low: Lower end of its 95 % interval; None where there is none.
-        high: Upper end.
-    """
-
-    over: str
-    level: str
-    gain: float
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class OwnIndex:
     """An index of one's own.
 
@@ -93,7 +73,8 @@ class OwnIndex:
         versions: Version of the scores of each of them.
         models: Model by ability.
         weights: SHA-256 by weight name.
-        gains: What it gained when it was made.
+        held_out: Agreement with ratings on held-out clips, and gains in it over each reference, by level: the figure
+            and the ends of its interval (:mod:`vmmetrics.alignment.calibration_gains`).
 
     Raises:
         ValueError: The numbers are no such index, or the name is that of another column.
@@ -107,9 +88,9 @@ class OwnIndex:
     study: CalibrationStudy
     exponents: Mapping[str, float]
     versions: Mapping[str, int]
-    models: Mapping[str, Any]
-    weights: Mapping[str, Any]
-    gains: tuple[Gain, ...] = ()
+    models: Mapping[str, str]
+    weights: Mapping[str, str]
+    held_out: Mapping[str, Mapping[str, tuple[float, ...]]]
 
     def __post_init__(self) -> None:
         if self.format != FORMAT:
@@ -145,15 +126,14 @@ class OwnIndex:
         if record.error is not None:
             return record
         reasons = {**record.errors, **record.missing}
-        results = {
-            key: MetricResult(record.scores.get(key), None if key in record.scores else reasons.get(key, "not scored"))
-            for key in self.exponents
-        }
+        scores, missing = dict(record.scores), dict(record.missing)
+        results = {key: MetricResult(scores[key]) for key in self.exponents if key in scores}
+        results |= {key: MetricResult(None, why) for key, why in reasons.items()}
         result = self.result(results, record.own_change)
-        scores = {key: score for key, score in record.scores.items() if key != self.name}
-        missing = {key: why for key, why in record.missing.items() if key != self.name}
+        for of in (scores, missing):
+            of.pop(self.name, None)
         if result.score is None:
-            missing[self.name] = result.missing or ""
+            missing[self.name] = str(result.missing)
         else:
             scores[self.name] = result.score
         return replace(record, scores=scores, missing=missing, score_version={**record.score_version, self.name: 1})
@@ -170,7 +150,7 @@ class OwnIndex:
         """
         different = []
         for name in DECISIVE:
-            ours, theirs = plain(getattr(self, name)), plain(configuration.get(name))
+            ours, theirs = getattr(self, name), configuration.get(name)
             if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
                 unlike = sorted(key for key in {*ours, *theirs} if ours.get(key) != theirs.get(key))
                 different += [f"other {name} ({', '.join(unlike)})"] if unlike else []
@@ -219,26 +199,6 @@ def register_index(path: str | os.PathLike[str]) -> OwnIndex:
     return index
 
 
-def described_index(key: str, part: Mapping[str, Any]) -> str:
-    """Return what a run says of an index among its parts, in words; "" where the part is no index of one's own."""
-    source = part.get("source")
-    if not isinstance(source, Mapping) or "index" not in source:
-        return ""
-    return clean(f"{key}: {source['index']}, sha256 {str(source.get('sha256'))[:_SHOWN]}, {part.get('title')}")
-
-
-def index_texts(metrics: Iterable[str]) -> list[str]:
-    """Return the origin of each index of one's own among metrics, in words."""
-    known = ((key, find(key)) for key in metrics)
-    return [described_index(key, metric.describe()) for key, metric in known if metric and metric.is_index]
-
-
-def index_notes(run: Run) -> list[str]:
-    """Return the origin of each index of one's own of a run, in words."""
-    texts = (described_index(key, part) for key, part in run.header.get("parts", {}).items())
-    return list(filter(None, texts))
-
-
 def zeroed(record: Record, names: Sequence[str]) -> Record:
     """Return a record with 0 in indexes of one's own where the clip collapsed (:attr:`Record.counts_as_zero`)."""
     if not names or not record.counts_as_zero:
@@ -262,27 +222,24 @@ def with_own_index(run: Run, path: str | os.PathLike[str] | None = None, collaps
     if path is not None:
         index = register_index(path)
         index.check(run.configuration, versions_of(records))
-        if index.name in parts and not described_index(index.name, parts[index.name]):
+        if index.name in parts and index.name not in index_origins(parts):
             raise SetupError(f"{run.title} has another metric called {index.name}: calibrate with another --name")
         parts[index.name] = registered()[index.name].describe()
         records = [index.scored(record) for record in records]
-    names = [key for key, part in parts.items() if described_index(key, part)]
+    names = [*index_origins(parts)]
     if not names:
         return run
     records = [zeroed(record, names) for record in records] if collapsed == "zero" else records
     return replace(run, records=records, header={**run.header, **described(parts)})
 
 
-def _toml(value: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of a table, what is not itself a table first; None has no line."""
-    tables = {key: part for key, part in value.items() if isinstance(part, Mapping)}
-    rows = {key: part for key, part in value.items() if isinstance(part, list)}
+def _toml(value: Mapping[str, Any], name: str = "") -> Iterator[str]:
+    """Yield the lines of a table, what is not itself a table first."""
+    yield from (f"{_key(key)} = {_text(part)}" for key, part in value.items() if not isinstance(part, Mapping))
     for key, part in value.items():
-        if part is not None and key not in tables and key not in rows:
-            yield f"{_key(key)} = {_text(part)}"
-    for key, part in (*tables.items(), *((key, row) for key, of in rows.items() for row in of)):
-        yield f"\n[{_key(key)}]" if key in tables else f"\n[[{_key(key)}]]"
-        yield from _toml(part)
+        if isinstance(part, Mapping):
+            yield f"\n[{name}{_key(key)}]"
+            yield from _toml(part, f"{name}{_key(key)}.")
 
 
 def _key(text: str) -> str:

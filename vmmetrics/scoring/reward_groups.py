@@ -167,12 +167,9 @@ _OF_GROUP = "left out: a sample of its group has none"
 
 
 def _one_index(
-    name: str,
-    samples: Mapping[int, ScoredSample],
-    index: FloatArray,
-    reasons: Sequence[dict[str, str]],
+    name: str, samples: Mapping[int, ScoredSample], index: FloatArray, reasons: Sequence[dict[str, str]],
     missing: Missing,
-) -> list[str]:
+) -> list[str]:  # fmt: skip
     """Make an index of a group one of the same parts; return the parts left out.
 
     A missing part deducts nothing, so an index without one would be above one with it.

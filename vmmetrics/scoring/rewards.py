@@ -240,13 +240,8 @@ class SampleScorer:
 
 
 @cache
-def _loaded(
-    metrics: tuple[str, ...],
-    jobs: int,
-    timeout: float | None,
-    index: str | None = None,
-    sha256: str = "",  # noqa: ARG001 - another file of that path is another index
-) -> SampleScorer:
-    scorer = SampleScorer(metrics, jobs, timeout, index)
+def _loaded(metrics: tuple[str, ...], jobs: int, timeout: float | None, *index: str) -> SampleScorer:
+    """Return the scorer of an index by its path and hash: another file of that path is another index."""
+    scorer = SampleScorer(metrics, jobs, timeout, *index[:1])
     atexit.register(scorer.close)
     return scorer

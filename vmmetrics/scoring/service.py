@@ -26,8 +26,9 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from vmmetrics.errors import BusyError, SetupError
+from vmmetrics.metrics.registry import registered
 from vmmetrics.scoring.engine import Engine
-from vmmetrics.scoring.own_index import index_texts
+from vmmetrics.scoring.records import index_origins
 from vmmetrics.scoring.reward_forms import (
     VERSION,
     Health,
@@ -84,7 +85,9 @@ class Service:
     ) -> None:
         self.stopping, self.deadline = False, deadline
         self._queue = SampleQueue(engine, queue)
-        self._metrics, self._label = metrics, "; ".join([label, *index_texts(metrics)])
+        known = registered()
+        origins = index_origins({key: known[key].describe() for key in metrics})
+        self._metrics, self._label = metrics, "; ".join([label, *origins.values()])
         self._rewards = offered(metrics)
         self._max_bytes, self._key = max_bytes, key
         self._roots = [root.resolve() for root in roots]

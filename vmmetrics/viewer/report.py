@@ -162,13 +162,9 @@ class _Contents:
     left_out: Counter[str] = field(default_factory=Counter)
 
     def write(
-        self,
-        sources: Sequence[Source],
-        selection: Selection,
-        overlays: int | None,
-        rated: RatedClips | None,
+        self, sources: Sequence[Source], selection: Selection, overlays: int | None, rated: RatedClips | None,
         by: str | None,
-    ) -> dict[str, Any]:
+    ) -> dict[str, Any]:  # fmt: skip
         """Write details, pictures and videos of the clips; return the index, models ranked by a column."""
         runs = [source.run for source in sources]
         rows = rows_of(sources, selection, self.texts)

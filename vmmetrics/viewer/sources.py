@@ -15,7 +15,7 @@ from typing import Any
 
 from vmmetrics.errors import SetupError
 from vmmetrics.scoring.anchors import Scale
-from vmmetrics.scoring.own_index import index_notes, with_own_index
+from vmmetrics.scoring.own_index import with_own_index
 from vmmetrics.scoring.prompt_scores import DECISIVE, Run, read_run, split_source
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.summary import Summary, reduced_lines
@@ -167,7 +167,7 @@ def describe_run(source: Source, group: int, texts: Texts) -> dict[str, Any]:
     stated = {str(part["vmmetrics"]) for part in releases if isinstance(part, Mapping) and "vmmetrics" in part}
     scale = Scale(configuration)
     unanchored = {scale.text(with_index(record), record.score_version) for record in source.records} - {""}
-    notes = [*_limits(sessions), *source.run.warnings, *index_notes(source.run)]
+    notes = [*_limits(sessions), *source.run.warnings, *source.run.indexes.values()]
     notes += [line.removeprefix("- ") for line in reduced_lines(Summary(source.records))]
     notes += [f"no place among real footage: {reason}" for reason in sorted(unanchored)]
     return {
