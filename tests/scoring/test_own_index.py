@@ -222,7 +222,7 @@ def test_a_suite_scores_it_beside_the_index(tmp_path: Path, moving: np.ndarray) 
     assert alone.scores == {"mine": scored.scores["mine"]}
     still = suite.score_clip(np.repeat(moving[:1], 8, axis=0), fps=8)
     assert still.missing["mine"] == still.missing["cas"]
-    *_, whole = suite.stream(iter(np.concatenate([moving, moving])), fps=4)
+    *_, whole = suite.stream(iter(np.concatenate([moving] * 3)), fps=4)
     assert len(whole.windows) > 1
     assert whole.scores["mine"] == pytest.approx(expected(whole.scores, whole.own_change), abs=1e-12)
     with pytest.raises(SetupError, match=f"CAS version {registry.version_of('cas')}, not 99"):
