@@ -103,8 +103,8 @@ class Board:
         preset: Preset that scored.
         protocol: Definition of the metrics.
         comparable: True if the numbers compare with the published ones.
-        columns: The index where there can be one (twice where clips collapsed, the one ranked by first), the average,
-            built-in metrics, and custom ones that any run has.
+        columns: The index where there can be one (twice where clips collapsed, the one ranked by first), those of
+            one's own, the average, built-in metrics, and custom ones that any run has.
         by: Column that it is ranked by.
         rows: Best first, those without a rank last.
         steps: Between each model and the next.
@@ -170,7 +170,8 @@ def make_board(
     models, keys, scores, own = of_models.models, of_models.keys, of_models.scores, of_models.own
     preferred = (INDEX_OR_ZERO, INDEX) if collapsed == "zero" else (INDEX, INDEX_OR_ZERO)
     indexes = [key for key in preferred if key in keys]
-    columns = (*indexes, AVERAGE, *(key for key in keys if key not in (*indexes, AVERAGE)))
+    first = (*indexes, *sorted({key for model in models for key in model.run.indexes}), AVERAGE)
+    columns = (*first, *(key for key in keys if key not in first))
     by = columns[0] if by is None or (by == INDEX and indexes) else by
     if by not in columns:
         raise SetupError(f"No column {by!r} to rank by; there are {', '.join(columns)}")
