@@ -170,8 +170,8 @@ def make_board(
     models, keys, scores, own = of_models.models, of_models.keys, of_models.scores, of_models.own
     preferred = (INDEX_OR_ZERO, INDEX) if collapsed == "zero" else (INDEX, INDEX_OR_ZERO)
     indexes = [key for key in preferred if key in keys]
-    first = (*indexes, *sorted({key for model in models for key in model.run.indexes}), AVERAGE)
-    columns = (*first, *(key for key in keys if key not in first))
+    leading = (*indexes, *sorted({key for model in models for key in model.run.indexes}), AVERAGE)
+    columns = (*leading, *(key for key in keys if key not in leading))
     by = columns[0] if by is None or (by == INDEX and indexes) else by
     if by not in columns:
         raise SetupError(f"No column {by!r} to rank by; there are {', '.join(columns)}")
