@@ -85,9 +85,9 @@ def test_ratings_that_are_an_index_give_back_its_exponents() -> None:
 def test_a_part_that_does_not_vary_keeps_its_exponent() -> None:
     data = data_of()
     logs = data.logs.copy()
-    logs[:, PARTS.index("pas")] = 0
+    logs[:, PARTS.index("pas")] = -0.7
     assert (replace(data, logs=logs).fits(np.ones(48, bool))[PARTS.index("pas")] == 1).all()
-    assert (replace(data, ratings=np.ones(48)).fits(np.ones(48, bool)) == DEFAULT[:, None]).all()
+    assert (replace(data, ratings=np.full(48, 3.3)).fits(np.ones(48, bool)) == DEFAULT[:, None]).all()
 
 
 @pytest.mark.parametrize("unit", ["prompts", "models"])

@@ -38,7 +38,7 @@ INNER_FOLDS = 5
 """Inner folds over prompts."""
 _LEAST_SLOPE = 0.1  # of the default: the ridge keeps a direction where the default runs against the ratings
 _LEAST_PART = 0.01  # of a part whose logarithm is taken
-_CONSTANT = 1e-9  # share of its mean square below which a part does not vary
+_CONSTANT = 1e-6  # share of its norm below which what is left of a part is rounding
 
 
 def rated_dimension(study: Study) -> tuple[Study, str]:
