@@ -162,7 +162,7 @@ class Service:
         settings = self.study.settings
         flashing = any(clip.flashes > LIMIT for clip in self.study.clips.values())
         filled = {
-            "contact": settings.contact, "minutes": str(max(1, round(self.study.minutes))),
+            "contact": settings.contact, "minutes": str(max(1, round(self.sessions.design.minutes))),
             "age": str(settings.min_age), "ethics": settings.ethics, "licence": settings.licence,
             "pay": f"{settings.pay:g} {settings.currency}".strip(),
         }  # fmt: skip
@@ -170,8 +170,7 @@ class Service:
         if not flashing:
             texts["consent_flashing"] = ""
         return JSONResponse({
-            "texts": texts, "design": settings.design, "questions": settings.questions, "levels": settings.levels,
-            "in_turn": settings.in_turn, "consent": self.study.consent,
+            "texts": texts, "consent": self.study.consent, **self.sessions.design.page(texts),
             "parameters": [name for person, others in PLATFORMS.values() for name in (person, *others)],
         })  # fmt: skip
 

@@ -5,25 +5,29 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from vmmetrics.errors import SetupError
+from vmmetrics.rating import DESIGNS
 from vmmetrics.rating.study import BROKEN, ClipSource, Rules, Settings, Study, StudyClip
 from vmmetrics.utils.statistics.preferences import Preference
 
 Kind = Literal["training", "item", "active", "repeat", "gold", "trap"]
-DESIGNS: Mapping[str, str] = {"acr": "Acr", "pair": "Pair"}
-"""Designs by name: the class in the module of that name."""
 LEAST_SHARED = 8
 """Votes on items that others voted on too, below which a rater's agreement is not judged."""
 Z99 = 2.326
 """Quantile of the normal distribution for the upper end of a 99 % interval, one-sided."""
+GREY_SECONDS = 2.0
+"""Seconds of grey between clips that are played in turn (P.910)."""
+VOTE_SECONDS = 6.0
+"""Seconds that an answer takes, to foretell the length of a session."""
 _CANDIDATES = 20  # of equally few votes that are looked at for each item of a session
 _TRIES = 20  # orders of which the one with the fewest neighbours of one prompt is taken
 
@@ -33,8 +37,8 @@ class Item:
     """What is voted on: a clip, or a pair of clips.
 
     Attributes:
-        key: Name, the ids of its clips.
-        clips: Ids of its clips.
+        key: Name: the id of the clip, or of both of a pair.
+        clips: Ids of the clips that are shown.
         prompt: Prompt that they share, or the clip's own name where there is none.
         models: Models of its clips.
     """
@@ -74,35 +78,63 @@ class Design(ABC):
         study: The study.
 
     Attributes:
-        values: Answers that there are.
+        gold: Ids of the clips, of those that items show, that have a gold version.
+        choices: Answers that there are, in the order shown, each with the name of its text, "" for none.
+        values: The answers.
         items: Items by key.
 
     Raises:
-        SetupError: The study has no items for it.
+        SetupError: The study has no items for it, or a setting that it does not read.
     """
 
     key: ClassVar[str]
-    question: ClassVar[str]
-    """Name of the text of its question."""
+    opinions: ClassVar[bool]
+    """True if votes are opinions of a clip, which have a mean; False if they are preferences between two."""
+    first: ClassVar[int] = 1
+    """Sign of an answer for the first of two clips that are compared."""
+    means: ClassVar[str] = ""
+    """Table of the means of items; "" for none."""
+    outcomes: ClassVar[Mapping[int, str]] = {}
+    """Preferences as ``pairs.csv`` has them."""
+    asks: ClassVar[Mapping[str, str]]
+    """Dimensions asked about where the study names none, each with the name of its question's text."""
+    labels: ClassVar[tuple[str, ...]]
+    """Names of the texts under the clips, in the order shown; "" for none."""
+    columns: ClassVar[tuple[str, ...]]
+    """Columns of the clips in ``answers.csv``."""
+    turns: ClassVar[bool] = False
+    """True if clips are always played one after the other."""
+    reads: ClassVar[frozenset[str]]
+    """Settings that it reads, of those that not every design does."""
+    needs: ClassVar[str]
+    """What clips it needs, in words."""
 
     def __init__(self, study: Study) -> None:
         self.study, self.settings = study, study.settings
-        self.gold = [clip.id for clip in study.clips.values() if clip.broken]
+        for one in fields(Settings):
+            given = one.metadata and getattr(self.settings, one.name) != one.default
+            if given and one.name not in self.reads:
+                raise SetupError(f"the design {self.key} has no --{one.name.replace('_', '-')}")
         self.items = {item.key: item for item in self.make_items()}
-        self.values = self.make_values()
+        shown = {identity for item in self.items.values() for identity in item.clips}
+        self.gold = [clip.id for clip in study.clips.values() if clip.broken and clip.id in shown]
+        self.choices = self.make_choices()
+        self.values = tuple(self.choices)
         if not self.items:
             raise SetupError(f"the clips make no items of the design {self.key}: {self.needs}")
 
-    needs: ClassVar[str]
-    """What clips it needs, in words."""
+    @property
+    @abstractmethod
+    def method(self) -> tuple[str, str]:
+        """Clause of a standard that it follows, and the method in words."""
 
     @abstractmethod
     def make_items(self) -> list[Item]:
         """Return the items."""
 
     @abstractmethod
-    def make_values(self) -> tuple[int, ...]:
-        """Return the answers that there are."""
+    def make_choices(self) -> dict[int, str]:
+        """Return the answers that there are, each with the name of its text."""
 
     @abstractmethod
     def arrange(self, item: Item, shown: Counter[tuple[str, ...]], rng: np.random.Generator) -> tuple[str, ...]:
@@ -121,10 +153,6 @@ class Design(ABC):
     @abstractmethod
     def again(self, trial: Trial) -> Trial:
         """Return the repetition of a trial."""
-
-    @abstractmethod
-    def is_right(self, trial: Trial, value: int) -> bool:
-        """Return True if a value is the expected answer of a gold item, by the rules."""
 
     @abstractmethod
     def straight(self, values: Sequence[int]) -> tuple[float, bool]:
@@ -169,6 +197,38 @@ class Design(ABC):
         """Rules of exclusion."""
         return self.settings.rules
 
+    @property
+    def in_turn(self) -> bool:
+        """True if the clips of an item are played one after the other."""
+        return self.turns or self.settings.in_turn
+
+    @property
+    def step(self) -> float:
+        """Difference of answers that is one level of a scale of five."""
+        return (max(self.values) - min(self.values)) / 4
+
+    @property
+    def tolerance(self) -> float:
+        """Difference from the expected answer of a gold item up to which an answer is right, by the rules."""
+        return self.rules.tolerance * self.step
+
+    def is_right(self, trial: Trial, value: int) -> bool:
+        """Return True if a value is the expected answer of a gold item, by the rules."""
+        return trial.expected is not None and abs(value - trial.expected) <= self.tolerance
+
+    def seconds(self, media: Sequence[str]) -> float:
+        """Return how long clips take to be shown, in seconds."""
+        seconds = [self.study.seconds(identity) for identity in media]
+        return sum(seconds) + GREY_SECONDS * (len(seconds) - 1) if self.in_turn else max(seconds)
+
+    @cached_property
+    def minutes(self) -> float:
+        """Expected length of a session in minutes."""
+        settings = self.settings
+        shown = float(np.mean([self.seconds(item.clips) for item in self.items.values()]))
+        trials = settings.items + settings.gold + settings.traps + settings.repeats + settings.training
+        return trials * (shown + VOTE_SECONDS * max(1, len(settings.questions))) / 60
+
     def training(self, rng: np.random.Generator, beside: Sequence[str]) -> tuple[Trial, ...]:
         """Return training items over the range: a gold one, and others that are not in the session if there are any.
 
@@ -183,6 +243,21 @@ class Design(ABC):
             gold = self.gold_trial(str(rng.choice(self.gold)), rng)
             trials.insert(len(trials) // 2, Trial("training", gold.item, gold.media, gold.expected))
         return tuple(trials)
+
+    def page(self, texts: Mapping[str, str]) -> dict[str, Any]:
+        """Return what the raters' page is told of the design.
+
+        Args:
+            texts: Texts of the page by name.
+        """
+        usual = next(iter(self.asks.values()))
+        questions = self.settings.questions.items()
+        return {
+            "questions": {name: asked or texts[self.asks.get(name, usual)] for name, asked in questions},
+            "choices": [[value, texts.get(name, "")] for value, name in self.choices.items()],
+            "labels": [texts.get(name, "") for name in self.labels],
+            "tolerance": self.tolerance, "in_turn": self.in_turn, "grey": GREY_SECONDS,
+        }  # fmt: skip
 
     def session(
         self,
@@ -260,21 +335,29 @@ def broken(clip: str) -> str:
     return f"{clip}{BROKEN}"
 
 
+def design_named(name: str) -> type[Design]:
+    """Return the design with this name.
+
+    Raises:
+        SetupError: There is none.
+    """
+    if name not in DESIGNS:
+        raise SetupError(f"there is no design {name!r}; there are {', '.join(DESIGNS)}")
+    design: type[Design] = getattr(import_module(f"vmmetrics.rating.designs.{name}"), name.capitalize())
+    return design
+
+
 def design_of(study: Study) -> Design:
     """Return the design of a study.
 
     Raises:
         SetupError: There is no such design, or the clips do not make items of it.
     """
-    name = study.settings.design
-    if name not in DESIGNS:
-        raise SetupError(f"there is no design {name!r}; there are {', '.join(DESIGNS)}")
-    made: Design = getattr(import_module(f"vmmetrics.rating.designs.{name}"), DESIGNS[name])(study)
-    return made
+    return design_named(study.settings.design)(study)
 
 
-def check_sources(sources: Sequence[ClipSource], settings: Settings) -> None:
-    """Refuse clips that make no items, before any is transcoded.
+def shown_sources(sources: Sequence[ClipSource], settings: Settings) -> list[ClipSource]:
+    """Return the clips that items show, before any is transcoded.
 
     Raises:
         SetupError: They make none.
@@ -283,4 +366,6 @@ def check_sources(sources: Sequence[ClipSource], settings: Settings) -> None:
         str(number): StudyClip(str(number), one.clip, "", 0.0, (0, 0), 0, one.model, one.prompt)
         for number, one in enumerate(sources)
     }
-    design_of(Study(Path(), settings, clips, {}, {}))
+    items = design_of(Study(Path(), settings, clips, {}, {})).items.values()
+    shown = {identity for item in items for identity in item.clips}
+    return [source for number, source in enumerate(sources) if str(number) in shown]

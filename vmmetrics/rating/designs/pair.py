@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,7 +23,12 @@ class Pair(Design):
     """Pairs of one prompt, of one model if the study says so. Answers: 1 left, −1 right, 0 no difference."""
 
     key = "pair"
-    question = "pair_question"
+    opinions = False
+    asks: ClassVar = {"motion": "pair_question"}
+    labels = ("a", "b")
+    columns = ("left", "right")
+    reads = frozenset({"within_model", "active", "stop_error", "in_turn"})
+    outcomes: ClassVar = {LEFT: "left", TIE: "tie", RIGHT: "right"}
     needs = "two clips must share a prompt (and a model, with --within-model)"
 
     def make_items(self) -> list[Item]:
@@ -40,9 +46,14 @@ class Pair(Design):
         self._keys = {frozenset(item.clips): item.key for item in items}
         return items
 
-    def make_values(self) -> tuple[int, ...]:
+    @property
+    def method(self) -> tuple[str, str]:
+        """Clause of the standard, and the method."""
+        return "ITU-T P.910, pair comparison", 'pairs of one prompt, "no difference" allowed'
+
+    def make_choices(self) -> dict[int, str]:
         """Return left, no difference, right."""
-        return LEFT, TIE, RIGHT
+        return {LEFT: "a", TIE: "same", RIGHT: "b"}
 
     def arrange(self, item: Item, shown: Counter[tuple[str, ...]], rng: np.random.Generator) -> tuple[str, ...]:
         """Return the clips by side: each side as often as the other, over all raters."""
@@ -52,20 +63,17 @@ class Pair(Design):
 
     def gold_trial(self, clip: str, rng: np.random.Generator) -> Trial:
         """Return a clip beside its gold version, which is worse."""
+        best = max(self.values) * self.first
         if rng.random() < 0.5:
-            return Trial("gold", clip, (clip, broken(clip)), LEFT)
-        return Trial("gold", clip, (broken(clip), clip), RIGHT)
+            return Trial("gold", clip, (clip, broken(clip)), best)
+        return Trial("gold", clip, (broken(clip), clip), -best)
 
     def again(self, trial: Trial) -> Trial:
         """Return the trial with its sides swapped."""
         return replace(trial, kind="repeat", media=trial.media[::-1])
 
-    def is_right(self, trial: Trial, value: int) -> bool:
-        """Return True if the right side was chosen."""
-        return value == trial.expected
-
     def informative(self, votes: Sequence[Preference], taken: set[str], number: int, seed: int) -> list[str]:
-        """Return pairs whose answers would lower the uncertainty of strengths most (A-optimal)."""
+        """Return pairs whose answers would lower the doubt about the order of strengths most."""
         clips = list(self._groups)
         fit = fit_strengths(votes, clips) if any(vote.outcome != TIE for vote in votes) else None
         asked = choose_pairs(clips, list(self._groups.values()), fit, number + len(taken), seed=seed)
@@ -74,22 +82,22 @@ class Pair(Design):
 
     def straight(self, values: Sequence[int]) -> tuple[float, bool]:
         """Return the larger share of decisions for one side, 1 where every answer is a tie."""
-        sides = Counter(value for value in values if value != TIE)
-        decided = sides[LEFT] + sides[RIGHT]
+        sides = Counter(np.sign(value) for value in values if value != TIE)
+        decided = sides.total()
         if not decided:
             return 1.0, len(values) < _LEAST_DECIDED
-        share = max(sides[LEFT], sides[RIGHT]) / decided
+        share = max(sides.values()) / decided
         return share, decided < _LEAST_DECIDED or share <= self.rules.one_side
 
     def steady(self, votes: Sequence[tuple[int, int]]) -> tuple[float, bool]:
         """Return how many repeated pairs the other clip won; the sides of a repetition are swapped."""
-        contradictions = sum(first == again != TIE for first, again in votes)
+        contradictions = sum(first * again > 0 for first, again in votes)
         return float(contradictions), contradictions <= self.rules.contradictions
 
     def agreement(self, own: Mapping[str, int], others: Mapping[str, Sequence[int]]) -> tuple[float, float] | None:
         """Return the share of decisions with the majority of the others, its interval by Wilson's formula."""
         sides = {key: np.sign(sum(votes)) for key, votes in others.items()}
-        same = [own[key] == sides[key] for key in own if own[key] != TIE and sides.get(key)]
+        same = [own[key] * sides[key] > 0 for key in own if own[key] != TIE and sides.get(key)]
         number = len(same)
         if number < LEAST_SHARED:
             return None
