@@ -36,7 +36,9 @@ rate = group(
         "check": "rate:check",
         "serve": "rate:serve",
         "status": "rate:status",
-        "export": "rate:export",
+        "export": "rate_export:export",
+        "pack": "rate_sites:pack",
+        "merge": "rate_sites:merge",
         "forget": "rate:forget",
     },
 )
@@ -71,6 +73,7 @@ app = group(
         "leaderboard": "leaderboard:leaderboard",
         "diff": "diff:diff",
         "align": "align:align",
+        "calibrate": "calibrate:calibrate",
         "plan": "align:plan",
         "baselines": "baselines:baselines",
         "filter": "filter:filter_clips",

@@ -13,7 +13,7 @@ import typer
 
 from vmmetrics.cli import options
 from vmmetrics.cli.formats import print_result
-from vmmetrics.cli.options import MAX_PRICE, argument, count_option, number_option, option, out_option
+from vmmetrics.cli.options import MAX_PRICE, argument, count_option, number_option, option
 from vmmetrics.cli.stopping import stoppable
 from vmmetrics.cli.terminal import Bar, count, open_consoles, until_stopped, usage, warn
 from vmmetrics.errors import SetupError, install
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vmmetrics.rating.designs import Design
-    from vmmetrics.rating.moments import TimedEvent
     from vmmetrics.rating.study import ClipSource
     from vmmetrics.utils.display.tables import Part
 
@@ -281,63 +280,6 @@ def _status_parts(name: str, figures: dict[str, Any]) -> list[Part]:
     return [progress, agreement, *limits, *([flags] if flags.rows else [])]
 
 
-def export(
-    study: StudyFolder,
-    out: Annotated[
-        Path | None, out_option("Folder; an earlier export there is replaced. Default: export in the study.")
-    ] = None,
-    run: Annotated[Path | None, option("Run of the clips, whose events are compared with the marks (moments).")] = None,
-) -> None:
-    """Write the answers as tables: what counts for align and cas label, and every answer with what excludes it.
-
-    The sheet of payments stays in the study's folder. Exit codes: 0 written, 2 wrong usage or setup.
-    """
-    from vmmetrics.rating.export import PAYMENTS
-    from vmmetrics.rating.export import export as write
-    from vmmetrics.rating.study import read_study
-
-    output, messages = open_consoles()
-    folder = study / "export" if out is None else out
-    results = write(read_study(study), folder, None if run is None else _events(run, messages))
-    excluded = sum(session.finished for session in results.state.sessions.values()) - len(results.counted)
-    messages.print(f"{count(len(results.counted), 'session')} counted, {excluded} excluded; {study / PAYMENTS}")
-    output.print(str(folder), soft_wrap=True)
-
-
-def _events(run: Path, messages: Any) -> dict[str, list[TimedEvent]]:
-    """Return the events of a run that cost points and have frames, by the SHA-256 of the clip."""
-    from vmmetrics.rating.moments import TimedEvent, joined
-    from vmmetrics.scoring.record import result_from_json
-    from vmmetrics.scoring.records import opened_events, records_by_name
-
-    warnings, events = list[str](), dict[str, list[TimedEvent]]()
-    records = records_by_name(run, warnings)
-    with opened_events(run, warnings) as events_of:
-        for record in records:
-            if record.sha256 is None or not (record.frames and record.fps and record.size):
-                continue
-            times = record.timestamps or [at / record.fps for at in range(record.frames)]
-            ends = [*times[1:], times[-1] + 1 / record.fps]
-            width, height = record.scored_size or record.size
-            try:
-                results = [result_from_json(metric, line, None, "") for metric, line in events_of(record).items()]
-            except ValueError as error:
-                warnings.append(f"events.jsonl, {record.clip}: {error}; left out, score the clip again")
-                continue
-            events[record.sha256] = [
-                TimedEvent(
-                    one.metric, one.reason,
-                    # a change names the later of two frames, and a rater may mark either
-                    tuple(joined([(times[max(0, at - 1)], ends[at]) for at in one.frames])), one.target,
-                    one.box and (one.box[0] / width, one.box[1] / height, one.box[2] / width, one.box[3] / height),
-                )
-                for result in results for one in result.events
-                if one.excuse is None and one.frames and min(one.frames) >= 0 and max(one.frames) < record.frames
-            ]  # fmt: skip
-    warn(messages, warnings)
-    return events
-
-
 def check(
     study: StudyFolder,
     honest: Annotated[int, count_option("Honest raters.", 0)] = 20,
@@ -379,9 +321,10 @@ def check(
 def forget(
     study: StudyFolder, rater: Annotated[str, argument("The rater, as in sessions.csv, or the rater's link.")]
 ) -> None:
-    """Remove a rater's answers for good, on that rater's request: from the journal and the exports made of it.
+    """Remove a rater's answers for good, on that rater's request: journal, exports, files given back, merged studies.
 
-    A date and the number of answers stay. Copies elsewhere are yours to remove. Exit codes: 0 removed, 2 no such rater.
+    A date and the number of answers stay. Copies that were moved are yours to remove. Exit codes: 0 removed, 2 no such
+    rater.
     """
     from vmmetrics.rating.export import forget as remove
     from vmmetrics.rating.journal import read_state
@@ -389,6 +332,8 @@ def forget(
 
     _, messages = open_consoles()
     found, warnings = read_study(study), list[str]()
-    messages.print(f"removed {count(remove(found, rater), 'answer')}")
+    removed, lost = remove(found, rater)
+    messages.print(f"removed {count(removed, 'answer')}")
+    warn(messages, (f"{path} is not there any more: if it was moved, remove the copy" for path in lost))
     read_state(found, warnings)
     warn(messages, warnings)  # a damaged line may be the rater's and not say so

@@ -1,8 +1,8 @@
 """Moments that raters marked in clips: agreement among raters, consensus, and agreement with events of scores.
 
 Temporal intersection over union (tIoU) is that of the THUMOS and ActivityNet challenges. Two things hit each other if
-they share time. Chance is that of the same events turned in time: all events of a clip by one random part of it, what
-leaves at its end coming back at its beginning.
+they share time. Chance is that of the same events shifted in time: all events of a clip by one random part of it, what
+leaves at its end coming back at its beginning. If both marks and events are rarer at the ends of clips, it is too low.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_MARKS = 20
 LEAST_RATERS, LEAST_SHARE = 2, 0.5
 """Raters, and share of those who saw the clip, who mark the time of a consensus moment."""
 SHIFTS = 200
-"""Random turns of a clip's events that stand for chance."""
+"""Random shifts of a clip's events that stand for chance."""
 _SIDES = ("", ", chance", ", above chance")
 _NO_MARKS, _NO_EVENTS = "no two raters saw a clip that one of them marked", "there is none"
 Span = tuple[float, float]
@@ -234,7 +234,7 @@ def event_hits(marked: ClipMarks, events: Sequence[TimedEvent]) -> list[EventHit
     """Return which marks hit each event of a clip."""
     flat = marked.flat
     others = _array(_spans([mark for _, mark in flat]))
-    shared, lengths = _turned(events, marked.seconds, np.zeros(1), others)
+    shared, lengths = _shifted(events, marked.seconds, np.zeros(1), others)
     fits = _ious(shared[0], lengths, others)
     hits = []
     for number, event in enumerate(events):
@@ -256,7 +256,7 @@ def event_agreement(
     Args:
         clips: The clips.
         events: Events by name of the clip.
-        seed: Of the random turns.
+        seed: Of the random shifts.
         resamples: Bootstrap samples.
 
     Returns:
@@ -272,10 +272,10 @@ def event_agreement(
         own = events.get(marked.clip, ())
         moments = _array([(one.begin, one.end) for one in consensus(marked)])
         marks = _array(joined(_spans([mark for _, mark in marked.flat])))
-        turns = np.concatenate([[0.0], rng.uniform(0, marked.seconds, SHIFTS)])
-        shared, lengths = _turned(own, marked.seconds, turns, moments)
+        shifts = np.concatenate([[0.0], rng.uniform(0, marked.seconds, SHIFTS)])
+        shared, lengths = _shifted(own, marked.seconds, shifts, moments)
         fits = _ious(shared, lengths, moments)
-        hit = np.any(_turned(own, marked.seconds, turns, marks)[0], axis=2)
+        hit = np.any(_shifted(own, marked.seconds, shifts, marks)[0], axis=2)
         for number, name in enumerate(names):
             of = np.array([name in (event.metric, "all") for event in own], bool)
             sums = np.stack([shared[:, of].any(axis=1).sum(axis=1), hit[:, of].sum(axis=1),
@@ -291,16 +291,16 @@ def event_agreement(
     }
 
 
-def _turned(
-    events: Sequence[TimedEvent], seconds: float, turns: FloatArray, others: FloatArray
+def _shifted(
+    events: Sequence[TimedEvent], seconds: float, shifts: FloatArray, others: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the seconds that events, turned by (K,) seconds, share with (O, 2) spans, (K, E, O), and (E,) lengths."""
+    """Return the seconds that events, shifted by (K,) seconds, share with (O, 2) spans, (K, E, O), and (E,) lengths."""
     spans = _array([span for event in events for span in event.spans]).clip(0, seconds)
     first = np.cumsum([0, *(len(event.spans) for event in events)])[:-1]
     lengths = np.diff(spans)
-    begins = (spans[:, :1] + turns[:, None, None]) % seconds  # (K, S, 1)
-    turned = np.concatenate([begins, begins + lengths], axis=2)
-    shared = _shared(turned, others) + _shared(turned - seconds, others)
+    begins = (spans[:, :1] + shifts[:, None, None]) % seconds  # (K, S, 1)
+    shifted = np.concatenate([begins, begins + lengths], axis=2)
+    shared = _shared(shifted, others) + _shared(shifted - seconds, others)
     if not events:
         return shared, lengths[:, 0]
     return np.add.reduceat(shared, first, axis=1), np.add.reduceat(lengths[:, 0], first)
