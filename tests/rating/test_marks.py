@@ -173,6 +173,7 @@ def test_marks_are_compared_with_events_of_a_run(tmp_path: Path, vmmetrics: RunC
     capsys.readouterr()
     assert vmmetrics("rate", "export", "study", "--run", "run", "--out", "out") == 0
     out = tmp_path / "out"
+    assert "events hit: 0.50 [0.50, 0.50]" in capsys.readouterr().err
     assert len(rows(out / "moments.csv")) == 8 * 3 + 1 and {row["kind"] for row in rows(out / "moments.csv")} == {
         "jump"
     }

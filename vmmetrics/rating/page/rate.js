@@ -286,7 +286,7 @@ async function vote(trial, head) {
     head,
     marking
       ? h("div.marking", h("div", shown, marking.transport), h("div", fields, h("div", next)))
-      : [shown, h("div", again), fields, h("div", next)],
+      : [shown, h("div", again), ...fields, h("div", next)],
   );
   say(texts.watch);
   onKey = (key) => {
