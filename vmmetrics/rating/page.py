@@ -24,13 +24,8 @@ def study_page(design: Design, *, offline: bool = False) -> dict[str, Any]:
     without = ["other"] if offline else ["consent_pack"]
     if not any(clip.flashes > LIMIT for clip in study.clips.values()):
         without.append("consent_flashing")
-    asks, usual, questions = design.asks, next(iter(design.asks.values())), settings.questions.items()
     return {
-        "texts": texts | dict.fromkeys(without, ""),
-        "questions": {name: asked or texts[asks.get(name, usual)] for name, asked in questions},
-        "choices": [[value, texts.get(name, "")] for value, name in design.choices.items()],
-        "labels": [texts.get(name, "") for name in design.labels], "tolerance": design.tolerance,
-        "in_turn": design.in_turn, "consent": study.consent,
+        "texts": texts | dict.fromkeys(without, ""), "consent": study.consent, **design.page(texts),
         "parameters": [name for person, others in PLATFORMS.values() for name in (person, *others) if not offline],
     }  # fmt: skip
 
