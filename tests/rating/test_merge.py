@@ -310,6 +310,7 @@ def test_pages_hold_their_items_for_two_weeks(packed: Study, made: Study, monkey
             return [counts[key] for key in sessions.design.items]
 
     held = votes(timedelta(days=PACK_DAYS - 0.1))
+    assert Results.of(made, read_state(made)).open_sessions == 4
     assert sum(held) == 16 and max(held) - min(held) <= 1  # four pages of four items, drawn in balance
     assert sum(votes(timedelta(days=PACK_DAYS + 0.1))) == 0
 
@@ -507,6 +508,32 @@ def test_copies_that_were_moved_are_named(packed: Study, made: Study, tmp_path: 
     assert answers == len(back["answers"])
     assert {path.name for path in lost} == {"export", "back.json", "study"}
     assert traces(made.path, back["rater"], back["session"]) == []
+
+
+def test_a_study_from_elsewhere_makes_forget_touch_no_other_file(packed: Study, made: Study, tmp_path: Path) -> None:
+    back = given_back(packed)
+    merge(made, written(tmp_path, back))
+    other = study(tmp_path / "b", prompts=2, items=4, gold=1, traps=1, repeats=1)
+    merge(other, made.path)
+    kept = filled(study(tmp_path / "kept", prompts=2), 1)
+    export(kept, kept.path / "export")  # and this path is that of an export on the other's machine
+    (other.path / "exports.json").write_text(json.dumps([str(kept.path / "export")]))
+    copies = json.loads((other.path / COPIES).read_text())
+    mentions = written(tmp_path, json.dumps({"rater": back["rater"]}), "mentions.json")
+    copies["answers"] = {str(path): back["rater"] for path in (mentions, made.path / "keys.json", tmp_path / "gone")}
+    (other.path / COPIES).write_text(json.dumps(copies))
+    before = {path: path.read_bytes() for path in (*kept.path.rglob("*.csv"), mentions, made.path / "keys.json")}
+    lost = forget(made, back["rater"]).lost
+    assert {path: path.read_bytes() for path in before} == before
+    assert {path.name for path in lost} == {"export", "mentions.json", "keys.json", "gone"}
+
+
+def test_files_given_back_into_the_study_move_with_it(packed: Study, made: Study, tmp_path: Path) -> None:
+    back = given_back(packed)
+    merge(made, written(made.path, back))
+    made.path.rename(tmp_path / "moved")
+    assert forget(read_study(tmp_path / "moved"), back["rater"]).lost == []
+    assert traces(tmp_path / "moved", back["rater"], back["session"]) == []
 
 
 def test_forgetting_waits_for_no_study_that_is_being_served(packed: Study, made: Study, tmp_path: Path) -> None:
