@@ -73,6 +73,7 @@ app = group(
         "leaderboard": "leaderboard:leaderboard",
         "diff": "diff:diff",
         "align": "align:align",
+        "calibrate": "calibrate:calibrate",
         "plan": "align:plan",
         "baselines": "baselines:baselines",
         "filter": "filter:filter_clips",

@@ -24,8 +24,9 @@ def study_page(design: Design, *, offline: bool = False) -> dict[str, Any]:
     without = ["other"] if offline else ["consent_pack"]
     if not any(clip.flashes > LIMIT for clip in study.clips.values()):
         without.append("consent_flashing")
+    texts |= dict.fromkeys(without, "")
     return {
-        "texts": texts | dict.fromkeys(without, ""), "consent": study.consent, **design.page(texts),
+        "texts": texts, "consent": study.consent, **design.page(texts),
         "parameters": [name for person, others in PLATFORMS.values() for name in (person, *others) if not offline],
     }  # fmt: skip
 
