@@ -250,6 +250,11 @@ def read_packs(study: Study) -> dict[str, Line]:
     return {line["session"]: line for line in iterate_lines(study.path / PACKS, like=Session)}
 
 
+def given_out(study: Study, state: State) -> dict[str, Session]:
+    """Return the sessions that were given out as files of which none was merged yet, by id."""
+    return {name: convert(Session, line) for name, line in read_packs(study).items() if name not in state.sessions}
+
+
 def mark_of(study: Study, rater: str) -> str:
     """Return what stays of a forgotten rater: who has neither the rater's id nor the study's secret learns nothing."""
     return hmac.new(study.keys["secret"].encode(), f"forgotten/{rater}".encode(), hashlib.sha256).hexdigest()
@@ -340,10 +345,10 @@ class AnswerJournal(Locked):
         """
         own = self.state.of_rater(rater)
         removed = sum(len(session.answers) + session.changes for session in own)
-        given_out = any(pack["rater"] == rater for pack in read_packs(self.study).values())
+        has_page = any(pack["rater"] == rater for pack in read_packs(self.study).values())
         for name in (PEOPLE, PACKS):
             _rewrite(self.study.path / name, [rater])
-        if own or given_out:
+        if own or has_page:
             mark = encode({"kind": "forgotten", "at": now()[:10], "answers": removed, "marks": list(marks)})
             _rewrite(self.study.path / ANSWERS, [rater, *(session.session for session in own)], mark)
         self._journal = Journal(self.study.path / ANSWERS)

@@ -15,7 +15,7 @@ from scipy.stats import t as student
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.designs import Design, Item, design_of
 from vmmetrics.rating.flags import Criterion, judge, preferences_of, used, votes_of
-from vmmetrics.rating.journal import Session, State
+from vmmetrics.rating.journal import Session, State, given_out
 from vmmetrics.rating.study import Study
 from vmmetrics.utils.statistics.agreement import alpha_statistic, icc_statistic, recover_mos
 from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, Statistic, estimate, quotient, sampled
@@ -160,9 +160,9 @@ class Results:
 
     @property
     def open_sessions(self) -> int:
-        """Sessions under way."""
-        moment = datetime.now(UTC)
-        return sum(session.holds(moment, self.design.minutes) for session in self.state.sessions.values())
+        """Sessions under way, those that were given out included."""
+        moment, sessions = datetime.now(UTC), given_out(self.study, self.state) | self.state.sessions
+        return sum(session.holds(moment, self.design.minutes) for session in sessions.values())
 
     def minutes(self) -> float | None:
         """Return the median length in minutes of the finished sessions, or None."""
