@@ -1,9 +1,10 @@
 """Pairs that a study needs when most are chosen by the answers so far: ``python -m benchmarks.rating_active``.
 
 Clips of one prompt by as many models, so that every pair may be asked. Four of five pairs are chosen by
-``choose_pairs`` in sessions of 24, the fifth at random, and all count; against pairs drawn at random without
-replacement round after round. Raters decide by Davidson's model (strengths N(0, 1.2), one answer in five a tie at equal
-strength). Error: mean distance of ranks. Prints the pairs with which the chosen design has the error of the random one.
+``choose_pairs`` in sessions of 24, the fifth at random, and all count; against pairs drawn at random, each once before
+any twice (``rounds``, as the design without a choice asks) or each time anew (``anew``). Raters decide by Davidson's
+model (strengths N(0, spread), one answer in five a tie at equal strength). Error: mean distance of ranks. Prints the
+pairs with which the chosen design has the error of the random one.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from vmmetrics.utils.statistics.preferences import Outcome, Preference
 
 SESSION = 24
 ACTIVE = 0.8
+SPREADS = 1.2, 2.0, 3.0
 Floats = np.ndarray
+Draw = Callable[[int, np.random.Generator], Iterator[tuple[int, int]]]
 
 
 def vote(left: int, right: int, strength: Floats, rng: np.random.Generator) -> Preference:
@@ -39,11 +42,18 @@ def rounds(clips: int, rng: np.random.Generator) -> Iterator[tuple[int, int]]:
         yield from (pairs[at] for at in rng.permutation(len(pairs)))
 
 
-def errors(clips: int, sessions: int, active: float, seed: int) -> list[float]:
+def anew(clips: int, rng: np.random.Generator) -> Iterator[tuple[int, int]]:
+    """Yield pairs at random, each time of all."""
+    pairs = list(combinations(range(clips), 2))
+    while True:
+        yield pairs[rng.integers(len(pairs))]
+
+
+def errors(clips: int, sessions: int, active: float, spread: float, draw: Draw, seed: int) -> list[float]:
     """Return the error after each session of a study."""
     rng = np.random.default_rng(seed)
-    strength, names = rng.normal(0, 1.2, clips), [f"c{n:03d}" for n in range(clips)]
-    drawn, votes, found = rounds(clips, rng), list[Preference](), list[float]()
+    strength, names = rng.normal(0, spread, clips), [f"c{n:03d}" for n in range(clips)]
+    drawn, votes, found = draw(clips, rng), list[Preference](), list[float]()
     fit: Strengths | None = None
     for _ in range(sessions):
         asked = choose_pairs(names, [0] * clips, fit, round(SESSION * active), seed=int(rng.integers(2**31)))
@@ -51,8 +61,7 @@ def errors(clips: int, sessions: int, active: float, seed: int) -> list[float]:
         chosen += [next(drawn) for _ in range(SESSION - len(chosen))]
         votes += [vote(*pair, strength, rng) for pair in chosen]
         fit = fit_strengths(votes, names)
-        estimate = np.nan_to_num(fit.strength)
-        found.append(float(np.abs(rankdata(estimate) - rankdata(strength)).mean()))
+        found.append(float(np.abs(rankdata(np.nan_to_num(fit.strength)) - rankdata(strength)).mean()))
     return found
 
 
@@ -62,15 +71,23 @@ def main(say: Callable[[str], None] = print) -> None:
     parser.add_argument("--clips", type=int, default=30)
     parser.add_argument("--sessions", type=int, default=20)
     options = parser.parse_args()
-    mean = {
-        active: np.mean([errors(options.clips, options.sessions, active, n) for n in range(options.studies)], axis=0)
-        for active in (0.0, ACTIVE)
-    }
-    for session in range(options.sessions // 4, options.sessions, options.sessions // 4):
-        reached = np.flatnonzero(mean[ACTIVE] <= mean[0.0][session])
-        pairs = SESSION * (session + 1)
-        share = f"{SESSION * (reached[0] + 1) / pairs:.2f}" if reached.size else "above 1"
-        say(f"{pairs} random pairs, rank error {mean[0.0][session]:.2f}: {share} of the pairs when chosen")
+    sessions, seeds = options.sessions, range(options.studies)
+    for spread in SPREADS:
+        chosen = np.mean([errors(options.clips, sessions, ACTIVE, spread, rounds, n) for n in seeds], axis=0)
+        for draw in (rounds, anew):
+            mean = np.mean([errors(options.clips, sessions, 0.0, spread, draw, n) for n in seeds], axis=0)
+            for at in range(sessions // 4 - 1, sessions, sessions // 4):
+                share = "above 1" if (few := needed(chosen, mean[at])) is None else f"{few / (at + 1):.2f}"
+                say(f"spread {spread}, {SESSION * (at + 1)} pairs ({draw.__name__}), error {mean[at]:.2f}: {share}")
+
+
+def needed(mean: Floats, error: float) -> float | None:
+    """Return the sessions with which a falling error is reached, between two by a straight line; None if never."""
+    reached = np.flatnonzero(mean <= error)
+    if not reached.size:
+        return None
+    at = int(reached[0])
+    return float(at + 1 - (error - mean[at]) / (mean[at - 1] - mean[at])) if at else 1.0
 
 
 if __name__ == "__main__":

@@ -68,9 +68,9 @@ def rightly(design: Design, session: Session, at: int) -> int:
     if trial.expected is not None:
         return trial.expected
     ranks = [hash_of(identity) for identity in trial.media]
-    if design.key == "acr":
-        return 1 + ranks[0] % 5
-    return 1 if ranks[0] > ranks[1] else -1
+    if design.opinions:
+        return 1 + ranks[-1] % 5
+    return design.first if ranks[0] > ranks[1] else -design.first
 
 
 def hash_of(identity: str) -> int:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from tests.rating.made import study
-from vmmetrics.rating.designs import Design, Trial, design_of
+from tests.rating.made import sources, study
+from vmmetrics.errors import SetupError
+from vmmetrics.rating.designs import Design, Trial, check_sources, design_of
+from vmmetrics.rating.study import Settings
 from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE
 
 RATERS = 200
@@ -122,6 +125,14 @@ def test_training_shows_the_range_beside_the_session(design: Design) -> None:
     assert len(trials) == 3 and all(trial.kind == "training" for trial in trials)
     assert sum(trial.expected is not None for trial in trials) == 1
     assert not {trial.item for trial in trials if trial.expected is None} & set(items)
+
+
+@pytest.mark.parametrize(
+    ("design", "setting"), [("acr", {"active": 0.5}), ("acr", {"stop_error": 1.0}), ("pair", {"levels": 9})]
+)
+def test_a_setting_of_other_designs_is_refused(design: str, setting: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match=f"{design} has no --{next(iter(setting)).replace('_', '-')}"):
+        check_sources(sources(tmp_path), Settings(design, "c", "l", **setting))
 
 
 def test_pairs_are_within_a_prompt_and_if_asked_within_a_model(tmp_path: Path) -> None:

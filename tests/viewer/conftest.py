@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -24,6 +26,23 @@ def absent(reason: str) -> NoReturn:
     if os.environ.get("VMMETRICS_REQUIRE_BROWSER") == "1":
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
+
+
+def in_firefox(script: Path, npm: Path, *arguments: object, seconds: float = 90) -> dict[str, Any]:
+    """Run a script of puppeteer in Firefox, and return the JSON object that it prints."""
+    program = os.environ.get("VMMETRICS_FIREFOX") or shutil.which("firefox-esr") or shutil.which("firefox")
+    if program is None:
+        absent("no Firefox: install firefox-esr, or set VMMETRICS_FIREFOX")
+    command = [shutil.which("node"), script, npm, program, *arguments]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        printed, problems = run.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(run.pid, signal.SIGKILL)  # Firefox as well, which node leaves running
+        raise
+    assert run.returncode == 0, problems
+    seen: dict[str, Any] = json.loads(printed)
+    return seen
 
 
 @pytest.fixture(autouse=True)

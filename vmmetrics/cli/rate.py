@@ -17,12 +17,14 @@ from vmmetrics.cli.options import MAX_PRICE, argument, count_option, number_opti
 from vmmetrics.cli.stopping import stoppable
 from vmmetrics.cli.terminal import Bar, count, open_consoles, until_stopped, usage, warn
 from vmmetrics.errors import SetupError, install
+from vmmetrics.rating import DESIGNS
 from vmmetrics.utils.request_rules import HOST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vmmetrics.rating.study import ClipSource, Study
+    from vmmetrics.rating.designs import Design
+    from vmmetrics.rating.study import ClipSource
     from vmmetrics.utils.display.tables import Part
 
 StudyFolder = Annotated[Path, argument("Folder of the study.", metavar="STUDY")]
@@ -46,8 +48,8 @@ def new(
     study: StudyFolder,
     clips: Annotated[list[str], option("Run directory, or folder or files of clips; repeatable.", show_default=False)],
     design: Annotated[
-        Literal["acr", "pair"],
-        option("acr: one clip on a scale; pair: which of two clips of a prompt is better.", show_default=False),
+        str,
+        option("; ".join(f"{name}: {text}" for name, text in DESIGNS.items()) + ".", metavar="|".join(DESIGNS)),
     ],
     contact: Annotated[str, option("Whom raters can ask: a name and an address.", show_default=False)],
     licence: Annotated[
@@ -90,11 +92,11 @@ def new(
     Rules of exclusion are in study.json, and may be edited until the first rater. 'rate check' tries the study with
     simulated raters, 'rate serve' opens it. Exit codes: 0 made, 2 wrong usage or setup.
     """
-    from vmmetrics.rating.designs import check_sources, design_of
+    from vmmetrics.rating.designs import check_sources, design_named, design_of
     from vmmetrics.rating.study import Settings, new_study, read_texts
 
     output, messages = open_consoles()
-    questions = _questions(question or ["motion="])
+    questions = _questions(question or [f"{name}=" for name in design_named(design).asks])
     sources = _sources(clips, prompts)
     if detect is not None:
         session.votes = _votes(detect, sources)
@@ -116,7 +118,7 @@ def new(
     gold = sum(clip.broken for clip in made.clips.values())
     if gold < made.settings.gold:
         messages.print(f"gold items of {count(gold, 'clip')} alone: others are too short, or flash", style="yellow")
-    _say_size(made, len(design_of(made).items), messages)
+    _say_size(design_of(made), messages)
     output.print(str(study), soft_wrap=True)
 
 
@@ -176,13 +178,13 @@ def _votes(detect: tuple[float, float], sources: Sequence[ClipSource]) -> int:
     )
 
 
-def _say_size(study: Study, items: int, messages: Any) -> None:
-    settings = study.settings
+def _say_size(design: Design, messages: Any) -> None:
+    settings, items = design.settings, len(design.items)
     sessions = math.ceil(items * settings.votes / min(settings.items, items))
     money = f", {sessions * settings.pay:.2f} {settings.currency}".rstrip() if settings.pay else ""
     messages.print(
-        f"{count(len(study.clips), 'clip')}, {items} items, {settings.votes} votes each: {sessions} sessions of "
-        f"{study.minutes:.0f} minutes{money}; recruit more, since some will be excluded",
+        f"{count(len(design.study.clips), 'clip')}, {items} items, {settings.votes} votes each: {sessions} sessions of "
+        f"{design.minutes:.0f} minutes{money}; recruit more, since some will be excluded",
         soft_wrap=True,
     )
 

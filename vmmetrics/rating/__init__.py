@@ -1,1 +1,11 @@
 """Rating studies by ITU-T P.910, P.913 and BT.500: designs, raters' sessions, export; ``vmmetrics rate``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+DESIGNS: Mapping[str, str] = {
+    "acr": "one clip on a scale",
+    "pair": "which of two clips of a prompt is better",
+}
+"""Designs by name, and what raters do; the class is in ``rating/designs/NAME.py`` under the name capitalised."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.designs import Trial
@@ -22,7 +24,6 @@ from vmmetrics.utils.storage.atomic import making, write_json, write_text
 from vmmetrics.utils.storage.job_folder import check_folder
 from vmmetrics.utils.storage.journal import encode, iterate_lines
 
-OUTCOMES = {LEFT: "left", 0: "tie", RIGHT: "right"}
 SUMMARY, EXPORTS, SESSIONS = "summary.json", "exports.json", "sessions.csv"
 PAYMENTS = "payments.csv"
 """Sheet of payments, beside the export: it names people by the ids of their platform."""
@@ -34,7 +35,7 @@ RESERVED = frozenset((
 ))  # fmt: skip
 """Columns of tables beside those of the dimensions."""
 _RATER = re.compile(r"[0-9a-f]{12}")
-_SIDE = {LEFT: "a", 0: "tie", RIGHT: "b"}
+_SIDE: Mapping[int, str] = {LEFT: "a", 0: "tie", RIGHT: "b"}
 
 
 def export(study: Study, out: Path) -> Results:
@@ -53,9 +54,9 @@ def export(study: Study, out: Path) -> Results:
     check_folder(out, SUMMARY, holds="export of a study")
     results = Results.of(study, read_state(study))
     with making(out, replace=True) as folder:
-        for name, rows in (_rating_files if results.design.key == "acr" else _pair_files)(results):
+        for name, rows in (_rating_files if results.design.opinions else _pair_files)(results):
             write_text(folder / name, csv_text(rows))
-        if results.design.key == "pair":
+        if not results.design.opinions:
             for dimension in study.settings.questions:
                 one = "" if len(study.settings.questions) == 1 else f"-{dimension}"
                 lines = b"".join(map(encode, _comparisons(results, dimension)))
@@ -140,7 +141,7 @@ def summary(results: Results) -> dict[str, Any]:
             name: sum(not one.passed for key in finished for one in judged[key] if one.name == name)
             for name in (one.name for one in next(iter(judged.values()), ()))
         },
-        "minutes": results.minutes() or results.study.minutes,
+        "minutes": results.minutes() or results.design.minutes,
         "agreement": {
             dimension: {
                 name: {"value": value.value, "low": value.low, "high": value.high, "note": value.note}
@@ -148,7 +149,7 @@ def summary(results: Results) -> dict[str, Any]:
             }
             for dimension in questions
         },
-        "recovered": {name: results.opinions(name)[1] for name in questions} if results.design.key == "acr" else {},
+        "recovered": {name: results.opinions(name)[1] for name in questions} if results.design.opinions else {},
     }  # fmt: skip
 
 
@@ -187,14 +188,14 @@ def _mos(results: Results) -> Rows:
 
 
 def _pairs(results: Results) -> Rows:
-    dimensions = list(results.study.settings.questions)
+    dimensions, outcomes = list(results.study.settings.questions), results.design.outcomes
     of_dimension = ("dimension",) if len(dimensions) > 1 else ()
     yield "left", "right", "outcome", *of_dimension, "rater", "prompt", "left_model", "right_model"
     for session, trial, values in _counted(results):
         left, right = (results.study.clips[identity] for identity in trial.media)
         for name in dimensions:
             of = (name,) if of_dimension else ()
-            yield (left.clip, right.clip, OUTCOMES[values[name]], *of, session.rater, left.prompt, left.model,
+            yield (left.clip, right.clip, outcomes[values[name]], *of, session.rater, left.prompt, left.model,
                    right.model)  # fmt: skip
 
 
@@ -202,7 +203,7 @@ def _comparisons(results: Results, dimension: str) -> Iterator[dict[str, Any]]:
     for session, trial, values in _counted(results, active=True):
         left, right = (results.study.clips[identity] for identity in trial.media)
         yield {
-            "a": left.clip, "b": right.clip, "winner": _SIDE[values[dimension]],
+            "a": left.clip, "b": right.clip, "winner": _SIDE[results.design.first * int(np.sign(values[dimension]))],
             "rater": session.rater, "prompt": left.prompt,
         }  # fmt: skip
 
@@ -228,7 +229,7 @@ def _counted(results: Results, *, active: bool = False) -> Iterator[tuple[Sessio
 
 def _answers(results: Results) -> Rows:
     dimensions = list(results.study.settings.questions)
-    sides = ("clip",) if results.design.key == "acr" else ("left", "right")
+    sides = results.design.columns
     played = [name if len(sides) == 1 else f"{side}_{name}" for side in sides for name in _PLAYED]
     yield ("rater", "session", "position", "kind", *sides, *dimensions, "expected", "excluded", "seconds_to_vote",
            *played, "refresh", "window", "screen", "ratio", "zoom", "full", "hidden", "ended")  # fmt: skip

@@ -117,7 +117,7 @@ def preferences_of(design: Design, sessions: Iterable[Session], dimension: str) 
     """Return the votes of sessions on pairs, those on pairs that were chosen included."""
     outcomes: dict[int, Outcome] = {LEFT: LEFT, TIE: TIE, RIGHT: RIGHT}
     votes = [
-        (design.items[key].clips, vote, session.rater)
+        (design.items[key].clips, design.first * int(np.sign(vote)), session.rater)
         for session in sessions
         for key, vote in votes_of(design, session, dimension, active=True).items()
     ]

@@ -140,18 +140,16 @@ class Results:
             return None
 
     def agreement(self, dimension: str, resamples: int = RESAMPLES) -> dict[str, Estimate]:
-        """Return the agreement of raters: α (ordinal) and ICC of ratings, equal votes and α of pairs."""
+        """Return the agreement of raters: α (ordinal), and ICC of opinions or the share of equal votes on pairs."""
         items, _, votes = self.table(dimension)
-        names = ("equal votes", "α (ordinal)") if self.design.key == "pair" else ("α (ordinal)", "ICC(2,1)", "ICC(2,k)")
+        names = ("α (ordinal)", *(("ICC(2,1)", "ICC(2,k)") if self.design.opinions else ("equal votes",)))
         if not items or not ((~np.isnan(votes)).sum(axis=1) > 1).any():
             return dict.fromkeys(names, Estimate(None, note="no item has two votes"))
         alpha = alpha_statistic(votes)
-        beside = _equal_votes(votes) if self.design.key == "pair" else icc_statistic(votes)
+        beside = icc_statistic(votes) if self.design.opinions else _equal_votes(votes, self.design.values)
 
         def statistic(weights: Votes) -> Votes:
-            ordinal = alpha(weights)[:, 1:2]
-            parts = [beside(weights), ordinal] if self.design.key == "pair" else [ordinal, beside(weights)]
-            return np.column_stack(parts)
+            return np.column_stack([alpha(weights)[:, 1:2], beside(weights)])
 
         prompts = [item.prompt for item in items]
         observed, samples = sampled(statistic, prompts, resamples, SEED)
@@ -168,7 +166,7 @@ class Results:
     def open_sessions(self) -> int:
         """Sessions under way."""
         moment = datetime.now(UTC)
-        return sum(session.holds(moment, self.study.minutes) for session in self.state.sessions.values())
+        return sum(session.holds(moment, self.design.minutes) for session in self.state.sessions.values())
 
     def minutes(self) -> float | None:
         """Return the median length in minutes of the finished sessions, or None."""
@@ -183,9 +181,9 @@ class Results:
         return math.ceil(sum(self.wanted.values()) / min(settings.items, len(self.design.items)) / min(share, 1))
 
 
-def _equal_votes(votes: Votes) -> Statistic:
+def _equal_votes(votes: Votes, values: Sequence[int]) -> Statistic:
     """Return the share of pairs of votes on one item that are equal, as a statistic of weighted items."""
-    counts = np.stack([(votes == value).sum(axis=1) for value in (-1, 0, 1)], axis=1).astype(float)
+    counts = np.stack([(votes == value).sum(axis=1) for value in values], axis=1).astype(float)
     total = counts.sum(axis=1)
     equal, pairs = (counts * (counts - 1)).sum(axis=1), total * (total - 1)
 

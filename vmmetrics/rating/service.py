@@ -162,16 +162,20 @@ class Service:
         settings = self.study.settings
         flashing = any(clip.flashes > LIMIT for clip in self.study.clips.values())
         filled = {
-            "contact": settings.contact, "minutes": str(max(1, round(self.study.minutes))),
+            "contact": settings.contact, "minutes": str(max(1, round(self.sessions.design.minutes))),
             "age": str(settings.min_age), "ethics": settings.ethics, "licence": settings.licence,
             "pay": f"{settings.pay:g} {settings.currency}".strip(),
         }  # fmt: skip
         texts = {name: _filled(text, filled) for name, text in settings.texts.items()}
         if not flashing:
             texts["consent_flashing"] = ""
+        design, questions = self.sessions.design, settings.questions.items()
+        asks, usual = design.asks, next(iter(design.asks.values()))
         return JSONResponse({
-            "texts": texts, "design": settings.design, "questions": settings.questions, "levels": settings.levels,
-            "in_turn": settings.in_turn, "consent": self.study.consent,
+            "texts": texts, "questions": {name: asked or texts[asks.get(name, usual)] for name, asked in questions},
+            "choices": [[value, texts.get(name, "")] for value, name in design.choices.items()],
+            "labels": [texts.get(name, "") for name in design.labels], "tolerance": design.tolerance,
+            "in_turn": design.in_turn, "consent": self.study.consent,
             "parameters": [name for person, others in PLATFORMS.values() for name in (person, *others)],
         })  # fmt: skip
 

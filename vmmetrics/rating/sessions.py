@@ -159,7 +159,7 @@ class RaterSessions:
             raise RefusedStepError("not_watched")
         if self._clock is not None:
             moment, begun = self._clock(), self._begun.get(session.session)
-            if is_new and begun is not None and moment - begun < _EARLY * self._seconds(trial):
+            if is_new and begun is not None and moment - begun < _EARLY * self.design.seconds(trial.media):
                 raise RefusedStepError("early")
             self._begun[session.session] = moment if is_new else begun or moment
         return [self.journal.take({"kind": "answer", **_fields(answer)})]
@@ -287,7 +287,7 @@ class RaterSessions:
 
     def _in_hand(self) -> list[Session]:
         """Return the sessions under way."""
-        moment, minutes = datetime.now(UTC), self.study.minutes
+        moment, minutes = datetime.now(UTC), self.design.minutes
         return [session for session in self._waiting.values() if session.holds(moment, minutes)]
 
     def _wanted(self) -> bool:
@@ -313,10 +313,6 @@ class RaterSessions:
         seen = {trial.item for one in own for trial in one.trials if trial.is_vote}
         within = len(own) < self.study.settings.sessions
         return within and session.finished and not session.withdrawn and seen < self.design.items.keys()
-
-    def _seconds(self, trial: Trial) -> float:
-        seconds = [self.study.seconds(identity) for identity in trial.media]
-        return sum(seconds) if self.study.settings.in_turn else max(seconds)
 
     def _name(self, session: Session, at: str, slot: int) -> str:
         """Return the name of a clip on a rater's page: another one in every trial, and never the clip's own."""

@@ -25,7 +25,8 @@ RaterKind = Literal["honest", "lazy", "random", "reversed"]
 KINDS: tuple[RaterKind, ...] = ("honest", "lazy", "random", "reversed")
 _BROKEN_QUALITY, _BROKEN_LESS = -2.4, 3.0  # of gold versions at most, and less than the clip: bad beyond doubt
 _SLIP = 0.005  # of attention checks that honest raters miss
-_ACR_SCALE, _PAIR_SCALE, _PAIR_TIE = 0.9, 1.7, 0.5
+_ACR_SCALE, _PAIR_SCALE = 0.9, 1.7
+_PAIR_GRADES = (0.5, 1.5, 3.0)  # log odds from which a clip is (slightly) better, better, much better
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +93,12 @@ class SimulatedRater:
 
     def _opinion(self, media: tuple[str, ...]) -> int:
         quality = [self._quality[identity] for identity in media]
-        if len(quality) == 2:
+        levels, step = self._design.values, self._design.step
+        if not self._design.opinions:
             seen = _PAIR_SCALE * (quality[0] - quality[1]) + float(self._rng.logistic(0, self._noise))
-            return 0 if abs(seen) < _PAIR_TIE else 1 if seen > 0 else -1
-        levels = self._design.values
-        step = (len(levels) - 1) / 4
-        seen = true_level(quality[0], len(levels)) + step * (self._bias + float(self._rng.normal(0, self._noise)))
+            grade = sum(abs(seen) >= least for least in _PAIR_GRADES[: max(levels)])
+            return grade * self._design.first * (1 if seen > 0 else -1)
+        seen = true_level(quality[-1], len(levels)) + step * (self._bias + float(self._rng.normal(0, self._noise)))
         return int(min(max(round(seen), levels[0]), levels[-1]))
 
     def _turned(self, value: int) -> int:
@@ -189,7 +190,7 @@ def _outcome(
     votes = [counts[key] for key in results.design.items]
     dimension = next(iter(study.settings.questions))
     recovered = error = covered = None
-    if results.design.key == "acr":
+    if results.design.opinions:
         opinions = [one for one in results.opinions(dimension)[0] if one.recovered is not None]
         got = np.array([one.recovered for one in opinions], float)
         true = np.array([true_level(quality[one.item], study.settings.levels) for one in opinions])
@@ -208,5 +209,5 @@ def _outcome(
     needed = items * study.settings.votes / min(study.settings.items, items) / min(share, 1)
     return DryRun(
         dict(raters), {kind: flagged[kind] for kind in raters}, {k: dict(failed[k]) for k in KINDS if raters[k]},
-        min(votes), max(votes), recovered, error, covered, int(np.ceil(needed)), study.minutes, files,
+        min(votes), max(votes), recovered, error, covered, int(np.ceil(needed)), results.design.minutes, files,
     )  # fmt: skip

@@ -34,18 +34,14 @@ def clauses(results: Results) -> list[Clause]:
     settings, design = results.study.settings, results.design
     raters = {session.rater for session in results.counted}
     votes = [len(row[~np.isnan(row)]) for row in results.table(next(iter(settings.questions)))[2]]
-    minutes = results.minutes() or results.study.minutes
+    minutes = results.minutes() or design.minutes
     answers = [answer for session in results.counted for answer in session.answers.values()]
     drops = sum(clip.dropped for answer in answers for clip in answer.clips)
     frames = sum(clip.frames for answer in answers for clip in answer.clips)
-    method = {
-        "acr": ("ITU-T P.910 (10/2023), 8.1", f"absolute category rating on {settings.levels} levels"),
-        "pair": ("ITU-T P.910, pair comparison", "pairs of one prompt, \"no difference\" allowed"),
-    }[design.key]  # fmt: skip
     fewest, gold = min(votes, default=0), settings.gold if design.gold else 0  # clips may be too short for any
     flash = max((clip.flashes for clip in results.study.clips.values()), default=0)
     return [
-        Clause(method[0], True, f"The method is {method[1]}."),
+        Clause(design.method[0], True, f"The method is {design.method[1]}."),
         Clause("ITU-R BT.500-15, 2.5.1", len(raters) >= LEAST_OBSERVERS,
                f"{len(raters)} valid observers took part; {LEAST_OBSERVERS} are the least."),
         Clause("ITU-R BT.500-15, 2.5.1, per item", bool(votes) and fewest >= LEAST_OBSERVERS,
@@ -64,9 +60,9 @@ def clauses(results: Results) -> list[Clause]:
                f"{drops:,} of {frames:,} frames were dropped."),
         Clause("ITU-T P.910 crowdsourcing, straight-lining and consistency", True,
                "Criteria of each session are in sessions.csv; rules were fixed before the first answer."),
-        Clause("ITU-T P.910 (2023) and P.913, rater bias", True if design.key == "acr" else None,
+        Clause("ITU-T P.910 (2023) and P.913, rater bias", True if design.opinions else None,
                "Bias and inconsistency of raters are estimated jointly with the qualities (mos.csv)."
-               if design.key == "acr" else "Raters' bias is of scales; pairs have none."),
+               if design.opinions else "Raters' bias is of scales; pairs have none."),
         Clause("ITU-T P.910, report", True, "Scores have number of votes, deviation and 95 % interval."),
         Clause("ITU-R BT.1702, flashes", flash <= 3 or None,
                f"No clip has more than {flash} flashes in a second over a quarter of the frame."

@@ -35,10 +35,9 @@ BROKEN = "-broken"
 """End of the id of a clip's gold version, its frames in disorder."""
 LEAST_PIECES = 5
 """Pieces of a gold version: fewer are in order but for a turn, and may look whole."""
-VOTE_SECONDS = 6.0
-"""Seconds that an answer takes, to foretell the length of a session."""
 MOST_ACTIVE = 0.8
 """Largest share of pairs that are chosen: the others show agreement without the choice."""
+_SOME = {"designs": "some"}  # of a setting that not every design reads
 _COMMENT = "vmmetrics rate"  # in every file: nothing that tells one clip from another
 _SHUFFLED_SECONDS = 0.2  # of clip that stay together in the gold version, less in short clips
 _ORDERS = 5  # of frames that are tried for one that does not flash
@@ -112,7 +111,7 @@ class Settings:
     contact: str
     licence: str
     questions: Mapping[str, str] = field(default_factory=dict)
-    levels: int = 5
+    levels: int = field(default=5, metadata=_SOME)
     votes: int = 15
     items: int = 24
     gold: int = 3
@@ -120,10 +119,10 @@ class Settings:
     repeats: int = 2
     training: int = 3
     sessions: int = 1
-    within_model: bool = False
-    active: float = 0.0
-    stop_error: float = 0.0
-    in_turn: bool = False
+    within_model: bool = field(default=False, metadata=_SOME)
+    active: float = field(default=0.0, metadata=_SOME)
+    stop_error: float = field(default=0.0, metadata=_SOME)
+    in_turn: bool = field(default=False, metadata=_SOME)
     flashing: Literal["leave-out", "warn"] = "leave-out"
     seed: int = 0
     min_age: int = 18
@@ -139,8 +138,6 @@ class Settings:
             raise ValueError(f"expected 5, 9 or 11 levels but got {self.levels}")
         if not 0 <= self.active <= MOST_ACTIVE:
             raise ValueError(f"expected a share from 0 to {MOST_ACTIVE:g} but got {self.active:g}: the rest is drawn")
-        if self.design != "pair" and (self.active or self.stop_error):
-            raise ValueError("pairs alone are chosen by the answers so far")
         if not self.contact.strip() or not self.licence.strip():
             raise ValueError("raters must know whom to ask, and you must know that you may show the clips")
         if self.completion_url and not self.completion_url.startswith("https://"):
@@ -229,15 +226,6 @@ class Study:
         shown = {name: text for name, text in self.settings.texts.items() if name.startswith("consent")}
         words = [shown, self.settings.contact, self.settings.min_age, self.settings.ethics]
         return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()[:12]
-
-    @property
-    def minutes(self) -> float:
-        """Expected length of a session in minutes."""
-        settings = self.settings
-        seconds = float(np.mean([clip.seconds for clip in self.clips.values()]))
-        shown = seconds * (2 if settings.design == "pair" and settings.in_turn else 1)
-        trials = settings.items + settings.gold + settings.traps + settings.repeats + settings.training
-        return trials * (shown + VOTE_SECONDS * max(1, len(settings.questions))) / 60
 
     def media(self, identity: str) -> Path:
         """Return the file of a clip, or of its gold version."""

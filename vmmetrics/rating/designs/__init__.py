@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -14,16 +15,17 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from vmmetrics.errors import SetupError
+from vmmetrics.rating import DESIGNS
 from vmmetrics.rating.study import BROKEN, ClipSource, Rules, Settings, Study, StudyClip
 from vmmetrics.utils.statistics.preferences import Preference
 
 Kind = Literal["training", "item", "active", "repeat", "gold", "trap"]
-DESIGNS: Mapping[str, str] = {"acr": "Acr", "pair": "Pair"}
-"""Designs by name: the class in the module of that name."""
 LEAST_SHARED = 8
 """Votes on items that others voted on too, below which a rater's agreement is not judged."""
 Z99 = 2.326
 """Quantile of the normal distribution for the upper end of a 99 % interval, one-sided."""
+VOTE_SECONDS = 6.0
+"""Seconds that an answer takes, to foretell the length of a session."""
 _CANDIDATES = 20  # of equally few votes that are looked at for each item of a session
 _TRIES = 20  # orders of which the one with the fewest neighbours of one prompt is taken
 
@@ -33,8 +35,8 @@ class Item:
     """What is voted on: a clip, or a pair of clips.
 
     Attributes:
-        key: Name, the ids of its clips.
-        clips: Ids of its clips.
+        key: Name: the id of the clip, or of both of a pair.
+        clips: Ids of the clips that are shown.
         prompt: Prompt that they share, or the clip's own name where there is none.
         models: Models of its clips.
     """
@@ -74,35 +76,57 @@ class Design(ABC):
         study: The study.
 
     Attributes:
-        values: Answers that there are.
+        choices: Answers that there are, in the order shown, each with the name of its text, "" for none.
+        values: The answers.
         items: Items by key.
 
     Raises:
-        SetupError: The study has no items for it.
+        SetupError: The study has no items for it, or a setting that it does not read.
     """
 
     key: ClassVar[str]
-    question: ClassVar[str]
-    """Name of the text of its question."""
+    opinions: ClassVar[bool]
+    """True if votes are opinions of a clip, which have a mean; False if they are preferences between two."""
+    first: ClassVar[int] = 1
+    """Sign of an answer for the first of two clips that are compared."""
+    outcomes: ClassVar[Mapping[int, str]] = {}
+    """Preferences as ``pairs.csv`` has them."""
+    asks: ClassVar[Mapping[str, str]]
+    """Dimensions asked about where the study names none, each with the name of its question's text."""
+    labels: ClassVar[tuple[str, ...]]
+    """Names of the texts under the clips, in the order shown; "" for none."""
+    columns: ClassVar[tuple[str, ...]]
+    """Columns of the clips in ``answers.csv``."""
+    reads: ClassVar[frozenset[str]]
+    """Settings that it reads, of those that not every design does."""
+    needs: ClassVar[str]
+    """What clips it needs, in words."""
 
     def __init__(self, study: Study) -> None:
         self.study, self.settings = study, study.settings
+        for one in fields(Settings):
+            given = one.metadata and getattr(self.settings, one.name) != one.default
+            if given and one.name not in self.reads:
+                raise SetupError(f"the design {self.key} has no --{one.name.replace('_', '-')}")
         self.gold = [clip.id for clip in study.clips.values() if clip.broken]
         self.items = {item.key: item for item in self.make_items()}
-        self.values = self.make_values()
+        self.choices = self.make_choices()
+        self.values = tuple(self.choices)
         if not self.items:
             raise SetupError(f"the clips make no items of the design {self.key}: {self.needs}")
 
-    needs: ClassVar[str]
-    """What clips it needs, in words."""
+    @property
+    @abstractmethod
+    def method(self) -> tuple[str, str]:
+        """Clause of a standard that it follows, and the method in words."""
 
     @abstractmethod
     def make_items(self) -> list[Item]:
         """Return the items."""
 
     @abstractmethod
-    def make_values(self) -> tuple[int, ...]:
-        """Return the answers that there are."""
+    def make_choices(self) -> dict[int, str]:
+        """Return the answers that there are, each with the name of its text."""
 
     @abstractmethod
     def arrange(self, item: Item, shown: Counter[tuple[str, ...]], rng: np.random.Generator) -> tuple[str, ...]:
@@ -121,10 +145,6 @@ class Design(ABC):
     @abstractmethod
     def again(self, trial: Trial) -> Trial:
         """Return the repetition of a trial."""
-
-    @abstractmethod
-    def is_right(self, trial: Trial, value: int) -> bool:
-        """Return True if a value is the expected answer of a gold item, by the rules."""
 
     @abstractmethod
     def straight(self, values: Sequence[int]) -> tuple[float, bool]:
@@ -168,6 +188,38 @@ class Design(ABC):
     def rules(self) -> Rules:
         """Rules of exclusion."""
         return self.settings.rules
+
+    @property
+    def in_turn(self) -> bool:
+        """True if the clips of an item are played one after the other."""
+        return False
+
+    @property
+    def step(self) -> float:
+        """Difference of answers that is one level of a scale of five."""
+        return (max(self.values) - min(self.values)) / 4
+
+    @property
+    def tolerance(self) -> float:
+        """Difference from the expected answer of a gold item up to which an answer is right, by the rules."""
+        return self.rules.tolerance * self.step
+
+    def is_right(self, trial: Trial, value: int) -> bool:
+        """Return True if a value is the expected answer of a gold item, by the rules."""
+        return trial.expected is not None and abs(value - trial.expected) <= self.tolerance
+
+    def seconds(self, media: Sequence[str]) -> float:
+        """Return how long clips take to be shown, in seconds."""
+        seconds = [self.study.seconds(identity) for identity in media]
+        return sum(seconds) if self.in_turn else max(seconds)
+
+    @cached_property
+    def minutes(self) -> float:
+        """Expected length of a session in minutes."""
+        settings = self.settings
+        shown = float(np.mean([self.seconds(item.clips) for item in self.items.values()]))
+        trials = settings.items + settings.gold + settings.traps + settings.repeats + settings.training
+        return trials * (shown + VOTE_SECONDS * max(1, len(settings.questions))) / 60
 
     def training(self, rng: np.random.Generator, beside: Sequence[str]) -> tuple[Trial, ...]:
         """Return training items over the range: a gold one, and others that are not in the session if there are any.
@@ -260,17 +312,25 @@ def broken(clip: str) -> str:
     return f"{clip}{BROKEN}"
 
 
+def design_named(name: str) -> type[Design]:
+    """Return the design with this name.
+
+    Raises:
+        SetupError: There is none.
+    """
+    if name not in DESIGNS:
+        raise SetupError(f"there is no design {name!r}; there are {', '.join(DESIGNS)}")
+    design: type[Design] = getattr(import_module(f"vmmetrics.rating.designs.{name}"), name.capitalize())
+    return design
+
+
 def design_of(study: Study) -> Design:
     """Return the design of a study.
 
     Raises:
         SetupError: There is no such design, or the clips do not make items of it.
     """
-    name = study.settings.design
-    if name not in DESIGNS:
-        raise SetupError(f"there is no design {name!r}; there are {', '.join(DESIGNS)}")
-    made: Design = getattr(import_module(f"vmmetrics.rating.designs.{name}"), DESIGNS[name])(study)
-    return made
+    return design_named(study.settings.design)(study)
 
 
 def check_sources(sources: Sequence[ClipSource], settings: Settings) -> None:

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,7 +19,13 @@ class Acr(Design):
     """Absolute category rating. Answers are 1 (bad) to the number of levels."""
 
     key = "acr"
-    question = "acr_question"
+    opinions = True
+    asks: ClassVar = {"motion": "acr_question"}
+    labels = ("",)
+    columns = ("clip",)
+    reads = frozenset({"levels"})
+    scale = "level"
+    """Beginning of the names of the texts of its five levels."""
     needs = "there must be clips"
 
     def make_items(self) -> list[Item]:
@@ -26,9 +33,17 @@ class Acr(Design):
         clips = self.study.clips.values()
         return [Item(clip.id, (clip.id,), clip.prompt or clip.clip, (clip.model or "",)) for clip in clips]
 
-    def make_values(self) -> tuple[int, ...]:
-        """Return the levels."""
-        return tuple(range(1, self.settings.levels + 1))
+    @property
+    def method(self) -> tuple[str, str]:
+        """Clause of the standard, and the method."""
+        return "ITU-T P.910 (10/2023), 8.1", f"absolute category rating on {self.settings.levels} levels"
+
+    def make_choices(self) -> dict[int, str]:
+        """Return the levels; of 11 the ends have names, of 9 every other one."""
+        levels = self.settings.levels
+        named = (1, 5) if levels == 11 else (1, 2, 3, 4, 5)
+        step = (levels - 1) // (len(named) - 1)
+        return {at + 1: "" if at % step else f"{self.scale}_{named[at // step]}" for at in range(levels)}
 
     def arrange(self, item: Item, shown: Counter[tuple[str, ...]], rng: np.random.Generator) -> tuple[str, ...]:  # noqa: ARG002
         """Return the clip."""
@@ -42,18 +57,14 @@ class Acr(Design):
         """Return the same trial."""
         return replace(trial, kind="repeat")
 
-    def is_right(self, trial: Trial, value: int) -> bool:
-        """Return True if a value is within the tolerance."""
-        return trial.expected is not None and abs(value - trial.expected) <= self.rules.tolerance * self._step
-
     def straight(self, values: Sequence[int]) -> tuple[float, bool]:
         """Return the variance of the votes in levels of five."""
-        variance = float(np.var(np.array(values) / self._step)) if values else 0.0
+        variance = float(np.var(np.array(values) / self.step)) if values else 0.0
         return variance, len(values) < _LEAST_VOTES or variance >= self.rules.variance
 
     def steady(self, votes: Sequence[tuple[int, int]]) -> tuple[float, bool]:
         """Return the mean difference of repeated votes in levels of five."""
-        apart = float(np.mean([abs(first - again) for first, again in votes])) / self._step if votes else 0.0
+        apart = float(np.mean([abs(first - again) for first, again in votes])) / self.step if votes else 0.0
         return apart, apart <= self.rules.unsteady
 
     def agreement(self, own: Mapping[str, int], others: Mapping[str, Sequence[int]]) -> tuple[float, float] | None:
@@ -66,8 +77,3 @@ class Acr(Design):
         r = float(np.corrcoef(mine, theirs)[0, 1]) if mine.std() else 0.0
         transformed = math.atanh(min(max(r, -0.999), 0.999))
         return r, math.tanh(transformed + Z99 / math.sqrt(len(shared) - 3))
-
-    @property
-    def _step(self) -> float:
-        """Levels of this scale to one of five."""
-        return (self.settings.levels - 1) / 4

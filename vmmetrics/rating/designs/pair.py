@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,7 +23,12 @@ class Pair(Design):
     """Pairs of one prompt, of one model if the study says so. Answers: 1 left, −1 right, 0 no difference."""
 
     key = "pair"
-    question = "pair_question"
+    opinions = False
+    asks: ClassVar = {"motion": "pair_question"}
+    labels = ("a", "b")
+    columns = ("left", "right")
+    reads = frozenset({"within_model", "active", "stop_error", "in_turn"})
+    outcomes: ClassVar = {LEFT: "left", TIE: "tie", RIGHT: "right"}
     needs = "two clips must share a prompt (and a model, with --within-model)"
 
     def make_items(self) -> list[Item]:
@@ -40,9 +46,19 @@ class Pair(Design):
         self._keys = {frozenset(item.clips): item.key for item in items}
         return items
 
-    def make_values(self) -> tuple[int, ...]:
+    @property
+    def method(self) -> tuple[str, str]:
+        """Clause of the standard, and the method."""
+        return "ITU-T P.910, pair comparison", 'pairs of one prompt, "no difference" allowed'
+
+    @property
+    def in_turn(self) -> bool:
+        """True if the study says so."""
+        return self.settings.in_turn
+
+    def make_choices(self) -> dict[int, str]:
         """Return left, no difference, right."""
-        return LEFT, TIE, RIGHT
+        return {LEFT: "a", TIE: "same", RIGHT: "b"}
 
     def arrange(self, item: Item, shown: Counter[tuple[str, ...]], rng: np.random.Generator) -> tuple[str, ...]:
         """Return the clips by side: each side as often as the other, over all raters."""
@@ -60,12 +76,8 @@ class Pair(Design):
         """Return the trial with its sides swapped."""
         return replace(trial, kind="repeat", media=trial.media[::-1])
 
-    def is_right(self, trial: Trial, value: int) -> bool:
-        """Return True if the right side was chosen."""
-        return value == trial.expected
-
     def informative(self, votes: Sequence[Preference], taken: set[str], number: int, seed: int) -> list[str]:
-        """Return pairs whose answers would lower the uncertainty of strengths most (A-optimal)."""
+        """Return pairs whose answers would lower the doubt about the order of strengths most."""
         clips = list(self._groups)
         fit = fit_strengths(votes, clips) if any(vote.outcome != TIE for vote in votes) else None
         asked = choose_pairs(clips, list(self._groups.values()), fit, number + len(taken), seed=seed)

@@ -169,26 +169,17 @@ function footer() {
   );
 }
 
-/** @returns {[number, string][]} The answers and their texts, in the order of the keys. */
-function choices() {
-  if (study.design === "pair")
-    return [
-      [1, texts.a],
-      [0, texts.same],
-      [-1, texts.b],
-    ];
-  const named = study.levels === 11 ? 2 : 5,
-    step = (study.levels - 1) / (named - 1);
-  return Array.from({ length: study.levels }, (_, at) => {
-    const name = at % step ? "" : texts[`level_${named === 2 ? (at ? 5 : 1) : at / step + 1}`];
-    return [at + 1, [at + 1, at > 8 && `(${KEYS[at]})`, name].filter(Boolean).join(" ")];
-  });
-}
+/** @returns {[number, string][]} The answers and their texts with their keys. */
+const choices = () =>
+  study.choices.map(([value, name], at) => [
+    value,
+    [at + 1, at > 8 && `(${KEYS[at]})`, name].filter(Boolean).join(" "),
+  ]);
 
 /** The clips of a trial, loaded. @param {RatedTrial} trial @returns {Promise<RatedClip[]>} */
 async function clipsOf(trial) {
   const sources = await Promise.all(trial.media.map((name) => ahead.get(name) ?? load(name)));
-  const clips = sources.map((source, at) => new RatedClip(source, sources.length > 1 ? [texts.a, texts.b][at] : ""));
+  const clips = sources.map((source, at) => new RatedClip(source, study.labels[at]));
   await Promise.all(clips.map((clip) => clip.ready()));
   return clips;
 }
@@ -230,7 +221,7 @@ async function vote(trial, head) {
     h(
       "fieldset",
       { disabled: true, "data-dimension": name },
-      h("legend", asked || question || texts[`${study.design}_question`]),
+      h("legend", asked || question),
       h(
         "div.choices",
         options.map(([value, text]) =>
@@ -314,8 +305,7 @@ async function practice(trial) {
   const { values } = await vote(trial, [h("h1", texts.training_title), h("p", texts.training_text)]);
   if (trial.expected === null || trial.expected === undefined) return;
   const value = values[Object.keys(study.questions)[0]];
-  const near = study.design === "pair" ? 0 : (study.levels - 1) / 4;
-  const right = Math.abs(value - trial.expected) <= near;
+  const right = Math.abs(value - trial.expected) <= study.tolerance;
   await new Promise((resolve) => {
     const go = button(texts.next, () => resolve(undefined), { class: "main", id: "next" });
     show(h("h1", texts.training_title), h("p", right ? texts.training_right : texts.training_wrong), h("div", go));

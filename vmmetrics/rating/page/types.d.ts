@@ -3,10 +3,15 @@
 /** What every rater sees. */
 interface StudyPage {
   texts: Record<string, string>;
-  design: "acr" | "pair";
-  /** Dimension to its question; an empty question is the design's own. */
+  /** Dimension to its question. */
   questions: Record<string, string>;
-  levels: number;
+  /** Answers and their texts, in the order of the keys. */
+  choices: [number, string][];
+  /** Texts under the clips. */
+  labels: string[];
+  /** Difference from the right answer of a training item that is right too. */
+  tolerance: number;
+  /** Clips are played one after the other. */
   in_turn: boolean;
   /** Version of the text of consent. */
   consent: string;

@@ -1,10 +1,11 @@
-"""Active choice of pairs to ask next: those that reduce the uncertainty of the strengths most.
+"""Active choice of pairs to ask next: those that reduce the uncertainty of the order most.
 
 The covariance C of the centred strengths says how well they are known. One more comparison of items i and j, with
 e = e_i − e_j and information λ about their difference, changes it to C − λ (Ce)(Ce)' / (1 + λ e'Ce) (Sherman and
-Morrison, 1950), and so lowers the mean variance of all pairwise differences, 2 tr(C) / (n − 1), in proportion to
-λ |Ce|² / (1 + λ e'Ce). Pairs are taken greedily by that gain, C updated after each. λ is Fisher's information under
-the fitted model at the fitted difference.
+Morrison, 1950). The variances of all pairwise differences count by how likely their sign is wrong as yet,
+w = Φ(−|d| / s): their weighted sum is tr(CL) with the Laplacian L of w, and falls by λ e'CLCe / (1 + λ e'Ce). Pairs are
+taken greedily by that gain, C updated after each, w once a batch. λ is Fisher's information under the fitted model at
+the fitted difference. Equal w would be A-optimal; benchmarks/rating_active.py compares.
 
 Clips that no comparison links come first: a pair for each link that is missing.
 """
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, diags_array
 from scipy.sparse.csgraph import connected_components
+from scipy.special import ndtr
 
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.statistics.bradley_terry import DEFAULT_PRIOR_SD, Strengths, centred_inverse
@@ -43,7 +45,7 @@ class PairQuestion:
         left: First item; sides are drawn at random, since raters favour one.
         right: Second item.
         reason: ``"connect"`` for items that nothing links yet, ``"inform"`` for the others.
-        gain: How much of the variance of strength differences in their pool it is expected to remove, in 0..1.
+        gain: How much of the weighted variance of strength differences in their pool it is expected to remove, 0..1.
     """
 
     left: str
@@ -132,12 +134,16 @@ class _Pool:
         self.members, self.group, self.cap = members, group, cap
         self.component, self.times = estimate.component[members], estimate.times[members].copy()
         self.asked = np.zeros(len(members), np.int64)
-        laplacian = estimate.laplacian[members][:, members].toarray()
-        self.covariance = centred_inverse(laplacian, estimate.prior_sd**-2)
-        self.square = self.covariance @ self.covariance
-        self.start = max(float(np.trace(self.covariance)), np.finfo(float).tiny)
+        known = estimate.laplacian[members][:, members].toarray()
+        self.covariance = centred_inverse(known, estimate.prior_sd**-2)
         strength = estimate.strength[members]
-        self.information = information(estimate.model, strength[:, None] - strength, estimate.tau)
+        differences = strength[:, None] - strength
+        self.information = information(estimate.model, differences, estimate.tau)
+        error = np.sqrt(_of_differences(self.covariance)) + np.finfo(float).tiny
+        weights = ndtr(-np.abs(differences) / error)
+        laplacian = np.diag(weights.sum(axis=1)) - weights
+        self.start = max(float(np.sum(self.covariance * laplacian)), np.finfo(float).tiny)
+        self.spread = self.covariance @ laplacian @ self.covariance
         self.open = np.triu(group[:, None] == group, 1)
         # among equals (at the start all are) chance decides, not the alphabet
         self.jitter = 1 + 1e-9 * rng.random(self.open.shape)
@@ -173,11 +179,11 @@ class _Pool:
         i, j = sorted(pair)
         column = self.covariance[:, i] - self.covariance[:, j]
         step = self.information[i, j] / (1 + self.information[i, j] * (column[i] - column[j]))
-        pull = self.covariance @ column
-        removed = step * float(column @ column)
+        pull = self.spread[:, i] - self.spread[:, j]
+        removed = step * float(pull[i] - pull[j])
         self.covariance = self.covariance - step * np.outer(column, column)
         mixed = np.outer(pull, column)
-        self.square = self.square - step * (mixed + mixed.T) + step * removed * np.outer(column, column)
+        self.spread = self.spread - step * (mixed + mixed.T) + step * removed * np.outer(column, column)
         self.open[i, j] = False
         self.asked[[i, j]] += 1
         for item in np.flatnonzero(self.asked >= self.cap):
@@ -186,7 +192,7 @@ class _Pool:
         return (int(self.members[i]), int(self.members[j])), reason, float(removed / self.start)
 
     def _find_best(self) -> tuple[float, tuple[int, int]]:
-        gain = self.information * _of_differences(self.square)
+        gain = self.information * _of_differences(self.spread)
         gain /= 1 + self.information * _of_differences(self.covariance)
         gain *= self.jitter * self.open
         at = int(np.argmax(gain))

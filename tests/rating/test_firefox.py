@@ -1,0 +1,27 @@
+"""A study in Firefox, driven by puppeteer over WebDriver BiDi: clips play to their end, every answer arrives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rating.made import study
+from tests.rating.test_page import Served
+from tests.viewer.conftest import in_firefox
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_whole_study_in_firefox(npm: Path, tmp_path: Path) -> None:
+    served = Served(study(tmp_path, "acr", prompts=2, models=2, items=3, gold=1, traps=0, repeats=0, training=1))
+    try:
+        seen = in_firefox(Path(__file__).with_name("firefox.cjs"), npm, served.link, seconds=120)
+    finally:
+        served.process.kill()
+        served.process.communicate()
+    assert seen["faults"] == []
+    session = served.session
+    assert session.finished
+    assert len(session.answers) == 4  # the items and a gold one
+    assert all(clip.ended and clip.frames for answer in session.answers.values() for clip in answer.clips)
