@@ -38,6 +38,8 @@ rate = group(
         "status": "rate:status",
         "export": "rate:export",
         "forget": "rate:forget",
+        "share": "rate_pool:share",
+        "pool": "rate_pool:pool",
     },
 )
 understand = group(

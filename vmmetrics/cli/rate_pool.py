@@ -1,0 +1,224 @@
+"""``vmmetrics rate share`` and ``pool``: studies of several houses, without their clips."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vmmetrics.cli import options
+from vmmetrics.cli.formats import print_result
+from vmmetrics.cli.options import argument, option, out_option
+from vmmetrics.cli.rate import StudyFolder
+from vmmetrics.cli.terminal import count, open_consoles
+from vmmetrics.errors import SetupError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from vmmetrics.alignment.study import Study
+    from vmmetrics.alignment.study_results import StudyReport
+    from vmmetrics.rating.sharing import Measured, Pooled, Share
+    from vmmetrics.scoring.prompt_scores import Run
+    from vmmetrics.utils.display.tables import Part
+
+
+def share(
+    study: StudyFolder,
+    run: Annotated[Path, option("Run directory with scores of the clips.", show_default=False)],
+    out: Annotated[Path, out_option("File to write (JSON).", show_default=False)],
+    key: Annotated[
+        str, option("Text that all who pool agree on; without it, whoever has a clip can tell that it was rated.")
+    ] = "",
+) -> None:
+    """Write how well scores agree with raters, for 'rate pool': no clip, no vote, no name.
+
+    Figures of fewer than 5 raters, 30 clips or 12 prompts are left out; a second share of a study must differ by 5
+    raters. Exit codes: 0 written, 2 wrong usage or setup.
+    """
+    from vmmetrics.alignment.readers.judgements import RatingOptions
+    from vmmetrics.alignment.readers.read import matched_study, read_sides
+    from vmmetrics.alignment.study_report import align
+    from vmmetrics.rating.export import export
+    from vmmetrics.rating.journal import ANSWERS
+    from vmmetrics.rating.sharing import share as shared
+    from vmmetrics.rating.study import read_study
+    from vmmetrics.scoring.prompt_scores import read_run
+    from vmmetrics.utils.schema import plain
+    from vmmetrics.utils.storage.atomic import write_json
+
+    output, messages = open_consoles()
+    found, scored = read_study(study), read_run(run)
+    if not (study / ANSWERS).exists():
+        raise SetupError(f"{study} has no answers yet")
+    with TemporaryDirectory() as folder:
+        copy = replace(found, path=Path(folder))  # answers may come meanwhile
+        shutil.copyfile(study / ANSWERS, copy.path / ANSWERS)
+        results = export(copy, copy.path / "export")
+        table = copy.path / "export" / ("ratings.csv" if results.design.opinions else "pairs.csv")
+        aligned = matched_study(*read_sides([str(run)], str(table), RatingOptions()), None, ())
+    asked = found.settings.questions
+    aligned = replace(aligned, pairing={name: tuple(asked) for name in aligned.scores})
+    measured = _measured(aligned, align(aligned), asked)
+    made, withheld = shared(replace(results, study=found), measured, _conditions(scored), key)
+    for name, why in withheld.items():
+        messages.print(f"left out: {name}: {why}", style="yellow", soft_wrap=True)
+    write_json(out, plain(made))
+    messages.print(f"{count(made.raters, 'rater')}, {count(len(made.clips), 'clip')}; the file may leave the house")
+    output.print(str(out), soft_wrap=True)
+
+
+def _measured(study: Study, report: StudyReport, asked: Mapping[str, str]) -> Iterator[Measured]:
+    """Yield the agreement of the run's metrics with the votes of each dimension, as ``vmmetrics align`` has it."""
+    import numpy as np
+
+    from vmmetrics.alignment.study import clips_with_both
+    from vmmetrics.rating.sharing import Measured
+
+    for pair in report.alignments:
+        if pair.metric not in study.scores or pair.dimension not in asked:
+            continue  # an average
+        both = clips_with_both(study, pair.metric, pair.dimension)
+        named = both & np.array([bool(model) for model in study.models])
+        smallest = min((group.n for group in pair.within_model.groups.values() if group.value is not None), default=0)
+        for level, estimate, clips, group in (
+            ("pooled", pair.spearman, both, int(both.sum())),
+            ("within_model", pair.within_model.mean, named, smallest),
+            ("amplitude_constant", pair.amplitude_constant, named, smallest),
+        ):
+            votes = (~np.isnan(study.ratings[pair.dimension][clips])).sum(axis=0)
+            prompts = len({study.prompts[at] for at in np.flatnonzero(clips)})
+            yield Measured(pair.dimension, pair.metric, level, estimate, group, prompts, votes)
+    for one in report.preferences:
+        if one.name in study.scores and one.dimension in study.preferences:
+            pairs, value = study.preferences[one.dimension], one.accuracy
+            ends = {name: None if (end := getattr(value, name)) is None else 2 * end - 1 for name in
+                    ("value", "low", "high")}  # fmt: skip
+            votes = np.unique(pairs.raters, return_counts=True)[1]
+            prompts = len({study.prompts[at] for at in pairs.left})
+            yield Measured(one.dimension, one.name, "preference", replace(value, **ends), one.pairs, prompts, votes)
+
+
+def _conditions(run: Run) -> dict[str, str]:
+    """Return what the scores of a run depend on, in words and hashes."""
+    from vmmetrics.scoring.prompt_scores import DECISIVE
+    from vmmetrics.scoring.summary import INDEX
+    from vmmetrics.scoring.versions import versions_of
+
+    configuration = run.configuration
+    known = {name: str(configuration.get(name, "not stated")) for name in ("preset", "protocol")}
+    networks = json.dumps({name: configuration.get(name) for name in DECISIVE}, sort_keys=True)
+    known["models and weights"] = sha256(networks.encode()).hexdigest()[:12]
+    versions: dict[str, Any] = {**versions_of(run.records), INDEX: configuration.get(INDEX, "not stated")}
+    for metric, version in versions.items():
+        if isinstance(version, tuple) and len(version) > 1:
+            raise SetupError(f"{run.title} has scores of several versions of {metric}; score its clips again")
+        part = json.dumps(run.header.get("parts", {}).get(metric), sort_keys=True)
+        stated = version[0] if isinstance(version, tuple) else version
+        known[f"version of {metric}"] = f"{stated}" + (
+            "" if part == "null" else f" ({sha256(part.encode()).hexdigest()[:12]})"
+        )
+    return known
+
+
+def pool(
+    files: Annotated[list[Path], argument("Files that 'rate share' wrote, one per study.")],
+    out: Annotated[Path | None, out_option("Folder for forest plots (SVG) and the figures of each study.")] = None,
+    form: options.Format = "text",
+) -> None:
+    """Pool the agreement of several studies by random-effects meta-analysis, with how much they differ.
+
+    A study or clip that would count twice is refused, and so are scores of other versions, presets or protocols and
+    other questions. Exit codes: 0, 2 refused or wrong usage.
+    """
+    from vmmetrics.rating.sharing import pool as pooled
+    from vmmetrics.rating.sharing import read_share
+    from vmmetrics.utils.display.canvas import save_charts
+    from vmmetrics.utils.schema import plain
+    from vmmetrics.utils.storage.atomic import write_json
+    from vmmetrics.utils.storage.job_folder import prepare
+
+    output, messages = open_consoles()
+    names = [path.stem if len({one.stem for one in files}) == len(files) else str(path) for path in files]
+    if len(files) < 2 or len(set(names)) < len(files):
+        raise typer.BadParameter("expected two files or more, each once")
+    shares = dict(zip(names, map(read_share, files), strict=True))
+    cells = pooled(shares)
+    if not cells:
+        raise SetupError("no two of these share a figure of one metric, dimension and level")
+    data = [
+        {**plain(cell), "estimates": {name: [one.value, one.low, one.high] for name, one in cell.estimates().items()}}
+        for cell in cells
+    ]
+    if out is not None:
+        prepare(out, "pool.json", (), "figures of pooled studies")
+        write_json(out / "pool.json", data)
+        save_charts(_forests(cells), out, ".svg")
+        messages.print(f"written: {out}/pool.json, forest plots")
+    print_result(form, _parts(shares, cells), output, data=lambda: data)
+
+
+def _parts(shares: Mapping[str, Share], cells: list[Pooled]) -> list[Part]:
+    from vmmetrics.rating.sharing import LEVELS
+    from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, bounds, figure, heads, number, p_value
+
+    def cell(value: float, low: float, high: float) -> DisplayCell:
+        return DisplayCell(number(value), bounds(low, high), value=value, interval=(low, high))
+
+    studies = DisplayTable("studies", "Studies", "", heads("study", "raters", "clips", "began", "ended"))
+    for name, one in shares.items():
+        clips = len(one.clips)
+        studies.add(name, figure(one.raters, str(one.raters)), figure(clips, str(clips)), one.began, one.ended)
+    table = DisplayTable(
+        "pooled", "Agreement with people over all studies",
+        "ρ, or the share of equal preferences. Intervals of 95 %, Hartung and Knapp's; τ on Fisher's scale (Paule and "
+        "Mandel). I²: share of the differences that is no error of sampling; p: of one truth for all studies.",
+        heads("dimension", "metric", "figure", "studies", "pooled", "another study", "τ", "I²", "p", texts=3),
+    )  # fmt: skip
+    for one in cells:
+        result, ends = one.result, one.estimates()
+        predicted = ends.get("another study")
+        table.add(
+            one.dimension, one.metric, LEVELS[one.level], figure(len(one.studies), str(len(one.studies))),
+            table.estimate(ends["all studies"]),
+            DisplayCell("–" if predicted is None else bounds(predicted.low, predicted.high)),
+            cell(result.tau, result.tau_low, result.tau_high), cell(result.i2, result.i2_low, result.i2_high),
+            figure(result.p, p_value(result.p)),
+        )  # fmt: skip
+    return [studies, table]
+
+
+def _forests(cells: list[Pooled]) -> dict[str, Figure]:
+    """Return a forest plot for each dimension and metric: a panel per level, a row per study, the pooled ones last."""
+    from matplotlib.figure import Figure
+
+    from vmmetrics.rating.sharing import LEVELS
+    from vmmetrics.utils.display import canvas
+    from vmmetrics.utils.statistics.bootstrap import Estimate
+
+    charts, none = {}, Estimate(None, note="no figure is shared")
+    for dimension, metric in dict.fromkeys((one.dimension, one.metric) for one in cells):
+        shown = {LEVELS[one.level]: one for one in cells if (one.dimension, one.metric) == (dimension, metric)}
+        names = dict.fromkeys(name for one in shown.values() for name in one.studies)
+        names |= dict.fromkeys(name for one in shown.values() for name in one.estimates())  # these stand last
+        with canvas.chart_style():
+            chart = Figure(
+                (canvas.WIDTH * (1 + len(shown)) / 4, canvas.FOREST_ROW * len(names) + 1), layout="constrained"
+            )
+            panels = chart.subplots(1, len(shown), sharey=True, squeeze=False)[0].tolist()
+            for axes, (level, one) in zip(panels, shown.items(), strict=True):
+                rows = [one.estimates().get(name, none) for name in names]
+                chance = one.shown(0.0)
+                canvas.forest(axes, rows, canvas.axis_range(rows, chance - 0.1, chance + 0.1), chance)
+                axes.set_title(level)
+                axes.set_xlabel(f"{canvas.label(metric, 20)}, {canvas.label(dimension, 20)}")
+            panels[0].set_yticks(range(len(names)), [canvas.label(name, canvas.FOREST_NAME) for name in names])
+        charts[f"{metric}-{dimension}"] = chart
+    return charts
