@@ -81,51 +81,50 @@ def _measured(study: Study, report: StudyReport, asked: Mapping[str, str]) -> It
 
     from vmmetrics.alignment.study import clips_with_both
     from vmmetrics.rating.sharing import Measured
+    from vmmetrics.utils.statistics.bootstrap import Estimate
 
     for pair in report.alignments:
         if pair.metric not in study.scores or pair.dimension not in asked:
             continue  # an average
         both = clips_with_both(study, pair.metric, pair.dimension)
         named = both & np.array([bool(model) for model in study.models])
-        smallest = min((group.n for group in pair.within_model.groups.values() if group.value is not None), default=0)
-        for level, estimate, clips, group in (
-            ("pooled", pair.spearman, both, int(both.sum())),
-            ("within_model", pair.within_model.mean, named, smallest),
-            ("amplitude_constant", pair.amplitude_constant, named, smallest),
+        for level, estimate, clips in (
+            ("pooled", pair.spearman, both),
+            ("within_model", pair.within_model.mean, named),
+            ("amplitude_constant", pair.amplitude_constant, named),
         ):
             votes = (~np.isnan(study.ratings[pair.dimension][clips])).sum(axis=0)
             prompts = len({study.prompts[at] for at in np.flatnonzero(clips)})
-            yield Measured(pair.dimension, pair.metric, level, estimate, group, prompts, votes)
+            yield Measured(pair.dimension, pair.metric, level, estimate, int(clips.sum()), prompts, votes)
     for one in report.preferences:
         if one.name in study.scores and one.dimension in study.preferences:
-            pairs, value = study.preferences[one.dimension], one.accuracy
-            ends = {name: None if (end := getattr(value, name)) is None else 2 * end - 1 for name in
-                    ("value", "low", "high")}  # fmt: skip
+            pairs, figure = study.preferences[one.dimension], one.accuracy
+            value, low, high = (None if end is None else 2 * end - 1 for end in (figure.value, figure.low, figure.high))
+            estimate = Estimate(value, low, high, note=one.accuracy.note)
             votes = np.unique(pairs.raters, return_counts=True)[1]
             prompts = len({study.prompts[at] for at in pairs.left})
-            yield Measured(one.dimension, one.name, "preference", replace(value, **ends), one.pairs, prompts, votes)
+            yield Measured(one.dimension, one.name, "preference", estimate, one.pairs, prompts, votes)
 
 
 def _conditions(run: Run) -> dict[str, str]:
     """Return what the scores of a run depend on, in words and hashes."""
     from vmmetrics.scoring.prompt_scores import DECISIVE
     from vmmetrics.scoring.summary import INDEX
-    from vmmetrics.scoring.versions import versions_of
+    from vmmetrics.scoring.versions import differing, versions_of
 
-    configuration = run.configuration
-    known = {name: str(configuration.get(name, "not stated")) for name in ("preset", "protocol")}
-    networks = json.dumps({name: configuration.get(name) for name in DECISIVE}, sort_keys=True)
-    known["models and weights"] = sha256(networks.encode()).hexdigest()[:12]
-    versions: dict[str, Any] = {**versions_of(run.records), INDEX: configuration.get(INDEX, "not stated")}
-    for metric, version in versions.items():
-        if isinstance(version, tuple) and len(version) > 1:
-            raise SetupError(f"{run.title} has scores of several versions of {metric}; score its clips again")
-        part = json.dumps(run.header.get("parts", {}).get(metric), sort_keys=True)
-        stated = version[0] if isinstance(version, tuple) else version
-        known[f"version of {metric}"] = f"{stated}" + (
-            "" if part == "null" else f" ({sha256(part.encode()).hexdigest()[:12]})"
-        )
-    return known
+    def hashed(value: Any) -> str:
+        return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]
+
+    stated, versions, parts = run.configuration, versions_of(run.records), run.header.get("parts", {})
+    if mixed := differing([(run.title, versions)]):
+        raise SetupError("scores of several versions cannot be shared; score the clips again:", *mixed.values())
+    known = {name: str(stated.get(name, "not stated")) for name in ("preset", "protocol", INDEX)}
+    return {
+        "preset": known["preset"], "protocol": known["protocol"], f"version of {INDEX}": known[INDEX],
+        "models and weights": hashed([stated.get(name) for name in DECISIVE]),
+        **{f"version of {metric}": f"{version}" + (f" ({hashed(parts[metric])})" if metric in parts else "")
+           for metric, (version,) in versions.items()},
+    }  # fmt: skip
 
 
 def pool(
@@ -167,7 +166,7 @@ def pool(
 
 def _parts(shares: Mapping[str, Share], cells: list[Pooled]) -> list[Part]:
     from vmmetrics.rating.sharing import LEVELS
-    from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, bounds, figure, heads, number, p_value
+    from vmmetrics.utils.display.tables import NONE, DisplayCell, DisplayTable, bounds, figure, heads, number, p_value
 
     def cell(value: float, low: float, high: float) -> DisplayCell:
         return DisplayCell(number(value), bounds(low, high), value=value, interval=(low, high))
@@ -182,13 +181,13 @@ def _parts(shares: Mapping[str, Share], cells: list[Pooled]) -> list[Part]:
         "Mandel). I²: share of the differences that is no error of sampling; p: of one truth for all studies.",
         heads("dimension", "metric", "figure", "studies", "pooled", "another study", "τ", "I²", "p", texts=3),
     )  # fmt: skip
-    for one in cells:
-        result, ends = one.result, one.estimates()
-        predicted = ends.get("another study")
+    for pooled in cells:
+        result, ends = pooled.result, pooled.estimates()
+        predicted, number_of = ends.get("another study"), len(pooled.studies)
         table.add(
-            one.dimension, one.metric, LEVELS[one.level], figure(len(one.studies), str(len(one.studies))),
+            pooled.dimension, pooled.metric, LEVELS[pooled.level], figure(number_of, str(number_of)),
             table.estimate(ends["all studies"]),
-            DisplayCell("–" if predicted is None else bounds(predicted.low, predicted.high)),
+            DisplayCell(NONE if predicted is None else bounds(predicted.low, predicted.high)),
             cell(result.tau, result.tau_low, result.tau_high), cell(result.i2, result.i2_low, result.i2_high),
             figure(result.p, p_value(result.p)),
         )  # fmt: skip

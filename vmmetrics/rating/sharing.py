@@ -86,7 +86,7 @@ class Measured(NamedTuple):
         level: One of :data:`LEVELS`.
         estimate: The correlation, its 95 % interval symmetric on Fisher's scale, by Student's t with prompts − 2; of
             preferences by percentiles.
-        clips: Clips, or pairs, that it rests on; of the smallest group where it is a mean over groups.
+        clips: Clips, or pairs, that it rests on.
         prompts: Their prompts.
         votes: Votes on them, by rater.
     """
@@ -262,7 +262,9 @@ class Pooled(NamedTuple):
         ends["all studies"] = self.result.mean, self.result.low, self.result.high
         if self.result.predicted is not None:
             ends["another study"] = self.result.mean, *self.result.predicted
-        return {name: Estimate(*map(self.shown, three)) for name, three in ends.items()}
+        return {
+            name: Estimate(self.shown(z), self.shown(low), self.shown(high)) for name, (z, low, high) in ends.items()
+        }
 
 
 def pool(shares: Mapping[str, Share]) -> list[Pooled]:
