@@ -11,14 +11,11 @@ import numpy as np
 import pytest
 
 from benchmarks.rating_pool import MEAN, estimates, figures, house, study, together, truth
-from tests.rating.made import QUESTIONS, take_part
+from tests.rating.unplayed import made, with_raters
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.export import forget
-from vmmetrics.rating.journal import AnswerJournal, read_state
-from vmmetrics.rating.results import Results
-from vmmetrics.rating.sessions import RaterSessions
 from vmmetrics.rating.sharing import LEAST_RATERS, SHARES, Figure, Measured, Share, pool, read_share, share
-from vmmetrics.rating.study import KEYS, RECORD, Settings, StudyClip, append_private, default_texts, read_study
+from vmmetrics.rating.study import default_texts
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.statistics.bootstrap import Estimate
 from vmmetrics.utils.statistics.meta_analysis import random_effects
@@ -26,30 +23,6 @@ from vmmetrics.utils.storage.atomic import write_json
 
 SCORES = {"preset": "embedded", "protocol": "vmmetrics", "version of mss": "2", "version of pas": "1"}
 GOOD = Measured("motion", "mss", "pooled", Estimate(0.5, 0.3, 0.65), 40, 20, [10] * 6)
-
-
-def made(folder: Path, raters: int = 6, first: int = 0, **settings: Any) -> Results:
-    """Return a study of 40 clips that nobody plays, with raters who took part."""
-    given = {"questions": QUESTIONS, "votes": 99, "items": 6, "gold": 0, "training": 0, "texts": default_texts()}
-    path = folder / f"study{first}"
-    path.mkdir(parents=True)
-    clips = [
-        StudyClip(f"c{n:05d}", f"secret-{n}.mp4", f"{first + n:064x}", 2.0, (64, 48), 0, f"m{n % 2}", f"p{n // 2}")
-        for n in range(40)
-    ]
-    record = {"settings": Settings("acr", "lab", "ours", **(given | settings)), "clips": clips, "left_out": {}}
-    write_json(path / RECORD, plain({**record, "format": 1, "created": ""}))
-    append_private(path / KEYS, {name: f"{name}{first}" for name in ("raters", "owner", "secret")})
-    return with_raters(path, raters)
-
-
-def with_raters(path: Path, raters: int) -> Results:
-    found = read_study(path)
-    with AnswerJournal(found) as journal:
-        sessions = RaterSessions(journal, clock=None, seed=len(journal.state.sessions))
-        for _ in range(raters):
-            take_part(sessions)
-    return replace(Results.of(found, read_state(found)), counted=[*read_state(found).sessions.values()])
 
 
 def shares(folder: Path, number: int = 2, **changes: Any) -> dict[str, Share]:
@@ -71,7 +44,7 @@ def test_a_share_has_figures_and_counts_and_no_name_vote_or_clip(tmp_path: Path)
     for session in results.state.sessions.values():
         assert session.rater not in text and session.session not in text
     for clip in results.study.clips.values():
-        assert clip.clip not in text and clip.sha256[:16] not in text and clip.id not in text
+        assert clip.clip not in text and "secret" not in text and clip.sha256[:16] not in text and clip.id not in text
     assert results.study.keys["secret"] not in text and "votes" not in text
     assert shared.conditions["question of motion"] == default_texts()["acr_question"]
     assert "version of pas" not in shared.conditions  # not shared

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -18,7 +18,7 @@ from vmmetrics.cli.formats import print_result
 from vmmetrics.cli.options import argument, option, out_option
 from vmmetrics.cli.rate import StudyFolder
 from vmmetrics.cli.terminal import count, open_consoles
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, refusing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,7 +65,8 @@ def share(
         table = copy.path / "export" / ("ratings.csv" if results.design.opinions else "pairs.csv")
         aligned = matched_study(*read_sides([str(run)], str(table), RatingOptions()), None, ())
     asked = found.settings.questions
-    aligned = replace(aligned, pairing={name: tuple(asked) for name in aligned.scores})
+    named = dict(zip(asked, aligned.preferences.values(), strict=False)) if len(asked) == 1 else aligned.preferences
+    aligned = replace(aligned, preferences=named, pairing={name: tuple(asked) for name in aligned.scores})
     measured = _measured(aligned, align(aligned), asked)
     made, withheld = shared(replace(results, study=found), measured, _conditions(scored), key)
     for name, why in withheld.items():
@@ -98,12 +99,15 @@ def _measured(study: Study, report: StudyReport, asked: Mapping[str, str]) -> It
             yield Measured(pair.dimension, pair.metric, level, estimate, int(clips.sum()), prompts, votes)
     for one in report.preferences:
         if one.name in study.scores and one.dimension in study.preferences:
-            pairs, figure = study.preferences[one.dimension], one.accuracy
-            value, low, high = (None if end is None else 2 * end - 1 for end in (figure.value, figure.low, figure.high))
-            estimate = Estimate(value, low, high, note=one.accuracy.note)
-            votes = np.unique(pairs.raters, return_counts=True)[1]
-            prompts = len({study.prompts[at] for at in pairs.left})
-            yield Measured(one.dimension, one.name, "preference", estimate, one.pairs, prompts, votes)
+            pairs, scored = study.preferences[one.dimension], np.isfinite(study.scores[one.name])
+            there = np.flatnonzero(scored[pairs.left] & scored[pairs.right])
+            ends = [None if end is None else 2 * end - 1 for end in
+                    (one.accuracy.value, one.accuracy.low, one.accuracy.high)]  # fmt: skip
+            votes = np.unique([pairs.raters[at] for at in there], return_counts=True)[1]
+            distinct = {frozenset((pairs.left[at], pairs.right[at])) for at in there}
+            prompts = len({study.prompts[pairs.left[at]] for at in there})
+            estimate = Estimate(ends[0], ends[1], ends[2], note=one.accuracy.note)
+            yield Measured(one.dimension, one.name, "preference", estimate, len(distinct), prompts, votes)
 
 
 def _conditions(run: Run) -> dict[str, str]:
@@ -129,7 +133,7 @@ def _conditions(run: Run) -> dict[str, str]:
 
 def pool(
     files: Annotated[list[Path], argument("Files that 'rate share' wrote, one per study.")],
-    out: Annotated[Path | None, out_option("Folder for forest plots (SVG) and the figures of each study.")] = None,
+    out: Annotated[Path | None, out_option("Folder for forest plots (SVG).")] = None,
     form: options.Format = "text",
 ) -> None:
     """Pool the agreement of several studies by random-effects meta-analysis, with how much they differ.
@@ -139,62 +143,49 @@ def pool(
     """
     from vmmetrics.rating.sharing import pool as pooled
     from vmmetrics.rating.sharing import read_share
-    from vmmetrics.utils.display.canvas import save_charts
-    from vmmetrics.utils.schema import plain
-    from vmmetrics.utils.storage.atomic import write_json
-    from vmmetrics.utils.storage.job_folder import prepare
 
     output, messages = open_consoles()
     names = [path.stem if len({one.stem for one in files}) == len(files) else str(path) for path in files]
-    if len(files) < 2 or len(set(names)) < len(files):
+    if len(set(names)) < max(2, len(files)):
         raise typer.BadParameter("expected two files or more, each once")
     shares = dict(zip(names, map(read_share, files), strict=True))
     cells = pooled(shares)
-    if not cells:
-        raise SetupError("no two of these share a figure of one metric, dimension and level")
-    data = [
-        {**plain(cell), "estimates": {name: [one.value, one.low, one.high] for name, one in cell.estimates().items()}}
-        for cell in cells
-    ]
     if out is not None:
-        prepare(out, "pool.json", (), "figures of pooled studies")
-        write_json(out / "pool.json", data)
-        save_charts(_forests(cells), out, ".svg")
-        messages.print(f"written: {out}/pool.json, forest plots")
-    print_result(form, _parts(shares, cells), output, data=lambda: data)
+        from vmmetrics.utils.display.canvas import save_charts
+
+        with refusing("write", out):
+            messages.print(f"written: {len(save_charts(_forests(cells), out, '.svg'))} forest plots in {out}")
+    print_result(form, _parts(shares, cells), output)
 
 
-def _parts(shares: Mapping[str, Share], cells: list[Pooled]) -> list[Part]:
+def _parts(shares: Mapping[str, Share], cells: Sequence[Pooled]) -> list[Part]:
     from vmmetrics.rating.sharing import LEVELS
-    from vmmetrics.utils.display.tables import NONE, DisplayCell, DisplayTable, bounds, figure, heads, number, p_value
-
-    def cell(value: float, low: float, high: float) -> DisplayCell:
-        return DisplayCell(number(value), bounds(low, high), value=value, interval=(low, high))
+    from vmmetrics.utils.display.tables import NONE, DisplayCell, DisplayTable, bounds, figure, heads, p_value
+    from vmmetrics.utils.statistics.bootstrap import Estimate
 
     studies = DisplayTable("studies", "Studies", "", heads("study", "raters", "clips", "began", "ended"))
     for name, one in shares.items():
-        clips = len(one.clips)
-        studies.add(name, figure(one.raters, str(one.raters)), figure(clips, str(clips)), one.began, one.ended)
+        studies.add(name, *(figure(n, str(n)) for n in (one.raters, len(one.clips))), one.began, one.ended)
     table = DisplayTable(
         "pooled", "Agreement with people over all studies",
         "ρ, or the share of equal preferences. Intervals of 95 %, Hartung and Knapp's; τ on Fisher's scale (Paule and "
         "Mandel). I²: share of the differences that is no error of sampling; p: of one truth for all studies.",
         heads("dimension", "metric", "figure", "studies", "pooled", "another study", "τ", "I²", "p", texts=3),
     )  # fmt: skip
-    for pooled in cells:
-        result, ends = pooled.result, pooled.estimates()
-        predicted, number_of = ends.get("another study"), len(pooled.studies)
+    for cell in cells:
+        ends, result, studied = cell.estimates(), cell.result, len(cell.studies)
+        another = ends.get("another study")
         table.add(
-            pooled.dimension, pooled.metric, LEVELS[pooled.level], figure(number_of, str(number_of)),
+            cell.dimension, cell.metric, LEVELS[cell.level], figure(studied, str(studied)),
             table.estimate(ends["all studies"]),
-            DisplayCell(NONE if predicted is None else bounds(predicted.low, predicted.high)),
-            cell(result.tau, result.tau_low, result.tau_high), cell(result.i2, result.i2_low, result.i2_high),
-            figure(result.p, p_value(result.p)),
+            DisplayCell(NONE if another is None else bounds(another.low, another.high)),
+            table.estimate(Estimate(result.tau, result.tau_low, result.tau_high)),
+            table.estimate(Estimate(result.i2, result.i2_low, result.i2_high)), figure(result.p, p_value(result.p)),
         )  # fmt: skip
     return [studies, table]
 
 
-def _forests(cells: list[Pooled]) -> dict[str, Figure]:
+def _forests(cells: Sequence[Pooled]) -> dict[str, Figure]:
     """Return a forest plot for each dimension and metric: a panel per level, a row per study, the pooled ones last."""
     from matplotlib.figure import Figure
 

@@ -20,13 +20,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.results import Results
+from vmmetrics.utils.display.markup import shortened
 from vmmetrics.utils.schema import check, plain, read_json
 from vmmetrics.utils.statistics.bootstrap import CONFIDENCE, Estimate
 from vmmetrics.utils.statistics.meta_analysis import MetaAnalysis, random_effects
@@ -105,17 +106,17 @@ class Measured(NamedTuple):
         Raises:
             ValueError: It is not shared; the text says why.
         """
-        value, low, high = (
-            None if end is None else math.atanh(min(max(end, -_NEAR_ONE), _NEAR_ONE))
-            for end in (self.estimate.value, self.estimate.low, self.estimate.high)
-        )
+        value, low, high = self.estimate.value, self.estimate.low, self.estimate.high
         if value is None or low is None or high is None:
             raise ValueError(self.estimate.note or "it has no interval")
-        reach = _Z if self.level == "preference" else stdtrit(max(1, self.prompts - 2), (1 + CONFIDENCE) / 2)
-        error = float((high - low) / 2 / reach)
+        value, low, high = np.clip((value, low, high), -_NEAR_ONE, _NEAR_ONE).tolist()
+        if self.level == "preference":
+            error = (high - low) / 2 / _Z / (1 - value**2)
+        else:
+            error = (math.atanh(high) - math.atanh(low)) / 2 / stdtrit(max(1, self.prompts - 2), (1 + CONFIDENCE) / 2)
         votes = np.array([*self.votes], float)
         raters = int(votes.sum() ** 2 / max(1.0, (votes**2).sum()))
-        return Figure(float(f"{value:.4g}"), float(f"{error:.4g}"), self.clips, self.prompts, raters)
+        return Figure(float(f"{math.atanh(value):.4g}"), float(f"{error:.4g}"), self.clips, self.prompts, raters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class _Noted:
-    """A share that was made: day, hashes of raters' sessions, metrics."""
+    """A share that was made."""
 
     at: str
     raters: tuple[str, ...]
@@ -174,7 +175,7 @@ def share(
     earlier = check(tuple[_Noted, ...], read_json(record), record) if record.exists() else ()
     sessions = defaultdict(list)
     for session in results.counted:
-        sessions[session.rater].append(session.session)
+        sessions[session.rater].append(f"{session.session} {session.changes}")  # the last vote may still change
     marks = {_hashed(study.keys["secret"], rater, *sorted(own)) for rater, own in sessions.items()}
     for one in earlier:
         apart = max(len(marks.difference(one.raters)), len({*one.raters} - marks))
@@ -274,7 +275,7 @@ def pool(shares: Mapping[str, Share]) -> list[Pooled]:
         shares: Shares by name.
 
     Raises:
-        SetupError: Clips would count twice, or the figures are not of one thing.
+        SetupError: Clips would count twice, the figures are not of one thing, or none is in two shares.
     """
     if problems := [*_counted_twice(shares), *_unlike(shares)]:
         raise SetupError("these cannot be pooled:", *(f"  {problem}" for problem in problems))
@@ -282,14 +283,14 @@ def pool(shares: Mapping[str, Share]) -> list[Pooled]:
     for name, one in shares.items():
         for dimension, metrics in one.figures.items():
             for metric, levels in metrics.items():
-                for level in LEVELS.keys() & levels.keys():
+                for level in [level for level in LEVELS if level in levels]:
                     cells.setdefault((dimension, metric, level), {})[name] = levels[level]
-    order = list(LEVELS)
+    if not any(len(studies) > 1 for studies in cells.values()):
+        raise SetupError("no two of these have a figure of the same dimension, metric and level")
     return [
         Pooled(*cell, studies, random_effects(*np.array([[one.z, one.error] for one in studies.values()]).T))
-        for cell, studies in sorted(cells.items(), key=lambda one: (*one[0][:2], order.index(one[0][2])))
-        if len(studies) > 1
-    ]
+        for cell, studies in cells.items() if len(studies) > 1
+    ]  # fmt: skip
 
 
 def _counted_twice(shares: Mapping[str, Share]) -> Iterable[str]:
@@ -307,10 +308,10 @@ def _counted_twice(shares: Mapping[str, Share]) -> Iterable[str]:
 
 def _unlike(shares: Mapping[str, Share]) -> Iterable[str]:
     for name in dict.fromkeys(name for one in shares.values() for name in one.conditions):
-        owners: dict[Any, list[str]] = {}
+        owners: dict[str, list[str]] = {}
         for title, one in shares.items():
             if name in one.conditions:
                 owners.setdefault(one.conditions[name], []).append(title)
         if len(owners) > 1:
-            told = "; ".join(f"{value} ({', '.join(titles)})" for value, titles in owners.items())
+            told = "; ".join(f"{shortened(value, 60)} ({', '.join(titles)})" for value, titles in owners.items())
             yield f"{name}: {told}: pool those apart that differ"
