@@ -24,9 +24,12 @@ def house(folder: Path, first: int, design: str = "acr", models: int = 2, **conf
     rng, records = np.random.default_rng(first), []
     for clip in results.study.clips.values():
         said = hash_of(clip.id) % 5 / 5 if design == "acr" else hash_of(clip.id) % models / models
-        scores = {"mss": float(np.clip(0.3 + 0.4 * said + 0.1 * rng.normal(), 0, 1)), "tcs": float(rng.uniform())}
-        tags = {"amplitude": float(rng.uniform())}
-        records.append(stored_runs.clip(clip.clip, scores, clip.prompt, tags=tags))
+        scores = {
+            "mss": float(np.clip(0.3 + 0.4 * said + 0.1 * rng.normal(), 0, 1)),
+            "tcs": float(rng.uniform()),
+            "pas": float(rng.uniform()),
+        }
+        records.append(stored_runs.clip(clip.clip, scores, clip.prompt))
     return results.study.path, Path(stored_runs.write(folder / f"run{first}", records, **configuration))
 
 
@@ -51,7 +54,7 @@ def test_two_houses_share_and_pool(vmmetrics: RunCommand, tmp_path: Path, capsys
     assert low < best["pooled"] < high and best["pooled"] > 0.3 and best["studies"] == 3
     assert abs(rows["tcs", "over all clips"]["pooled"]) < 0.3
     plot = (Path("plots") / "mss-motion.svg").read_text()
-    assert "all studies" in plot and "another study" in plot and "within models" in plot
+    assert "all studies" in plot and "another study" in plot and "amplitude constant" in plot
     assert vmmetrics("rate", "pool", "0.json", "1.json") == 0
     assert "τ" in capsys.readouterr().out
 

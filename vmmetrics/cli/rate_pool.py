@@ -169,8 +169,8 @@ def _parts(shares: Mapping[str, Share], cells: Sequence[Pooled]) -> list[Part]:
     table = DisplayTable(
         "pooled", "Agreement with people over all studies",
         "ρ, or the share of equal preferences. Intervals of 95 %, Hartung and Knapp's; τ on Fisher's scale (Paule and "
-        "Mandel). I²: share of the differences that is no error of sampling; p: of one truth for all studies.",
-        heads("dimension", "metric", "figure", "studies", "pooled", "another study", "τ", "I²", "p", texts=3),
+        "Mandel). I²: share of the differences that is no error of sampling; p: of one truth for all, by Q.",
+        heads("dimension", "metric", "figure", "studies", "pooled", "another study", "τ", "I²", "Q", "p", texts=3),
     )  # fmt: skip
     for cell in cells:
         ends, result, studied = cell.estimates(), cell.result, len(cell.studies)
@@ -180,7 +180,8 @@ def _parts(shares: Mapping[str, Share], cells: Sequence[Pooled]) -> list[Part]:
             table.estimate(ends["all studies"]),
             DisplayCell(NONE if another is None else bounds(another.low, another.high)),
             table.estimate(Estimate(result.tau, result.tau_low, result.tau_high)),
-            table.estimate(Estimate(result.i2, result.i2_low, result.i2_high)), figure(result.p, p_value(result.p)),
+            table.estimate(Estimate(result.i2, result.i2_low, result.i2_high)), figure(result.q),
+            figure(result.p, p_value(result.p)),
         )  # fmt: skip
     return [studies, table]
 
