@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from vmmetrics.alignment.study import Study
-    from vmmetrics.alignment.study_results import StudyReport
     from vmmetrics.rating.sharing import Measured, Pooled, Share
     from vmmetrics.scoring.prompt_scores import Run
     from vmmetrics.utils.display.tables import Part
@@ -45,7 +44,6 @@ def share(
     """
     from vmmetrics.alignment.readers.judgements import RatingOptions
     from vmmetrics.alignment.readers.read import matched_study, read_sides
-    from vmmetrics.alignment.study_report import align
     from vmmetrics.rating.export import export
     from vmmetrics.rating.journal import ANSWERS
     from vmmetrics.rating.sharing import share as shared
@@ -67,8 +65,7 @@ def share(
     asked = found.settings.questions
     named = dict(zip(asked, aligned.preferences.values(), strict=False)) if len(asked) == 1 else aligned.preferences
     aligned = replace(aligned, preferences=named, pairing={name: tuple(asked) for name in aligned.scores})
-    measured = _measured(aligned, align(aligned), asked)
-    made, withheld = shared(replace(results, study=found), measured, _conditions(scored), key)
+    made, withheld = shared(replace(results, study=found), _measured(aligned), _conditions(scored), key)
     for name, why in withheld.items():
         messages.print(f"left out: {name}: {why}", style="yellow", soft_wrap=True)
     write_json(out, plain(made))
@@ -76,17 +73,17 @@ def share(
     output.print(str(out), soft_wrap=True)
 
 
-def _measured(study: Study, report: StudyReport, asked: Mapping[str, str]) -> Iterator[Measured]:
+def _measured(study: Study) -> Iterator[Measured]:
     """Yield the agreement of the run's metrics with the votes of each dimension, as ``vmmetrics align`` has it."""
     import numpy as np
 
+    from vmmetrics.alignment.pair_alignments import measure_alignments
+    from vmmetrics.alignment.preference import measure_preferences
     from vmmetrics.alignment.study import clips_with_both
     from vmmetrics.rating.sharing import Measured
-    from vmmetrics.utils.statistics.bootstrap import Estimate
+    from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate
 
-    for pair in report.alignments:
-        if pair.metric not in study.scores or pair.dimension not in asked:
-            continue  # an average
+    for pair in measure_alignments(study, list(study.ratings), RESAMPLES, SEED):
         both = clips_with_both(study, pair.metric, pair.dimension)
         named = both & np.array([bool(model) for model in study.models])
         for level, estimate, clips in (
@@ -97,17 +94,16 @@ def _measured(study: Study, report: StudyReport, asked: Mapping[str, str]) -> It
             votes = (~np.isnan(study.ratings[pair.dimension][clips])).sum(axis=0)
             prompts = len({study.prompts[at] for at in np.flatnonzero(clips)})
             yield Measured(pair.dimension, pair.metric, level, estimate, int(clips.sum()), prompts, votes)
-    for one in report.preferences:
-        if one.name in study.scores and one.dimension in study.preferences:
-            pairs, scored = study.preferences[one.dimension], np.isfinite(study.scores[one.name])
+    for dimension, pairs in study.preferences.items():
+        for one in measure_preferences(study, dimension, list(study.scores), combined=()):
+            scored, found = np.isfinite(study.scores[one.name]), one.accuracy
             there = np.flatnonzero(scored[pairs.left] & scored[pairs.right])
-            ends = [None if end is None else 2 * end - 1 for end in
-                    (one.accuracy.value, one.accuracy.low, one.accuracy.high)]  # fmt: skip
+            ends = [None if end is None else 2 * end - 1 for end in (found.value, found.low, found.high)]
             votes = np.unique([pairs.raters[at] for at in there], return_counts=True)[1]
             distinct = {frozenset((pairs.left[at], pairs.right[at])) for at in there}
             prompts = len({study.prompts[pairs.left[at]] for at in there})
-            estimate = Estimate(ends[0], ends[1], ends[2], note=one.accuracy.note)
-            yield Measured(one.dimension, one.name, "preference", estimate, len(distinct), prompts, votes)
+            estimate = Estimate(ends[0], ends[1], ends[2], note=found.note)
+            yield Measured(dimension, one.name, "preference", estimate, len(distinct), prompts, votes)
 
 
 def _conditions(run: Run) -> dict[str, str]:
