@@ -24,7 +24,7 @@ from vmmetrics.utils.statistics.bootstrap import SEED, Estimate
 from vmmetrics.utils.statistics.meta_analysis import random_effects
 
 MODELS, VOTES, RESAMPLES = 4, 8, 200
-MEAN = 0.6
+MEAN, TRUTH_PROMPTS = 0.6, 10_000
 PROMPTS = (24, 60)
 HOUSES, TAUS = (5, 10, 30), (0.0, 0.1)
 _GRID = np.linspace(-0.2, 0.995, 40)  # correlation of metric and quality, before models, prompts and raters
@@ -71,7 +71,7 @@ def estimates(sample: Sample, resamples: int) -> dict[str, Estimate]:
 def truths() -> dict[str, Floats]:
     """Return the true agreement by level on Fisher's scale, at each correlation of the grid."""
     rng = np.random.default_rng(0)
-    found = [estimates(house(at, 10_000, rng), 2) for at in _GRID]
+    found = [estimates(house(at, TRUTH_PROMPTS, rng), 2) for at in _GRID]
     return {level: np.arctanh([one[level].value for one in found]) for level in found[0]}
 
 

@@ -45,6 +45,7 @@ LEVELS: Mapping[str, str] = {
     "preference": "preferences",
 }  # fmt: skip
 """Levels of agreement: Spearman's ρ, or for preferences the share that the metric shares, 2 · share − 1."""
+_STATED = ("preset", "protocol", "models and weights", "design")  # conditions of every share
 _CLIPS_TO_A_FIGURE = 2
 _SURE = 0.25  # times 1 / √clips: no error on Fisher's scale is smaller
 _NEAR_ONE = 0.9999
@@ -165,7 +166,7 @@ def share(
     Args:
         results: The study and its answers.
         measured: Its figures.
-        scores: What the scores depend on, by name; of metrics as ``"version of NAME"``.
+        scores: What the scores depend on, by name: preset, protocol, models and weights, ``"version of METRIC"``.
         key: Text that those who pool agree on; hashes are made with it.
 
     Raises:
@@ -190,7 +191,9 @@ def share(
         name = f"{cell.metric}, {cell.dimension}, {LEVELS[cell.level]}"
         room = len({*metrics, cell.metric}) * len(settings.questions) * (len(LEVELS) - 1) * _CLIPS_TO_A_FIGURE
         try:
-            if room > len(study.clips):
+            if f"version of {cell.metric}" not in scores:
+                raise ValueError("the run states no version of it")
+            if room > cell.clips:
                 raise ValueError("more figures would be too many for so few clips")
             figure = cell.figure()
         except ValueError as error:
@@ -203,7 +206,8 @@ def share(
     texts, asks = settings.texts, results.design.asks
     usual = next(iter(asks.values()))
     conditions = {
-        "design": settings.design, "levels": str(settings.levels), "in turn": str(settings.in_turn),
+        "design": f"{settings.design}, {settings.levels} levels" + ", in turn" * settings.in_turn
+                  + ", within models" * settings.within_model,
         **{f"question of {name}": asked or texts[asks.get(name, usual)] for name, asked in settings.questions.items()},
         **{name: text for name, text in scores.items() if name.removeprefix("version of ") in {name, *metrics}},
     }  # fmt: skip
@@ -227,12 +231,14 @@ def read_share(path: Path) -> Share:
     Raises:
         SetupError: It cannot be read, is of another version, or a figure is none that is shared.
     """
-    value = read_json(path)
-    found = check(Share, value, path)
+    found = check(Share, read_json(path), path)
     if found.format != FORMAT:
         raise SetupError(f"{path} was written by another version of vmmetrics (format {FORMAT} expected)")
     if not found.clips or len(set(found.clips)) < len(found.clips):
         raise SetupError(f"{path}, clips: expected hashes, each once")
+    metrics = {f"version of {metric}" for of in found.figures.values() for metric in of}
+    if lacking := {*_STATED, *metrics, *(f"question of {name}" for name in found.figures)} - found.conditions.keys():
+        raise SetupError(f"{path}, conditions: there is no {', '.join(sorted(lacking))}")
     return found
 
 
