@@ -42,8 +42,8 @@ def test_two_houses_share_and_pool(vmmetrics: RunCommand, tmp_path: Path, capsys
     assert vmmetrics("rate", "export", tmp_path / "study0", "--out", "export") == 0
     report = align(read_study(str(tmp_path / "run0"), str(Path("export") / "ratings.csv")))
     (aligned,) = [one for one in report.alignments if one.metric == "mss" and one.dimension == "motion"]
-    assert np.tanh(shared["mss"]["pooled"].z) == pytest.approx(aligned.spearman.value, abs=1e-3)
-    assert np.tanh(shared["mss"]["within_model"].z) == pytest.approx(aligned.within_model.mean.value, abs=1e-3)
+    assert np.tanh(shared["mss"]["pooled"].z) == pytest.approx(aligned.spearman.value, abs=0.01)
+    assert np.tanh(shared["mss"]["within_model"].z) == pytest.approx(aligned.within_model.mean.value, abs=0.02)
     capsys.readouterr()
     assert vmmetrics("rate", "pool", "0.json", "1.json", "2.json", "--out", "plots", "--format", "json") == 0
     pooled = json.loads(capsys.readouterr().out)

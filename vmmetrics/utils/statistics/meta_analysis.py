@@ -4,7 +4,15 @@ Study i gives yᵢ with standard error sᵢ; its own truth lies about the common
 Paule and Mandel's (NBS Journal of Research 1982): where the weighted squares Q(τ²) = Σ (yᵢ − mean)² / (sᵢ² + τ²) are
 as many as their degrees of freedom, k − 1. The same curve gives the interval of τ (Q-profile; Viechtbauer, Statistics
 in Medicine 2007). The interval of the mean is Hartung and Knapp's (Statistics in Medicine 2001), by Student's t with
-k − 1 degrees of freedom. Share of intervals of 95 % that hold the truth, per cent: :mod:`benchmarks.rating_pool`.
+k − 1 degrees of freedom. Share of them that hold the truth in 500 simulated sets of houses, per cent, over all clips,
+within models and with amplitude constant (:mod:`benchmarks.rating_pool`):
+
+    houses    5               10              30
+    τ = 0     96, 96, 94      95, 95, 95      95, 93, 94
+    τ = 0.1   94, 94, 94      93, 95, 94      95, 95, 95
+
+With the standard error of the weights in place of theirs it is 87 to 92 of up to 5 houses at τ = 0.1. Their interval
+made no narrower than that (the modified one) holds it in 97 to 100.
 """
 
 from __future__ import annotations
