@@ -109,8 +109,9 @@ def study(tau: float, seed: int) -> tuple[dict[str, Floats], dict[str, Estimate]
 def main(say: Callable[[str], None] = print) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--studies", type=int, default=500)
+    parser.add_argument("--tau", type=float, nargs="+", default=TAUS)
     options = parser.parse_args()
-    for tau in TAUS:
+    for tau in options.tau:
         found = [study(tau, seed) for seed in range(options.studies)]
         for level in found[0][0]:
             true, shown = truth(level, tau), []

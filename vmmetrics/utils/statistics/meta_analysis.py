@@ -10,9 +10,6 @@ within models and with amplitude constant (:mod:`benchmarks.rating_pool`):
     houses    5               10              30
     τ = 0     96, 96, 94      95, 95, 95      95, 93, 94
     τ = 0.1   94, 94, 94      93, 95, 94      95, 95, 95
-
-With the standard error of the weights in place of theirs it is 87 to 92 of up to 5 houses at τ = 0.1. Their interval
-made no narrower than that (the modified one) holds it in 97 to 100.
 """
 
 from __future__ import annotations
