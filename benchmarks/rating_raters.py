@@ -16,6 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
+from vmmetrics.rating import DESIGNS
+from vmmetrics.rating.designs import design_named
 from vmmetrics.rating.simulation import KINDS, dry_run
 from vmmetrics.rating.study import ClipSource, Settings, new_study
 
@@ -37,12 +39,14 @@ def sources(folder: Path, prompts: int = PROMPTS) -> list[ClipSource]:
 def main(say: Callable[[str], None] = print) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--studies", type=int, default=50)
+    parser.add_argument("--designs", nargs="*", default=list(DESIGNS))
     options = parser.parse_args()
-    for design in ("acr", "pair"):
+    for design in options.designs:
         raters, flagged, failed = Counter[str](), Counter[str](), Counter[str]()
         figures = []
         with tempfile.TemporaryDirectory() as folder:
-            settings = Settings(design, "lab", "ours", {"motion": ""})
+            asks = dict.fromkeys(design_named(design).asks, "")
+            settings = Settings(design, "lab", "ours", asks, reference="model 0" if design == "dcr" else "")
             study = new_study(Path(folder) / "study", sources(Path(folder)), settings)
             for seed in range(options.studies):
                 run = dry_run(study, {"honest": 30, "lazy": 6, "random": 6, "reversed": 6}, seed)

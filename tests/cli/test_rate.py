@@ -36,6 +36,28 @@ def test_a_study_of_a_run(vmmetrics: RunCommand, tmp_path: Path, capsys: Any) ->
     }
 
 
+def test_a_reference_and_the_clips_without_one(vmmetrics: RunCommand, tmp_path: Path, capsys: Any) -> None:
+    for name in ("real/a dog runs-0", "one/a dog runs-0", "one/a cat sleeps-0"):
+        path = tmp_path / "clips" / f"{name}.npy"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.save(path, np.random.default_rng(0).integers(0, 99, (6, 16, 24, 3)).astype(np.uint8))
+    asked = ("rate", "new", "study", "--clips", "clips", "--contact", "c", "--licence", "l", "--flashing", "warn")
+    for more, said in (
+        (("dcr",), "--reference names"),
+        (("dcr", "--reference", "nobody"), "--reference names"),
+        (("dcr", "--reference", "real", "--levels", "9"), "dcr has no --levels"),
+        (("acr", "--reference", "real"), "acr has no --reference"),
+        (("mushra",), "acr, dcr, ccr, vmbench5, pair"),
+    ):
+        assert vmmetrics(*asked, "--design", *more) == 2
+        assert said in " ".join(capsys.readouterr().err.split()) and not Path("study").exists()
+    assert vmmetrics(*asked, "--design", "dcr", "--reference", "real") == 0
+    assert "left out: 1 clip that no item shows" in capsys.readouterr().err
+    assert {clip.clip for clip in read_study(Path("study")).clips.values()} == {
+        "real/a dog runs-0.npy", "one/a dog runs-0.npy"
+    }  # fmt: skip
+
+
 def test_a_proxy_needs_the_address_that_raters_see(vmmetrics: RunCommand, capsys: Any) -> None:
     assert vmmetrics("rate", "serve", "study", "--behind-proxy") == 2
     assert "--public-url" in capsys.readouterr().err

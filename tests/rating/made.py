@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,11 @@ from vmmetrics.rating.sessions import Consent, RaterSessions
 from vmmetrics.rating.study import ClipSource, Settings, Study, new_study
 
 QUESTIONS = {"motion": ""}
+SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "dcr": {"reference": "m0"},
+    "vmbench5": {"questions": dict.fromkeys(("mss", "cas", "ois", "pas", "tcs"), "")},
+}
+"""What designs need beside clips."""
 
 
 def frames(seed: int, count: int = 10, size: tuple[int, int] = (32, 48)) -> Any:
@@ -41,7 +47,7 @@ def sources(folder: Path, prompts: int = 4, models: int = 3, count: int = 10) ->
 
 def study(folder: Path, design: str = "acr", prompts: int = 4, models: int = 3, **settings: Any) -> Study:
     """Make a study of such clips."""
-    given = {"questions": QUESTIONS, "votes": 3, "items": 6, **settings}
+    given = {"questions": QUESTIONS, "votes": 3, "items": 6, **SETTINGS.get(design, {}), **settings}
     made = Settings(design, "lab@example.org", "made by us", **given)
     return new_study(folder / "study", sources(folder / "clips", prompts, models), made)
 
@@ -70,7 +76,7 @@ def rightly(design: Design, session: Session, at: int) -> int:
     ranks = [hash_of(identity) for identity in trial.media]
     if design.opinions:
         return 1 + ranks[-1] % 5
-    return design.first if ranks[0] > ranks[1] else -design.first
+    return design.first * min(max(ranks[0] - ranks[1], min(design.values)), max(design.values))
 
 
 def hash_of(identity: str) -> int:
@@ -84,7 +90,8 @@ def take_part(sessions: RaterSessions, upto: int | None = None, **parameters: st
     session = sessions.session(token)
     assert session is not None
     for at in range(len(session.trials) if upto is None else upto):
-        lines += sessions.answer(token, body(session, at, rightly(sessions.design, session, at)))
+        values = dict.fromkeys(sessions.study.settings.questions, rightly(sessions.design, session, at))
+        lines += sessions.answer(token, body(session, at, 0, values=values))
     sessions.journal.write(lines)
     return session
 

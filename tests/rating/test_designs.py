@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,15 @@ from scipy.stats import chisquare
 
 from tests.rating.made import sources, study
 from vmmetrics.errors import SetupError
-from vmmetrics.rating.designs import Design, Trial, check_sources, design_of
+from vmmetrics.rating import DESIGNS
+from vmmetrics.rating.designs import Design, Trial, design_of, shown_sources
 from vmmetrics.rating.study import Settings
 from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE
 
 RATERS = 200
 
 
-@pytest.fixture(scope="module", params=["acr", "pair"])
+@pytest.fixture(scope="module", params=DESIGNS)
 def design(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Design:
     folder = tmp_path_factory.mktemp(request.param)
     return design_of(study(folder, request.param, prompts=5, models=4, items=7, gold=2, traps=2, repeats=2))
@@ -53,7 +55,7 @@ def test_a_session_has_what_was_asked_for(design: Design, sessions: list[tuple[T
             if trial.kind == "repeat":
                 first = next(n for n, one in enumerate(trials) if one.kind == "item" and one.item == trial.item)
                 assert at - first >= 2
-                assert trial.media == (trials[first].media[::-1] if design.key == "pair" else trials[first].media)
+                assert trial.media == trials[first].media[:: 1 if design.opinions else -1]
 
 
 def test_a_check_of_a_session_with_every_item_is_one_of_them(tmp_path: Path) -> None:
@@ -79,7 +81,7 @@ def test_gold_and_checks_are_anywhere(sessions: list[tuple[Trial, ...]]) -> None
 
 
 def test_sides_are_balanced(design: Design, sessions: list[tuple[Trial, ...]]) -> None:
-    if design.key != "pair":
+    if design.opinions:
         pytest.skip("there are no sides")
     shown = Counter(trial.media for trials in sessions for trial in trials if trial.kind == "item")
     for item in design.items.values():
@@ -91,7 +93,25 @@ def test_sides_are_balanced(design: Design, sessions: list[tuple[Trial, ...]]) -
     for model in ("m0", "m1", "m2", "m3"):
         assert chisquare([models[model], models[f"-{model}"]]).pvalue > 0.05
     gold = Counter(trial.expected for trials in sessions for trial in trials if trial.kind == "gold")
-    assert chisquare([gold[LEFT], gold[RIGHT]]).pvalue > 1e-3 and set(gold) == {LEFT, RIGHT}
+    ends = {min(design.values), max(design.values)}
+    assert chisquare([gold[end] for end in ends]).pvalue > 1e-3 and set(gold) == ends
+
+
+def test_the_reference_comes_first_and_is_of_the_same_prompt(tmp_path: Path) -> None:
+    design = design_of(study(tmp_path, "dcr", prompts=3, models=3, items=6, gold=3, traps=2, repeats=2))
+    rng, clips = np.random.default_rng(0), design.study.clips
+    trials = [t for _ in range(20) for t in design.session({}, [], Counter(), rng) + design.training(rng, [])]
+    assert {trial.kind for trial in trials} == {"item", "gold", "trap", "repeat", "training"}
+    for trial in trials:
+        reference, rated = (clips[identity.removesuffix("-broken")] for identity in trial.media)
+        assert reference.model == "m0" and reference.prompt == rated.prompt and reference.id == trial.media[0]
+        assert rated.model != "m0" or trial.expected == 1  # of the reference, the gold version alone
+    assert len(design.items) == 6
+    lone = sources(tmp_path / "more", 3, 2)[:5]  # the last prompt has no other model
+    settings = Settings("dcr", "c", "l", reference="m0")
+    assert [one.clip for one in shown_sources(lone, settings)] == ["m0/0.npy", "m0/1.npy", "m1/0.npy", "m1/1.npy"]
+    with pytest.raises(SetupError, match="--reference names"):
+        shown_sources(lone, replace(settings, reference="nobody"))
 
 
 def test_sessions_spread_over_prompts_and_models(design: Design, sessions: list[tuple[Trial, ...]]) -> None:
@@ -132,7 +152,7 @@ def test_training_shows_the_range_beside_the_session(design: Design) -> None:
 )
 def test_a_setting_of_other_designs_is_refused(design: str, setting: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(SetupError, match=f"{design} has no --{next(iter(setting)).replace('_', '-')}"):
-        check_sources(sources(tmp_path), Settings(design, "c", "l", **setting))
+        shown_sources(sources(tmp_path), Settings(design, "c", "l", **setting))
 
 
 def test_pairs_are_within_a_prompt_and_if_asked_within_a_model(tmp_path: Path) -> None:
@@ -163,3 +183,11 @@ def test_agreement_and_habits(tmp_path: Path) -> None:
     assert pair.straight([TIE] * 12)[1] is False and pair.straight([LEFT, RIGHT] * 6)[1] is True
     assert pair.steady([(LEFT, RIGHT), (LEFT, TIE)]) == (0, True)  # sides were swapped
     assert pair.steady([(LEFT, LEFT)] * 3) == (3, False)
+    ccr = design_of(study(tmp_path / "c", "ccr"))
+    assert ccr.straight([1, 2, 3] * 4)[1] is ccr.straight([0] * 12)[1] is False and ccr.straight([2, -1] * 6)[1] is True
+    assert ccr.steady([(3, -1), (1, 0), (2, 1)]) == (1, True)
+    others = {key: [-1, -2, 0] for key in ccr.items}
+    agreed = ccr.agreement(dict.fromkeys(ccr.items, -3), others)
+    assert agreed is not None and agreed[0] == 1
+    gold = Trial("gold", ccr.gold[0], (ccr.gold[0], f"{ccr.gold[0]}-broken"), -3)
+    assert [ccr.is_right(gold, value) for value in ccr.values] == [True, True, *[False] * 5]

@@ -15,8 +15,11 @@ import numpy as np
 import pytest
 
 from tests.rating.made import QUESTIONS, body, filled, hash_of, rightly, sources, study
+from vmmetrics.alignment import read_study
 from vmmetrics.cas.label.comparisons import read_comparisons
 from vmmetrics.errors import SetupError
+from vmmetrics.rating import DESIGNS
+from vmmetrics.rating.designs.ccr import Ccr
 from vmmetrics.rating.export import export, summary
 from vmmetrics.rating.journal import AnswerJournal, read_state
 from vmmetrics.rating.results import Results
@@ -24,6 +27,7 @@ from vmmetrics.rating.sessions import Consent, RaterSessions
 from vmmetrics.rating.standards import clauses
 from vmmetrics.rating.study import Settings, Study, new_study
 from vmmetrics.utils.statistics.bradley_terry import fit_strengths
+from vmmetrics.utils.statistics.preferences import LEFT, RIGHT
 from vmmetrics.utils.tables import read_rows
 
 RunCommand = Callable[..., int]
@@ -98,6 +102,42 @@ def test_align_reads_ratings_without_a_flag(tmp_path: Path, vmmetrics: RunComman
     assert vmmetrics("align", mine, ratings, "--dry-run") == 0
     said = capsys.readouterr().out
     assert "12" in said and "rater" in said
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_align_reads_what_raters_said(design: str, tmp_path: Path) -> None:
+    made = filled(study(tmp_path, design, items=12, votes=9), 3)
+    kind = export(made, made.path / "export").design
+    clause = {"dcr": "8.2", "ccr": "8.3", "pair": "pair"}.get(design, "8.1")
+    assert clause in (made.path / "export" / "standards.md").read_text("utf-8").splitlines()[2]
+    ratings = made.path / "export" / ("ratings.csv" if kind.opinions else "pairs.csv")
+    asked = tuple(made.settings.questions) if kind.opinions else ("preference",)
+    read = read_study(scores(made, tmp_path / "s.csv"), ratings, pairing={"mine": asked})
+    ranks = {clip.clip: hash_of(clip.id) for clip in made.clips.values()}
+    assert (*read.ratings, *read.preferences) == asked and bool(read.preferences) != kind.opinions
+    for dimension in read.ratings:
+        assert {*read.clips} == {made.clips[key].clip for key in kind.items}
+        assert read.ratings[dimension].shape[1] == 3
+        expected = [1 + ranks[clip] % 5 for clip in read.clips]
+        assert (read.ratings[dimension] == np.array(expected)[:, None]).all()
+    for pairs in read.preferences.values():
+        ahead = [ranks[read.clips[a]] > ranks[read.clips[b]] for a, b in zip(pairs.left, pairs.right, strict=True)]
+        assert len(ahead) == 12 * 3 and (pairs.outcome == np.where(ahead, LEFT, RIGHT)).all()
+
+
+def test_means_of_comparisons_are_of_the_second_against_the_first(tmp_path: Path) -> None:
+    made = filled(study(tmp_path, "ccr", items=12, votes=9), 3)
+    out = made.path / "export"
+    export(made, out)
+    ranks = {clip.clip: hash_of(clip.id) for clip in made.clips.values()}
+    means = rows(out / "cmos.csv")
+    assert len(means) == 12 and {row["votes"] for row in means} == {"3"}
+    for row in means:
+        assert float(row["cmos"]) == min(max(ranks[row["right"]] - ranks[row["left"]], -3), 3)
+    words = {row["outcome"] for row in rows(out / "pairs.csv")}
+    assert words <= set(Ccr.outcomes.values()) and "much worse" in words
+    for row in rows(out / "pairs.csv"):
+        assert ("better" in row["outcome"]) == (ranks[row["right"]] > ranks[row["left"]])
 
 
 def test_align_and_cas_label_read_pairs_without_a_flag(tmp_path: Path, vmmetrics: RunCommand, capsys: Any) -> None:

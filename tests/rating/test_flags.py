@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.rating.made import body, rightly, study
+from vmmetrics.rating import DESIGNS
 from vmmetrics.rating.flags import own_criteria
 from vmmetrics.rating.journal import AnswerJournal
 from vmmetrics.rating.sessions import Consent, RaterSessions
@@ -15,7 +16,7 @@ from vmmetrics.rating.sessions import Consent, RaterSessions
 QUESTIONS = {"motion": "", "integrity": "Do things keep their form?"}
 
 
-@pytest.mark.parametrize("design", ["acr", "pair"])
+@pytest.mark.parametrize("design", [name for name in DESIGNS if name != "vmbench5"])
 def test_gold_is_judged_by_the_first_question_and_traps_by_all(design: str, tmp_path: Path) -> None:
     made = study(tmp_path, design, questions=QUESTIONS, gold=2, traps=2)
     missed = []

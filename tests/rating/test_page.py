@@ -7,12 +7,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.rating.made import filled, study
+from vmmetrics.rating import DESIGNS
 from vmmetrics.rating.export import export
 from vmmetrics.rating.journal import Session, read_state
 from vmmetrics.rating.study import Study
@@ -97,7 +99,8 @@ def consent(page: Any) -> None:
 
 def answer(page: Any, key: str) -> None:
     page.wait_for_selector(OPEN)
-    page.keyboard.press(key)
+    for _ in page.query_selector_all("fieldset"):
+        page.keyboard.press(key)
     page.wait_for_selector(ANSWERED)
     page.keyboard.press("Enter")
 
@@ -106,7 +109,7 @@ def position(page: Any) -> str:
     return str(page.wait_for_selector(".position").inner_text())
 
 
-@pytest.mark.parametrize(("design", "width"), [("acr", 1280), ("pair", 390)])
+@pytest.mark.parametrize(("design", "width"), [*zip(DESIGNS, cycle([1280, 390]), strict=False)])
 def test_a_whole_study_by_keyboard(
     design: str, width: int, serve: Any, open_page: Any, npm: Path, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.rating.made import filled, study
+from vmmetrics.rating import DESIGNS
 from vmmetrics.rating.designs import Item
 from vmmetrics.rating.export import summary
 from vmmetrics.rating.journal import read_state
@@ -20,7 +21,7 @@ CAUGHT = 0.9
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("design", ["acr", "pair"])
+@pytest.mark.parametrize("design", DESIGNS)
 def test_bad_raters_are_flagged_and_honest_ones_are_not(design: str, tmp_path: Path) -> None:
     made = study(tmp_path, design, prompts=6, models=4, items=20, votes=15)
     raters, flagged, recovered = Counter[str](), Counter[str](), []

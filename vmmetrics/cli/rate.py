@@ -60,7 +60,10 @@ def new(
         list[str] | None,
         option("Ask this; repeatable. Default: how good the motion is.", metavar="DIMENSION=TEXT"),
     ] = None,
-    levels: Annotated[Literal["5", "9", "11"], option("Levels of the scale of acr.")] = "5",
+    levels: Annotated[Literal["5", "9", "11"], option("Levels of the scale of acr and vmbench5.")] = "5",
+    reference: Annotated[
+        str, option("dcr: model whose clip of the prompt is the reference, as real footage.", metavar="MODEL")
+    ] = "",
     within_model: Annotated[bool, option("Compare clips of one model alone.", "--within-model")] = False,
     active: Annotated[
         float, number_option("Share of pairs chosen by the answers so far; the others alone show agreement.", 0, 0.8)
@@ -92,7 +95,7 @@ def new(
     Rules of exclusion are in study.json, and may be edited until the first rater. 'rate check' tries the study with
     simulated raters, 'rate serve' opens it. Exit codes: 0 made, 2 wrong usage or setup.
     """
-    from vmmetrics.rating.designs import check_sources, design_named, design_of
+    from vmmetrics.rating.designs import design_named, design_of, shown_sources
     from vmmetrics.rating.study import Settings, new_study, read_texts
 
     output, messages = open_consoles()
@@ -104,21 +107,23 @@ def new(
     with usage():
         settings = Settings(
             design, contact, licence, questions, int(levels), **vars(session), within_model=within_model,
-            active=active, stop_error=stop_error, in_turn=in_turn, flashing=flashing, seed=seed, min_age=min_age,
-            ethics=ethics, pay=pay, currency=currency, completion_url=completion_url,
+            active=active, stop_error=stop_error, in_turn=in_turn, reference=reference, flashing=flashing, seed=seed,
+            min_age=min_age, ethics=ethics, pay=pay, currency=currency, completion_url=completion_url,
             texts={} if texts is None else read_texts(texts),
         )  # fmt: skip
-    check_sources(sources, settings)
-    with until_stopped(messages, "stopped; nothing was written"), Bar(messages, len(sources)) as bar:
-        made = new_study(study, sources, settings, lambda _: bar.step())
+    shown = shown_sources(sources, settings)
+    if len(shown) < len(sources):
+        messages.print(f"left out: {count(len(sources) - len(shown), 'clip')} that no item shows", style="yellow")
+    with until_stopped(messages, "stopped; nothing was written"), Bar(messages, len(shown)) as bar:
+        made = new_study(study, shown, settings, lambda _: bar.step())
     for name, why in list(made.left_out.items())[:_LEFT_OUT]:
         messages.print(f"left out: {name}: {why}", style="yellow", soft_wrap=True)
     if len(made.left_out) > _LEFT_OUT:
         messages.print(f"left out: {len(made.left_out) - _LEFT_OUT} more, see study.json", style="yellow")
-    gold = sum(clip.broken for clip in made.clips.values())
-    if gold < made.settings.gold:
+    made_design = design_of(made)
+    if (gold := len(made_design.gold)) < made.settings.gold:
         messages.print(f"gold items of {count(gold, 'clip')} alone: others are too short, or flash", style="yellow")
-    _say_size(design_of(made), messages)
+    _say_size(made_design, messages)
     output.print(str(study), soft_wrap=True)
 
 

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 
 DESIGNS: Mapping[str, str] = {
     "acr": "one clip on a scale",
+    "dcr": "one clip after the reference of its prompt",
+    "ccr": "the second of two clips of a prompt against the first",
+    "vmbench5": "one clip on five scales, after VMBench",
     "pair": "which of two clips of a prompt is better",
 }
 """Designs by name, and what raters do; the class is in ``rating/designs/NAME.py`` under the name capitalised."""

@@ -31,7 +31,8 @@ _PLAYED = ("seconds", "replays", "frames", "dropped", "stalls", "stalled", "widt
 RESERVED = frozenset((
     *("clip", "left", "right", "rater", "session", "position", "kind", "outcome", "dimension", "prompt", "model"),
     *("left_model", "right_model", "expected", "excluded", "seconds_to_vote", "refresh", "window", "screen", "ratio"),
-    *("zoom", "full", "hidden", "ended"), *(f"{side}{name}" for side in ("", "left_", "right_") for name in _PLAYED),
+    *("zoom", "full", "hidden", "ended", "reference"),
+    *(f"{side}{name}" for side in ("", "left_", "right_", "reference_", "clip_") for name in _PLAYED),
 ))  # fmt: skip
 """Columns of tables beside those of the dimensions."""
 _RATER = re.compile(r"[0-9a-f]{12}")
@@ -41,8 +42,8 @@ _SIDE: Mapping[int, str] = {LEFT: "a", 0: "tie", RIGHT: "b"}
 def export(study: Study, out: Path) -> Results:
     """Write the export of a study; a server may go on meanwhile. An earlier one is replaced.
 
-    ``ratings.csv`` and ``mos.csv``, or ``pairs.csv``, ``comparisons.jsonl``, ``clips.csv`` and ``strengths.csv``, hold
-    what counts; ``answers.csv`` holds every answer, those that do not count with the reason.
+    ``ratings.csv`` and ``mos.csv``, or ``pairs.csv``, ``comparisons.jsonl``, ``clips.csv`` and ``strengths.csv`` (and
+    ``cmos.csv``), hold what counts; ``answers.csv`` holds every answer, those that do not count with the reason.
 
     Args:
         study: The study.
@@ -56,6 +57,8 @@ def export(study: Study, out: Path) -> Results:
     with making(out, replace=True) as folder:
         for name, rows in (_rating_files if results.design.opinions else _pair_files)(results):
             write_text(folder / name, csv_text(rows))
+        if results.design.means:
+            write_text(folder / results.design.means, csv_text(_means(results)))
         if not results.design.opinions:
             for dimension in study.settings.questions:
                 one = "" if len(study.settings.questions) == 1 else f"-{dimension}"
@@ -158,7 +161,6 @@ Rows = Iterator[tuple[object, ...]]
 
 def _rating_files(results: Results) -> Iterator[tuple[str, Rows]]:
     yield "ratings.csv", _ratings(results)
-    yield "mos.csv", _mos(results)
 
 
 def _pair_files(results: Results) -> Iterator[tuple[str, Rows]]:
@@ -176,15 +178,17 @@ def _ratings(results: Results) -> Rows:
         yield clip.clip, session.rater, *(values[name] for name in dimensions), clip.prompt, clip.model
 
 
-def _mos(results: Results) -> Rows:
-    yield ("clip", "dimension", "mos", "votes", "sd", "low", "high", "recovered", "recovered_low", "recovered_high",
-           "prompt", "model")  # fmt: skip
+def _means(results: Results) -> Rows:
+    design = results.design
+    sides, models = (("clip",), ("model",)) if design.opinions else (design.columns, ("left_model", "right_model"))
+    recovered = ("recovered", "recovered_low", "recovered_high") if design.opinions else ()
+    yield *sides, "dimension", Path(design.means).stem, "votes", "sd", "low", "high", *recovered, "prompt", *models
     for dimension in results.study.settings.questions:
         for one in results.opinions(dimension)[0]:
-            clip = results.study.clips[one.item]
-            numbers = (one.deviation, one.low, one.high, one.recovered, one.recovered_low, one.recovered_high)
-            yield (clip.clip, dimension, round(one.mean, 4), one.votes, *map(_rounded, numbers), clip.prompt,
-                   clip.model)  # fmt: skip
+            clips = [results.study.clips[identity] for identity in one.item.split("|")]
+            numbers = (one.deviation, one.low, one.high, *(getattr(one, name) for name in recovered))
+            yield (*(clip.clip for clip in clips), dimension, round(one.mean, 4), one.votes, *map(_rounded, numbers),
+                   clips[0].prompt, *(clip.model for clip in clips))  # fmt: skip
 
 
 def _pairs(results: Results) -> Rows:

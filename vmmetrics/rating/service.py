@@ -169,13 +169,8 @@ class Service:
         texts = {name: _filled(text, filled) for name, text in settings.texts.items()}
         if not flashing:
             texts["consent_flashing"] = ""
-        design, questions = self.sessions.design, settings.questions.items()
-        asks, usual = design.asks, next(iter(design.asks.values()))
         return JSONResponse({
-            "texts": texts, "questions": {name: asked or texts[asks.get(name, usual)] for name, asked in questions},
-            "choices": [[value, texts.get(name, "")] for value, name in design.choices.items()],
-            "labels": [texts.get(name, "") for name in design.labels], "tolerance": design.tolerance,
-            "in_turn": design.in_turn, "consent": self.study.consent,
+            "texts": texts, "consent": self.study.consent, **self.sessions.design.page(texts),
             "parameters": [name for person, others in PLATFORMS.values() for name in (person, *others)],
         })  # fmt: skip
 

@@ -126,7 +126,10 @@ def qualities(design: Design, rng: np.random.Generator) -> dict[str, float]:
 def body_of(session: Session, at: int, rater: SimulatedRater, seconds: float) -> dict[str, object]:
     """Return what a browser sends for an answer of a simulated rater."""
     trial = session.trials[at]
-    values = {name: rater.answer(trial) for name in rater._design.settings.questions}
+    asked = rater._design.settings.questions
+    values = {name: rater.answer(trial) for name in asked}
+    if trial.kind == "trap":  # whoever reads it answers every question of it
+        values = dict.fromkeys(asked, rater.answer(trial))
     clip = {"ended": True, "seconds": seconds, "frames": 100, "dropped": 0}
     return {
         "id": secrets.token_hex(16), "trial": at, "values": values, "seconds": rater.seconds(),

@@ -96,6 +96,7 @@ class Settings:
             enter figures of agreement.
         stop_error: Standard error of the strengths at which no votes are wanted any more; 0 for the number of votes.
         in_turn: The clips of a pair are played one after the other.
+        reference: Model whose clip of the same prompt a clip is rated against.
         flashing: What is done with clips above the flash limit.
         seed: Random seed.
         min_age: Age in years that raters confirm.
@@ -123,6 +124,7 @@ class Settings:
     active: float = field(default=0.0, metadata=_SOME)
     stop_error: float = field(default=0.0, metadata=_SOME)
     in_turn: bool = field(default=False, metadata=_SOME)
+    reference: str = field(default="", metadata=_SOME)
     flashing: Literal["leave-out", "warn"] = "leave-out"
     seed: int = 0
     min_age: int = 18

@@ -10,7 +10,7 @@ from functools import cached_property
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -24,6 +24,8 @@ LEAST_SHARED = 8
 """Votes on items that others voted on too, below which a rater's agreement is not judged."""
 Z99 = 2.326
 """Quantile of the normal distribution for the upper end of a 99 % interval, one-sided."""
+GREY_SECONDS = 2.0
+"""Seconds of grey between clips that are played in turn (P.910)."""
 VOTE_SECONDS = 6.0
 """Seconds that an answer takes, to foretell the length of a session."""
 _CANDIDATES = 20  # of equally few votes that are looked at for each item of a session
@@ -76,6 +78,7 @@ class Design(ABC):
         study: The study.
 
     Attributes:
+        gold: Ids of the clips, of those that items show, that have a gold version.
         choices: Answers that there are, in the order shown, each with the name of its text, "" for none.
         values: The answers.
         items: Items by key.
@@ -89,6 +92,8 @@ class Design(ABC):
     """True if votes are opinions of a clip, which have a mean; False if they are preferences between two."""
     first: ClassVar[int] = 1
     """Sign of an answer for the first of two clips that are compared."""
+    means: ClassVar[str] = ""
+    """Table of the means of items; "" for none."""
     outcomes: ClassVar[Mapping[int, str]] = {}
     """Preferences as ``pairs.csv`` has them."""
     asks: ClassVar[Mapping[str, str]]
@@ -97,6 +102,8 @@ class Design(ABC):
     """Names of the texts under the clips, in the order shown; "" for none."""
     columns: ClassVar[tuple[str, ...]]
     """Columns of the clips in ``answers.csv``."""
+    turns: ClassVar[bool] = False
+    """True if clips are always played one after the other."""
     reads: ClassVar[frozenset[str]]
     """Settings that it reads, of those that not every design does."""
     needs: ClassVar[str]
@@ -108,8 +115,9 @@ class Design(ABC):
             given = one.metadata and getattr(self.settings, one.name) != one.default
             if given and one.name not in self.reads:
                 raise SetupError(f"the design {self.key} has no --{one.name.replace('_', '-')}")
-        self.gold = [clip.id for clip in study.clips.values() if clip.broken]
         self.items = {item.key: item for item in self.make_items()}
+        shown = {identity for item in self.items.values() for identity in item.clips}
+        self.gold = [clip.id for clip in study.clips.values() if clip.broken and clip.id in shown]
         self.choices = self.make_choices()
         self.values = tuple(self.choices)
         if not self.items:
@@ -192,7 +200,7 @@ class Design(ABC):
     @property
     def in_turn(self) -> bool:
         """True if the clips of an item are played one after the other."""
-        return False
+        return self.turns or self.settings.in_turn
 
     @property
     def step(self) -> float:
@@ -211,7 +219,7 @@ class Design(ABC):
     def seconds(self, media: Sequence[str]) -> float:
         """Return how long clips take to be shown, in seconds."""
         seconds = [self.study.seconds(identity) for identity in media]
-        return sum(seconds) if self.in_turn else max(seconds)
+        return sum(seconds) + GREY_SECONDS * (len(seconds) - 1) if self.in_turn else max(seconds)
 
     @cached_property
     def minutes(self) -> float:
@@ -235,6 +243,21 @@ class Design(ABC):
             gold = self.gold_trial(str(rng.choice(self.gold)), rng)
             trials.insert(len(trials) // 2, Trial("training", gold.item, gold.media, gold.expected))
         return tuple(trials)
+
+    def page(self, texts: Mapping[str, str]) -> dict[str, Any]:
+        """Return what the raters' page is told of the design.
+
+        Args:
+            texts: Texts of the page by name.
+        """
+        usual = next(iter(self.asks.values()))
+        questions = self.settings.questions.items()
+        return {
+            "questions": {name: asked or texts[self.asks.get(name, usual)] for name, asked in questions},
+            "choices": [[value, texts.get(name, "")] for value, name in self.choices.items()],
+            "labels": [texts.get(name, "") for name in self.labels],
+            "tolerance": self.tolerance, "in_turn": self.in_turn, "grey": GREY_SECONDS,
+        }  # fmt: skip
 
     def session(
         self,
@@ -333,8 +356,8 @@ def design_of(study: Study) -> Design:
     return design_named(study.settings.design)(study)
 
 
-def check_sources(sources: Sequence[ClipSource], settings: Settings) -> None:
-    """Refuse clips that make no items, before any is transcoded.
+def shown_sources(sources: Sequence[ClipSource], settings: Settings) -> list[ClipSource]:
+    """Return the clips that items show, before any is transcoded.
 
     Raises:
         SetupError: They make none.
@@ -343,4 +366,6 @@ def check_sources(sources: Sequence[ClipSource], settings: Settings) -> None:
         str(number): StudyClip(str(number), one.clip, "", 0.0, (0, 0), 0, one.model, one.prompt)
         for number, one in enumerate(sources)
     }
-    design_of(Study(Path(), settings, clips, {}, {}))
+    items = design_of(Study(Path(), settings, clips, {}, {})).items.values()
+    shown = {identity for item in items for identity in item.clips}
+    return [source for number, source in enumerate(sources) if str(number) in shown]

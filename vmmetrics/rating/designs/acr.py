@@ -21,9 +21,10 @@ class Acr(Design):
     key = "acr"
     opinions = True
     asks: ClassVar = {"motion": "acr_question"}
-    labels = ("",)
-    columns = ("clip",)
+    labels: ClassVar[tuple[str, ...]] = ("",)
+    columns: ClassVar[tuple[str, ...]] = ("clip",)
     reads = frozenset({"levels"})
+    means = "mos.csv"
     scale = "level"
     """Beginning of the names of the texts of its five levels."""
     needs = "there must be clips"

@@ -51,11 +51,6 @@ class Pair(Design):
         """Clause of the standard, and the method."""
         return "ITU-T P.910, pair comparison", 'pairs of one prompt, "no difference" allowed'
 
-    @property
-    def in_turn(self) -> bool:
-        """True if the study says so."""
-        return self.settings.in_turn
-
     def make_choices(self) -> dict[int, str]:
         """Return left, no difference, right."""
         return {LEFT: "a", TIE: "same", RIGHT: "b"}
@@ -68,9 +63,10 @@ class Pair(Design):
 
     def gold_trial(self, clip: str, rng: np.random.Generator) -> Trial:
         """Return a clip beside its gold version, which is worse."""
+        best = max(self.values) * self.first
         if rng.random() < 0.5:
-            return Trial("gold", clip, (clip, broken(clip)), LEFT)
-        return Trial("gold", clip, (broken(clip), clip), RIGHT)
+            return Trial("gold", clip, (clip, broken(clip)), best)
+        return Trial("gold", clip, (broken(clip), clip), -best)
 
     def again(self, trial: Trial) -> Trial:
         """Return the trial with its sides swapped."""
@@ -86,22 +82,22 @@ class Pair(Design):
 
     def straight(self, values: Sequence[int]) -> tuple[float, bool]:
         """Return the larger share of decisions for one side, 1 where every answer is a tie."""
-        sides = Counter(value for value in values if value != TIE)
-        decided = sides[LEFT] + sides[RIGHT]
+        sides = Counter(np.sign(value) for value in values if value != TIE)
+        decided = sides.total()
         if not decided:
             return 1.0, len(values) < _LEAST_DECIDED
-        share = max(sides[LEFT], sides[RIGHT]) / decided
+        share = max(sides.values()) / decided
         return share, decided < _LEAST_DECIDED or share <= self.rules.one_side
 
     def steady(self, votes: Sequence[tuple[int, int]]) -> tuple[float, bool]:
         """Return how many repeated pairs the other clip won; the sides of a repetition are swapped."""
-        contradictions = sum(first == again != TIE for first, again in votes)
+        contradictions = sum(first * again > 0 for first, again in votes)
         return float(contradictions), contradictions <= self.rules.contradictions
 
     def agreement(self, own: Mapping[str, int], others: Mapping[str, Sequence[int]]) -> tuple[float, float] | None:
         """Return the share of decisions with the majority of the others, its interval by Wilson's formula."""
         sides = {key: np.sign(sum(votes)) for key, votes in others.items()}
-        same = [own[key] == sides[key] for key in own if own[key] != TIE and sides.get(key)]
+        same = [own[key] * sides[key] > 0 for key in own if own[key] != TIE and sides.get(key)]
         number = len(same)
         if number < LEAST_SHARED:
             return None

@@ -184,10 +184,15 @@ async function clipsOf(trial) {
   return clips;
 }
 
-/** @param {RatedClip[]} clips */
+/** Play clips together, or in turn: then all in one place, with grey between them. @param {RatedClip[]} clips */
 async function playAll(clips) {
   if (!study.in_turn) return void (await Promise.all(clips.map((clip) => clip.play())));
-  for (const clip of clips) await clip.play();
+  for (const [at, clip] of clips.entries()) {
+    for (const one of clips) one.root.hidden = true;
+    if (at) await sleep(1000 * study.grey);
+    clip.root.hidden = false;
+    await clip.play();
+  }
 }
 
 /**
@@ -259,7 +264,7 @@ async function vote(trial, head) {
   show(
     head,
     h(
-      "div.clips",
+      study.in_turn ? "div.clips.turn" : "div.clips",
       clips.map((clip) => clip.root),
     ),
     h("div", again),
@@ -272,7 +277,9 @@ async function vote(trial, head) {
     else if (key === "Enter" && !next.disabled) done();
     else if (KEYS.includes(key) && ended) {
       const field = fields.find((one) => !(one.dataset.dimension in values)) ?? fields[fields.length - 1];
-      field.querySelectorAll("input")[KEYS.indexOf(key)]?.click();
+      const input = field.querySelectorAll("input")[KEYS.indexOf(key)];
+      input?.click();
+      (fields.find((one) => !(one.dataset.dimension in values))?.querySelector("input") ?? input)?.focus();
     } else return false;
     return true;
   };

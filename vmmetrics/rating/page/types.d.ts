@@ -13,6 +13,8 @@ interface StudyPage {
   tolerance: number;
   /** Clips are played one after the other. */
   in_turn: boolean;
+  /** Seconds of grey between them. */
+  grey: number;
   /** Version of the text of consent. */
   consent: string;
   /** Parameters of the link that are kept. */
