@@ -1,8 +1,8 @@
 """Sharing and pooling of studies: figures and counts leave the house; no clip, vote or name does.
 
 Protected: a figure rests on at least 5 raters (as many as their votes are spread over, (Σ votes)² / Σ votes²), 30 clips
-and 12 prompts; the figures of a study are at most half as many as its clips, over all its shares, and of four digits,
-so that mean ratings cannot be solved for; a share that differs from an earlier one of its study by fewer than 5 raters
+and 12 prompts; the figures of a dimension are at most half as many as its clips, over all shares of a study, and of
+four digits, so that mean ratings cannot be solved for; a share that differs from an earlier one of its study by fewer than 5 raters
 is refused, since the difference would be what these said.
 
 Not protected: who has the very file of a clip, and the key, can tell that it was in the study; copies of a study, and
@@ -200,7 +200,7 @@ def share(
     withheld, metrics = dict[str, str](), dict.fromkeys(name for one in earlier for name in one.metrics)
     for cell in measured:
         name = f"{cell.metric}, {cell.dimension}, {LEVELS[cell.level]}"
-        room = len({*metrics, cell.metric}) * len(settings.questions) * (len(LEVELS) - 1) * _CLIPS_TO_A_FIGURE
+        room = len({*metrics, cell.metric}) * (len(LEVELS) - 1) * _CLIPS_TO_A_FIGURE  # of each dimension
         try:
             if f"version of {cell.metric}" not in scores:
                 raise ValueError("the run states no version of it")
