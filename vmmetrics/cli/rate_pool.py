@@ -135,7 +135,7 @@ def pool(
     """Pool the agreement of several studies by random-effects meta-analysis, with how much they differ.
 
     A study or clip that would count twice is refused, and so are scores of other versions, presets or protocols and
-    other questions. Exit codes: 0, 2 refused or wrong usage.
+    other questions. That a rater took part in two studies is not noticed. Exit codes: 0, 2 refused or wrong usage.
     """
     from vmmetrics.rating.sharing import pool as pooled
     from vmmetrics.rating.sharing import read_share

@@ -2,8 +2,8 @@
 
 Protected: a figure rests on at least 5 raters (as many as their votes are spread over, (Σ votes)² / Σ votes²), 30 clips
 and 12 prompts; the figures of a dimension are at most half as many as its clips, over all shares of a study, and of
-four digits, so that mean ratings cannot be solved for; a share that differs from an earlier one of its study by fewer than 5 raters
-is refused, since the difference would be what these said.
+four digits, so that mean ratings cannot be solved for; a share that differs from an earlier one of its study by fewer
+than 5 raters is refused, since the difference would be what these said.
 
 Not protected: who has the very file of a clip, and the key, can tell that it was in the study; copies of a study, and
 studies that it was merged into, do not know its shares; that there was a study of this size is plain. That one rater
