@@ -7,7 +7,7 @@ than 5 raters is refused, since the difference would be what these said.
 
 Not protected: who has the very file of a clip, and the key, can tell that it was in the study; copies of a study, and
 studies that it was merged into, do not know its shares; that there was a study of this size is plain. That one rater
-took part in two studies is noticed by nobody.
+took part in two studies is noticed by nobody, and a share is as true as who sends it.
 """
 
 from __future__ import annotations
@@ -214,12 +214,12 @@ def share(
         figures.setdefault(cell.dimension, {}).setdefault(cell.metric, {})[cell.level] = figure
     if not figures:
         raise SetupError("nothing can be shared:", *(f"  {name}: {why}" for name, why in withheld.items()))
-    texts, asks = settings.texts, results.design.asks
-    usual = next(iter(asks.values()))
+    asks = results.design.asks
+    wording = {name: settings.texts.get(asks.get(name, next(iter(asks.values()))), "") for name in settings.questions}
     conditions = {
         "design": f"{settings.design}, {settings.levels} levels" + ", in turn" * settings.in_turn
                   + ", within models" * settings.within_model,
-        **{f"question of {name}": asked or texts[asks.get(name, usual)] for name, asked in settings.questions.items()},
+        **{f"question of {name}": asked or wording[name] for name, asked in settings.questions.items()},
         **{name: text for name, text in scores.items() if name.removeprefix("version of ") in {name, *metrics}},
     }  # fmt: skip
     write_json(record, plain([*earlier, _Noted(now()[:10], tuple(sorted(marks)), tuple(metrics))]))
