@@ -16,6 +16,8 @@ IntArray = NDArray[np.int64]
 UInt8Array = NDArray[np.uint8]
 Protocol = Literal["vmmetrics", "vmbench"]
 Box = tuple[float, float, float, float]
+INDEX_NEEDS = ("cas", "mss")
+"""Metrics without which a clip has no index."""
 
 Collapse = Literal["noise", "still", "slides"]
 """Content without motion to judge; such a clip has no scores, and its INDEX counts as 0 in what is said of a set."""

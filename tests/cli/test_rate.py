@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from tests.cli.conftest import RunCommand
+from tests.rating.made import filled, study
+from vmmetrics.rating.journal import read_state
 from vmmetrics.rating.study import read_study
 
 
@@ -56,6 +58,23 @@ def test_a_reference_and_the_clips_without_one(vmmetrics: RunCommand, tmp_path: 
     assert {clip.clip for clip in read_study(Path("study")).clips.values()} == {
         "real/a dog runs-0.npy", "one/a dog runs-0.npy"
     }  # fmt: skip
+
+
+def test_pages_are_given_out_and_files_of_them_taken(vmmetrics: RunCommand, tmp_path: Path, capsys: Any) -> None:
+    made = study(tmp_path, prompts=2, items=4)
+    assert vmmetrics("rate", "pack", made.path, "--out", "pages", "--raters", 3) == 0
+    out, err = capsys.readouterr()
+    assert out == "pages\n" and "3 pages of up to 0.1 MB" in err
+    (tmp_path / "wrong.json").write_text("{}")
+    other = study(tmp_path / "other", prompts=2, items=4)
+    filled(other, 1)
+    assert vmmetrics("rate", "merge", made.path, "wrong.json", other.path) == 3
+    said = capsys.readouterr().err
+    assert "wrong.json is no file of answers" in said and "of 1 session" in said
+    (rater,) = (session.rater for session in read_state(made).sessions.values())
+    other.path.rename(tmp_path / "moved")
+    assert vmmetrics("rate", "forget", made.path, rater) == 0
+    assert "study is not there any more" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_proxy_needs_the_address_that_raters_see(vmmetrics: RunCommand, capsys: Any) -> None:

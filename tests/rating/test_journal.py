@@ -88,7 +88,7 @@ def test_a_rater_who_asks_is_forgotten_everywhere(tmp_path: Path) -> None:
     export(made, made.path / "export")
     export(made, tmp_path / "elsewhere")
     answers = len(gone.answers)
-    assert forget(made, gone.rater) == answers
+    assert forget(made, gone.rater).answers == answers
     everything = b"".join(
         path.read_bytes() for folder in (made.path, tmp_path / "elsewhere") for path in folder.rglob("*")
         if path.is_file() and path.suffix != ".mp4"
@@ -173,10 +173,10 @@ def test_a_link_says_whom_to_forget(tmp_path: Path) -> None:
         sessions = RaterSessions(journal, clock=None, seed=0)
         for key in ("a" * 32, "b" * 32):
             journal.write(sessions.begin(Consent(key, made.consent, True)))
-    assert forget(made, f"https://rate.example.org/s/r#r={'a' * 32}") == 0
+    assert forget(made, f"https://rate.example.org/s/r#r={'a' * 32}").answers == 0
     (left,) = read_state(made).sessions.values()
     assert left.token == digest("b" * 32)
-    assert forget(made, "b" * 32) == 0 and not read_state(made).sessions
+    assert forget(made, "b" * 32).answers == 0 and not read_state(made).sessions
 
 
 def test_damaged_lines_of_others_stay_and_the_raters_own_go(tmp_path: Path, capsys: Any) -> None:

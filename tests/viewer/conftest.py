@@ -70,6 +70,13 @@ def npm() -> Path:
     return Path(folder)
 
 
+def program() -> str:
+    """Return the path of Chromium."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    found = os.environ.get("VMMETRICS_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    return found or absent("no Chromium: install it, or set VMMETRICS_CHROMIUM")
+
+
 @pytest.fixture(scope="module")  # playwright keeps an event loop running, in which other tests' could not run
 def browser() -> Iterator[Any]:
     """Yield Chromium, driven by playwright."""
@@ -77,12 +84,9 @@ def browser() -> Iterator[Any]:
         from playwright.sync_api import sync_playwright
     except ImportError:
         absent("playwright is not installed: pip install -e '.[ci]'")
-    names = ("chromium", "chromium-browser", "google-chrome")
-    program = os.environ.get("VMMETRICS_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
-    if program is None:
-        absent("no Chromium: install it, or set VMMETRICS_CHROMIUM")
+    executable = program()
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        chromium = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
         yield chromium
         chromium.close()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -55,12 +55,10 @@ def prompt_baseline(study: Study, dimension: str, resamples: int, seed: int) -> 
     ratings = study.mean_rating(dimension)
     everything = Sample(dimension, ("prompt",), ratings[None], ratings, study.prompts, study.models)
     sample = everything.keep(np.isfinite(ratings)).with_named_models()
-    codes, names = sample.model_codes()
-    if len(names) < 2:
+    if len(names := set(sample.models)) < 2:
         none = Estimate(None, note="there is a single model" if names else "the models of the clips are not known")
         return PromptBaseline(dimension, none, none)
-    above_mean = sample.ratings - (np.bincount(codes, sample.ratings) / np.bincount(codes))[codes]
-    predicted = other_prompts(above_mean, sample.models, sample.prompts)  # of other models, of the same prompt
+    predicted = other_models(sample.ratings, sample.prompts, sample.models)
     sample = replace(sample, scores=predicted[None]).keep(np.isfinite(predicted))
     overall, inside = overall_spearman(sample, resamples, seed), within_model(sample, resamples, seed)
     return PromptBaseline(dimension, overall[0], inside[0].mean)
@@ -88,6 +86,30 @@ def other_prompts(ratings: FloatArray, prompts: Sequence[str], models: Sequence[
     return snapped(means)
 
 
+def other_models(ratings: FloatArray, prompts: Sequence[str], models: Sequence[str]) -> FloatArray:
+    """Return the mean rating of other models' clips of the same prompt, ratings less their model's mean.
+
+    Args:
+        ratings: (N,) mean ratings without NaN.
+        prompts: (N,) prompts.
+        models: (N,) models, all of them known.
+
+    Returns:
+        (N,) means, NaN where no other model has a clip of the prompt.
+    """
+    codes = prompt_codes(models)[0]
+    above_mean = ratings - (np.bincount(codes, ratings) / np.bincount(codes))[codes]
+    return other_prompts(above_mean, models, prompts)
+
+
+def halves(prompts: Sequence[str], seed: int) -> Iterator[IntArray]:
+    """Yield (N,) 0 or 1, the half of each clip's prompt, for :data:`SPLITS` random splits of two prompts or more."""
+    prompt, count = prompt_codes(prompts)
+    rng = np.random.default_rng(seed)
+    for _ in range(SPLITS):
+        yield (rng.permutation(count) < count // 2).astype(np.int64)[prompt]
+
+
 def other_half(ratings: FloatArray, half: IntArray, model: IntArray) -> FloatArray:
     """Return the mean rating of the clips of the same model in the other half; of all clips there where it has none.
 
@@ -105,15 +127,12 @@ def other_half(ratings: FloatArray, half: IntArray, model: IntArray) -> FloatArr
 
 
 def _over_halves(sample: Sample, resamples: int, seed: int) -> Estimate:
-    prompt, count = prompt_codes(sample.prompts)
-    n = len(prompt)
+    count, n = len(set(sample.prompts)), len(sample.prompts)
     if count < 2:
         return Estimate(None, n=n, note=f"the means are of other prompts, and of rated clips there are {count}")
     model, once = sample.model_codes()[0], np.ones((1, n), np.int64)
-    rng = np.random.default_rng(seed)
     point, drawn = [], []
-    for _ in range(SPLITS):
-        half = (rng.permutation(count) < count // 2).astype(np.int64)[prompt]
+    for half in halves(sample.prompts, seed):
         predicted = other_half(sample.ratings, half, model)
         point.append(weighted_spearman([code(predicted, half)], code(sample.ratings, half), once)[0])
         drawn.append(resampled_spearman([predicted], sample.ratings, sample.prompts, resamples, seed, half)[0])

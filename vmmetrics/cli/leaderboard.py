@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from vmmetrics.cli.formats import print_result
-from vmmetrics.cli.options import CollapsedAs, Format, argument, option
+from vmmetrics.cli.options import CollapsedAs, Format, OwnIndex, argument, option
 from vmmetrics.cli.terminal import open_consoles
 
 
@@ -15,6 +15,7 @@ def leaderboard(
         str | None,
         option("Rank by motion_index, average or a metric. Default: motion_index, which protocol vmbench lacks."),
     ] = None,
+    index: OwnIndex = None,
     collapsed: CollapsedAs = "zero",
     published: Annotated[bool, option("Show VMBench's published rows below.")] = True,
     form: Format = "text",
@@ -29,7 +30,7 @@ def leaderboard(
     from vmmetrics.utils.display.tables import Lines
 
     output, messages = open_consoles()
-    boards = make_boards(runs, sort_by and {"index": INDEX}.get(sort_by.lower(), sort_by.lower()), collapsed)
+    boards = make_boards(runs, sort_by and {"index": INDEX}.get(sort_by.lower(), sort_by.lower()), collapsed, index)
     rows = published_rows() if published else []
     parts = [part for board in boards for part in board_parts(board, rows)]
     remarks = [line for part in parts if isinstance(part, Lines) for line in part.lines]

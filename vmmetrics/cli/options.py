@@ -96,6 +96,11 @@ Plugins = Annotated[list[Path] | None, _plugin_option("plugins")]
 BenchmarkPlugins = Annotated[list[Path] | None, _plugin_option("a benchmark", _run_plugins)]
 
 
+OwnIndex = Annotated[
+    Path | None, option("Index of your own, of 'vmmetrics calibrate', under its name.", "--index", metavar="FILE")
+]
+
+
 def count_option(text: str, low: int = 1) -> Any:
     """Return an option that takes a whole number."""
     return typer.Option(min=low, max=MAX_COUNT, help=text)

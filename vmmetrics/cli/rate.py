@@ -343,9 +343,10 @@ def check(
 def forget(
     study: StudyFolder, rater: Annotated[str, argument("The rater, as in sessions.csv, or the rater's link.")]
 ) -> None:
-    """Remove a rater's answers for good, on that rater's request: from the journal and the exports made of it.
+    """Remove a rater's answers for good, on that rater's request: journal, exports, files given back, merged studies.
 
-    A date and the number of answers stay. Copies elsewhere are yours to remove. Exit codes: 0 removed, 2 no such rater.
+    A date and the number of answers stay. Copies that were moved are yours to remove. Exit codes: 0 removed, 2 no such
+    rater.
     """
     from vmmetrics.rating.export import forget as remove
     from vmmetrics.rating.journal import read_state
@@ -353,6 +354,8 @@ def forget(
 
     _, messages = open_consoles()
     found, warnings = read_study(study), list[str]()
-    messages.print(f"removed {count(remove(found, rater), 'answer')}")
+    removed, lost = remove(found, rater)
+    messages.print(f"removed {count(removed, 'answer')}")
+    warn(messages, (f"{path} is not there any more: if it was moved, remove the copy" for path in lost))
     read_state(found, warnings)
     warn(messages, warnings)  # a damaged line may be the rater's and not say so

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from rich.console import Console
 
-from vmmetrics.cli.options import MAX_COUNT, argument, option, out_option
+from vmmetrics.cli.options import MAX_COUNT, OwnIndex, argument, option, out_option
 from vmmetrics.cli.ratings import RatingsReading
 from vmmetrics.cli.terminal import Bar, open_consoles, until_stopped, warn
 
@@ -39,6 +39,7 @@ def report(
         bool, option("Fetch clips from the addresses that the runs name, to copy or draw them.", "--fetch")
     ] = False,
     single_file: Annotated[bool, option("Write one HTML file, of 50 MB at most.", "--single-file")] = False,
+    index: OwnIndex = None,
     ratings: Annotated[
         list[str] | None,
         option("Human ratings of clips, in any form that align reads; repeatable.", metavar="[RUN=]FILE"),
@@ -57,7 +58,7 @@ def report(
     output, messages = open_consoles()
     written = write(
         runs, out, output, messages, media=media, clips=clips, overlays=overlays, fetch=fetch, single_file=single_file,
-        ratings=ratings or (), rating_options=reading.options(), show_paths=show_paths, title=title,
+        index=index, ratings=ratings or (), rating_options=reading.options(), show_paths=show_paths, title=title,
     )  # fmt: skip
     if serve:
         from vmmetrics.viewer.server import serve as serve_report

@@ -33,6 +33,7 @@ def score(
     cas_model: Annotated[
         Path | None, option("Checkpoint of a classifier for CAS, such as 'vmmetrics cas train' writes. Needs torch.")
     ] = None,
+    index: options.OwnIndex = None,
     plugin: options.Plugins = None,
     tf32: Annotated[bool, option("Allow TF32 on GPUs: faster, scores differ slightly.", "--tf32")] = False,
     keep_overlays: Annotated[
@@ -70,6 +71,7 @@ def score(
         "reading": run.reading(),
         "cas_model": None if cas_model is None else str(cas_model.absolute()),
         "plugins": plugins,
+        "index": None if index is None else str(index.absolute()),
         "tf32": tf32,
         "scratch": parse_scratch(run.scratch),
         "keep_overlays": keep_overlays,

@@ -13,6 +13,7 @@ import typer
 from vmmetrics.cli.options import (
     MAX_SECONDS,
     EngineName,
+    OwnIndex,
     count_option,
     jobs_option,
     names_option,
@@ -39,6 +40,7 @@ def serve(
         list[Path] | None, option("Folder whose clips requests may name by path; repeatable. Default: none.")
     ] = None,
     metrics: Annotated[str | None, names_option("Metrics to score and offer. Default: all.")] = None,
+    index: OwnIndex = None,
     jobs: Annotated[int, jobs_option("Worker processes.")] = 1,
     queue: Annotated[int, count_option("Samples that may wait; more are answered with 429.")] = 256,
     deadline: Annotated[float, number_option("Seconds for a request, else 504.", 0.1, MAX_SECONDS)] = 300.0,
@@ -70,7 +72,8 @@ def serve(
         if not folder.is_dir():
             raise typer.BadParameter(f"{folder} is no folder", param_hint="--root")
     with usage("--metrics"):
-        settings = sample_settings(METRICS if metrics is None else parse_names(metrics), jobs)
+        chosen = METRICS if metrics is None else parse_names(metrics)
+        settings = sample_settings(chosen, jobs, None if index is None else str(index.absolute()))
     size = parse_bytes(max_bytes, "--max-bytes")
 
     def announce(url: str) -> None:

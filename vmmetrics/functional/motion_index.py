@@ -6,7 +6,7 @@ import difflib
 import math
 from collections.abc import Mapping, Sequence
 
-from vmmetrics.types import Event, MetricResult
+from vmmetrics.types import INDEX_NEEDS, Event, MetricResult
 
 VERSION = "2"
 """Version of the formula and its constants; stored with every index."""
@@ -18,10 +18,12 @@ are above the other."""
 DEDUCTIONS: Mapping[str, float] = {"ois": 0.2, "tcs": 0.2, "pas": 0.05}
 """Largest deduction per metric, as a share of the index, at a score of 0. Most clips have few objects and people, and
 one false loss decides their score; little motion is no defect."""
-INDEX_NEEDS = ("cas", "mss")
-"""Metrics without which a clip has no index."""
 INDEX_METRICS = tuple(sorted((*INDEX_NEEDS, *DEDUCTIONS)))
 """Keys of the scores in the index."""
+EXPONENTS: Mapping[str, float] = {
+    "cas": 1 - SMOOTHNESS_SHARE, "mss": SMOOTHNESS_SHARE, **dict.fromkeys(DEDUCTIONS, 1.0)
+}  # fmt: skip
+"""Exponents of the parts of the index; an index of one's own has others."""
 PLAIN_MOTION = 0.1
 """PAS from which nothing is deducted: more motion is not better motion."""
 
@@ -112,7 +114,35 @@ def still_remark(own_change: float | None) -> str | None:
     return None if factor == "1" else f"×{factor}: {STILL_REASON}"
 
 
-def motion_index(scores: Mapping[str, float], own_change: float | None = None) -> MetricResult:
+def index_parts(scores: Mapping[str, float]) -> dict[str, float]:
+    """Return the parts of the index, 0..1 each, of the scores there are: CAS, m, and the deductions as factors.
+
+    Raises:
+        ValueError: If a key is no metric, or a score is not in 0..1.
+
+    >>> index_parts({"cas": 0.5, "mss": 0.825, "pas": 0.3})
+    {'cas': 0.5, 'mss': 0.5, 'pas': 1.0}
+    """
+    for key, value in scores.items():
+        if key not in INDEX_METRICS:
+            raise ValueError(f"Expected metrics among {INDEX_METRICS} but got {key!r}")
+        if not 0 <= value <= 1:  # NaN too
+            raise ValueError(f"Expected {key} in 0..1 but got {value}")
+    parts = {}
+    for key in (key for key in EXPONENTS if key in scores):
+        score = scores[key]
+        if key == "mss":
+            score = (score - LEAST_SMOOTHNESS) / (FULL_SMOOTHNESS - LEAST_SMOOTHNESS)
+            score = min(max(score, _FLOOR), 1.0)
+        elif key == "pas":
+            score = min(score / PLAIN_MOTION, 1.0)
+        parts[key] = 1 - DEDUCTIONS[key] * (1 - score) if key in DEDUCTIONS else score
+    return parts
+
+
+def motion_index(
+    scores: Mapping[str, float], own_change: float | None = None, exponents: Mapping[str, float] = EXPONENTS
+) -> MetricResult:
     """Compute the overall index of motion quality, version 2.
 
     index = CAS^(2/3) · m^(1/3) · Π_k (1 − d_k (1 − s_k)) · f, with m = (MSS − 0.7) / 0.25 clipped to 0..1 with a floor,
@@ -124,6 +154,7 @@ def motion_index(scores: Mapping[str, float], own_change: float | None = None) -
         scores: Available scores by metric key, each in 0..1.
         own_change: Share of the frame, 0..1, that changes as no picture moved as a whole would; None where unknown,
             as in version 1: the factor is 1.
+        exponents: Exponent of each part (:func:`index_parts`), 0 or more, by metric key.
 
     Returns:
         Index in 0..1, 1 best; missing without CAS or MSS. A factor that is shown below 1 is an event with its reason.
@@ -141,21 +172,13 @@ def motion_index(scores: Mapping[str, float], own_change: float | None = None) -
         >>> motion_index({"mss": 1.0}).missing
         'no score for cas'
     """
-    for key, value in scores.items():
-        if key not in INDEX_METRICS:
-            raise ValueError(f"Expected metrics among {INDEX_METRICS} but got {key!r}")
-        if not 0 <= value <= 1:  # NaN too
-            raise ValueError(f"Expected {key} in 0..1 but got {value}")
+    parts = index_parts(scores)
     absent = [key for key in INDEX_NEEDS if key not in scores]
     if absent:
         return MetricResult(None, f"no score for {', '.join(absent)}")
-    smooth = (scores["mss"] - LEAST_SMOOTHNESS) / (FULL_SMOOTHNESS - LEAST_SMOOTHNESS)
-    smooth = min(max(smooth, _FLOOR), 1.0)
-    index = scores["cas"] ** (1 - SMOOTHNESS_SHARE) * smooth**SMOOTHNESS_SHARE
-    parts = {key: scores[key] for key in DEDUCTIONS if key in scores}
-    if "pas" in parts:
-        parts["pas"] = min(parts["pas"] / PLAIN_MOTION, 1.0)
-    index *= math.prod(1 - DEDUCTIONS[key] * (1 - score) for key, score in parts.items()) * still_factor(own_change)
+    powers = {key: part ** exponents[key] for key, part in parts.items()}
+    index = math.prod(powers.pop(key) for key in INDEX_NEEDS)
+    index *= math.prod(powers.values()) * still_factor(own_change)  # in this order: published to the last digit
     remark = still_remark(own_change)
     if remark is None:
         return MetricResult(index)

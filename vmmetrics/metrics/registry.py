@@ -50,7 +50,7 @@ class Metric:
         title: Name of the measured quantity.
         measure: ``measure(scene, protocol)`` to a :class:`~vmmetrics.types.MetricResult`, or the path of that
             function, as ``module:name``. The results of the metrics in ``after`` are passed by key, None where one
-            failed.
+            failed. Of an index of one's own: ``measure(results, own_change)``, after all other metrics.
         needs: Abilities of the scene that it uses, of :data:`ABILITIES`; a preset loads only the models needed.
         after: Metrics whose results it reads.
         higher_is_better: Direction.
@@ -73,6 +73,7 @@ class Metric:
         meaning: What it tells, for readers of a report; empty for metrics of users.
         version: Version of the meaning of its scores: raised by hand with a change, so that scores of different
             versions are not mixed.
+        is_index: True of an index of one's own (:mod:`vmmetrics.scoring.own_index`), made of the scores of ``after``.
     """
 
     key: str
@@ -96,6 +97,7 @@ class Metric:
     divide: str | None = None
     meaning: str = ""
     version: int = 1
+    is_index: bool = False
 
     def __post_init__(self) -> None:
         if not _KEY.fullmatch(self.key):
@@ -241,7 +243,8 @@ def register(metric: Metric) -> Metric:
     """
     existing = _registry.get(metric.key)
     metric = replace(metric, source=plugins.source())
-    if existing is not None and (not existing.source or existing.source != metric.source):
+    anew = existing is not None and existing.is_index and metric.is_index  # calibrated again in one session
+    if existing is not None and not anew and (not existing.source or existing.source != metric.source):
         raise ValueError(f"There is already a metric called {metric.key!r}; choose another key")
     unknown = [key for key in metric.after if key not in _registry]
     if unknown:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.designs import Trial
-from vmmetrics.rating.journal import PEOPLE, AnswerJournal, Session, read_state
+from vmmetrics.rating.journal import PEOPLE, AnswerJournal, Session, mark_of, read_packs, read_state
+from vmmetrics.rating.merge import COPIES, linked, remove_files
 from vmmetrics.rating.results import Results
 from vmmetrics.rating.sessions import digest
 from vmmetrics.rating.standards import clauses, to_markdown
@@ -77,37 +79,53 @@ def export(study: Study, out: Path) -> Results:
     return results
 
 
-def forget(study: Study, rater: str) -> int:
-    """Remove a rater's answers from the journal, and write the exports that were made of it again without them.
+class Forgotten(NamedTuple):
+    """What was removed of a rater: number of answers, and copies that are not where they were."""
+
+    answers: int
+    lost: list[Path]
+
+
+def forget(study: Study, rater: str) -> Forgotten:
+    """Remove a rater's answers from the journal, the files given back, and the exports, which are written again.
+
+    So it is done in the studies that exchanged answers with this one.
 
     Args:
         study: The study.
         rater: The rater's id, or the rater's link or key. After an interruption an id may be given again.
 
-    Returns:
-        How many answers were removed.
-
     Raises:
-        SetupError: There is no such rater, or the study is being served.
+        SetupError: There is no such rater, or a study is being served.
     """
-    with AnswerJournal(study) as journal:
-        token = digest(rater.rpartition("#r=")[2])
-        rater = next((one.rater for one in journal.state.sessions.values() if one.token == token), rater)
-        exports = [path for path in _known_exports(study) if (path / SUMMARY).exists()]
-        if not journal.state.of_rater(rater) and not _is_named(rater, study, exports):
+    studies, lost = linked(study)
+    with ExitStack() as opened:
+        journals = [opened.enter_context(AnswerJournal(one)) for one in studies]
+        lines = [line for one in studies for line in read_packs(one).values()]
+        known = {line["token"]: line["rater"] for line in lines}
+        known |= {one.token: one.rater for journal in journals for one in journal.state.sessions.values()}
+        rater = known.get(digest(rater.rpartition("#r=")[2]), rater)
+        if rater not in known.values() and not any(_is_named(rater, one) for one in studies):
             raise SetupError(
                 f"{study.path} has no rater {rater!r}; sessions.csv of an export names them, or give the rater's link"
             )
-        removed = journal.forget(rater)
-        for path in exports:
-            export(study, path)
-        _write_payments(Results.of(study, journal.state))
-    return removed
+        marks, removed = [mark_of(one, rater) for one in studies], 0
+        for journal in journals:
+            removed = max(removed, journal.forget(rater, marks))
+            for path in _known_exports(journal.study):
+                if (path / SUMMARY).exists():
+                    export(journal.study, path)
+                else:
+                    lost.append(path)
+            _write_payments(Results.of(journal.study, journal.state))
+            lost += remove_files(journal.study, rater)
+    return Forgotten(removed, lost)
 
 
-def _is_named(rater: str, study: Study, exports: Iterable[Path]) -> bool:
+def _is_named(rater: str, study: Study) -> bool:
     """Return True if a rater without answers is in another file, as after an interruption."""
-    files = [study.path / PEOPLE, study.path / PAYMENTS, *(path / SESSIONS for path in exports)]
+    files = [study.path / name for name in (PEOPLE, PAYMENTS, COPIES)]
+    files += [path / SESSIONS for path in _known_exports(study)]
     named = re.compile(rf'(?m)^{re.escape(rater)},|"{re.escape(rater)}"'.encode())
     known = any(named.search(path.read_bytes()) for path in files if path.exists())
     return known and _RATER.fullmatch(rater) is not None
@@ -277,6 +295,8 @@ def _payments(results: Results) -> Rows:
     people = {line.get("rater"): line for line in iterate_lines(results.study.path / PEOPLE)}
     yield "rater", "platform", "participant", "session_of_platform", "session", "finished", "amount", "currency"
     for key, session in results.state.sessions.items():
+        if session.elsewhere:
+            continue
         line = people.get(session.rater, {})
         finished = session.finished
         yield (session.rater, session.source, line.get("participant"), line.get("SESSION_ID"), key, int(finished),

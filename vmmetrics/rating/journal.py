@@ -1,11 +1,13 @@
 """Answers of a study: an append-only journal, and the state that is rebuilt from it.
 
-A line is a session that began, an answer, a withdrawal, or the mark that a rater's answers were removed. The first line
-holds the study as it was: another ``study.json`` is refused from then on.
+A line is a session that began, an answer, a withdrawal, a session as a whole that was merged, or the mark that a
+rater's answers were removed. The first line holds the study as it was: another ``study.json`` is refused from then on.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -19,11 +21,15 @@ from vmmetrics.rating.designs import Trial
 from vmmetrics.rating.study import RECORD, Study
 from vmmetrics.utils.schema import convert, convert_json, plain
 from vmmetrics.utils.storage.atomic import write_atomically
-from vmmetrics.utils.storage.journal import Journal, Line, decoded, encode
+from vmmetrics.utils.storage.journal import Journal, Line, decoded, encode, iterate_lines
 from vmmetrics.utils.storage.lock import ByteLocks, Locked
 from vmmetrics.utils.storage.provenance import differences, now
 
-ANSWERS, PEOPLE, LOCK = "answers.jsonl", "people.jsonl", ".lock"
+ANSWERS, PEOPLE, PACKS, LOCK = "answers.jsonl", "people.jsonl", "packs.jsonl", ".lock"
+PACK = "pack"
+"""Source of a session that was given out as a file."""
+PACK_DAYS = 14
+"""Days for which such a session holds its items."""
 FIRST_MINUTES, LENGTHS = 15, 3
 """Minutes without an answer for which a session holds its items; once it has one, so many of its expected lengths."""
 _ANSWER = b'{"kind":"answer",'  # how the line of an answer begins
@@ -120,6 +126,7 @@ class Session:
         answers: Answers by trial, the last of each.
         changes: Answers that replaced an earlier one.
         withdrawn: True if the rater withdrew.
+        elsewhere: True if another study took it, and pays for it.
     """
 
     session: str
@@ -133,6 +140,7 @@ class Session:
     answers: dict[int, Answer] = field(default_factory=dict)
     changes: int = 0
     withdrawn: bool = False
+    elsewhere: bool = False
 
     @property
     def next(self) -> int:
@@ -162,8 +170,9 @@ class Session:
             minutes: Expected length of a session.
         """
         longest = max(FIRST_MINUTES, LENGTHS * minutes if self.answers else 0)
+        longest = PACK_DAYS * 24 * 60 if self.source == PACK else longest
         silent = (moment - datetime.fromisoformat(self.last)).total_seconds() / 60
-        return not self.withdrawn and not self.finished and silent < longest
+        return not self.withdrawn and not self.finished and abs(silent) < longest  # clocks of other sites may be wrong
 
 
 @dataclass
@@ -174,6 +183,7 @@ class State:
         sessions: Sessions by id, in the order of their beginning.
         ids: Answers' ids to session and trial.
         forgotten: Raters whose answers were removed on their request: date and number of answers.
+        marks: Keyed hashes of these raters (:func:`mark_of`), whose old files are not merged.
         configuration: The study as it was at the first session, or None.
         raters: Sessions by rater.
     """
@@ -181,6 +191,7 @@ class State:
     sessions: dict[str, Session] = field(default_factory=dict)
     ids: dict[str, tuple[str, int]] = field(default_factory=dict)
     forgotten: list[tuple[str, int]] = field(default_factory=list)
+    marks: set[str] = field(default_factory=set)
     configuration: Mapping[str, Any] | None = None
     raters: dict[str, list[Session]] = field(default_factory=dict)
 
@@ -209,6 +220,16 @@ class State:
                 session.withdrawn = True
         elif kind == "forgotten":
             self.forgotten.append((str(line.get("at")), int(line.get("answers", 0))))
+            self.marks.update(map(str, line.get("marks", ())))
+        elif kind == "merged":  # in the place of what is known of the session
+            first, *others = convert(tuple[Line, ...], line["lines"])
+            session = convert(Session, first)
+            if (known := self.sessions.get(session.session)) is not None:
+                known.answers, known.changes = {}, session.changes
+                known.withdrawn |= session.withdrawn
+                self.ids = {one: where for one, where in self.ids.items() if where[0] != known.session}
+            for one in (first, *others):
+                self.apply(one)
         elif kind == "study":
             self.configuration = line["configuration"]
         else:
@@ -224,6 +245,16 @@ class State:
             trial.item for session in used for at, trial in enumerate(session.trials)
             if trial.is_vote and at in session.answers
         )  # fmt: skip
+
+
+def read_packs(study: Study) -> dict[str, Line]:
+    """Return the lines of the sessions that were given out as files, by id, as they were drawn."""
+    return {line["session"]: line for line in iterate_lines(study.path / PACKS, like=Session)}
+
+
+def mark_of(study: Study, rater: str) -> str:
+    """Return what stays of a forgotten rater: who has neither the rater's id nor the study's secret learns nothing."""
+    return hmac.new(study.keys["secret"].encode(), f"forgotten/{rater}".encode(), hashlib.sha256).hexdigest()
 
 
 def read_state(study: Study, warnings: list[str] | None = None) -> State:
@@ -301,7 +332,7 @@ class AnswerJournal(Locked):
 
     def take(self, line: Mapping[str, Any]) -> Line:
         """Take a line into the state, and return it as it is to be written."""
-        made: Line = {**plain(line), "at": now()}
+        made: Line = {**plain(line), "at": line.get("at") or now()}
         self.state.apply(made)
         return made
 
@@ -314,19 +345,25 @@ class AnswerJournal(Locked):
         if made := list(lines):
             self._journal.append(made)
 
-    def forget(self, rater: str) -> int:
+    def forget(self, rater: str, marks: Sequence[str]) -> int:
         """Remove the answers of a rater for good; a date and their number stay, and damaged lines of nobody's.
 
         The person's name goes first: after an interruption the answers still say whom to remove.
+
+        Args:
+            rater: The rater.
+            marks: The rater's :func:`mark_of` in this study and those that exchange answers with it.
 
         Returns:
             How many answers were removed; 0 where the journal has none.
         """
         own = self.state.of_rater(rater)
         removed = sum(len(session.answers) + session.changes for session in own)
-        _rewrite(self.study.path / PEOPLE, [rater])
-        if own:
-            mark = encode({"kind": "forgotten", "at": now()[:10], "answers": removed})
+        given_out = any(pack["rater"] == rater for pack in read_packs(self.study).values())
+        for name in (PEOPLE, PACKS):
+            _rewrite(self.study.path / name, [rater])
+        if own or given_out:
+            mark = encode({"kind": "forgotten", "at": now()[:10], "answers": removed, "marks": list(marks)})
             _rewrite(self.study.path / ANSWERS, [rater, *(session.session for session in own)], mark)
         self._journal = Journal(self.study.path / ANSWERS)
         self.state = _replayed(self.study, self._journal.read_new())

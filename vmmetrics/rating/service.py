@@ -7,7 +7,6 @@ none of it, whatever proxy stands before the raters' port. Needs the extra ``ser
 from __future__ import annotations
 
 import asyncio
-import re
 import secrets
 from collections import deque
 from collections.abc import Callable
@@ -27,10 +26,10 @@ from starlette.types import Message, Receive, Scope, Send
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.address import Address
 from vmmetrics.rating.export import summary
-from vmmetrics.rating.flashes import LIMIT
 from vmmetrics.rating.journal import ANSWERS, AnswerJournal, read_state
+from vmmetrics.rating.page import study_page
 from vmmetrics.rating.results import Results
-from vmmetrics.rating.sessions import PLATFORMS, Consent, RaterSessions, RefusedStepError
+from vmmetrics.rating.sessions import Consent, RaterSessions, RefusedStepError
 from vmmetrics.utils.request_rules import HOST, NAMES, RefusedError, body_size, check_host, check_origin, headers
 from vmmetrics.utils.schema import convert, parse_json, plain
 from vmmetrics.utils.storage.journal import Line
@@ -39,7 +38,7 @@ MAX_BYTES = 16_384
 """Bytes of a body; an answer has about 800."""
 COOKIE = "rater"
 _ASSETS = {
-    "rating/page": ("rate.js", "rate.css", "owner.js", "player.js"),
+    "rating/page": ("rate.js", "transport.js", "rate.css", "owner.js", "player.js"),
     "viewer/page": ("core.js", "style.css"),
 }
 _KINDS = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
@@ -159,20 +158,7 @@ class Service:
     async def _texts(self, request: Request) -> Response:
         """Answer with what every rater sees: texts, questions, scale; nothing of a clip."""
         self._check_key(request, "raters")
-        settings = self.study.settings
-        flashing = any(clip.flashes > LIMIT for clip in self.study.clips.values())
-        filled = {
-            "contact": settings.contact, "minutes": str(max(1, round(self.sessions.design.minutes))),
-            "age": str(settings.min_age), "ethics": settings.ethics, "licence": settings.licence,
-            "pay": f"{settings.pay:g} {settings.currency}".strip(),
-        }  # fmt: skip
-        texts = {name: _filled(text, filled) for name, text in settings.texts.items()}
-        if not flashing:
-            texts["consent_flashing"] = ""
-        return JSONResponse({
-            "texts": texts, "consent": self.study.consent, **self.sessions.design.page(texts),
-            "parameters": [name for person, others in PLATFORMS.values() for name in (person, *others)],
-        })  # fmt: skip
+        return JSONResponse(study_page(self.sessions.design))
 
     async def _state(self, request: Request) -> Response:
         token = self._token(request)
@@ -314,10 +300,6 @@ class Service:
 
 
 _UNTOLD = {"Content-Disposition": "inline", "ETag": "", "Last-Modified": ""}  # of the file, these tell clips apart
-
-
-def _filled(text: str, values: dict[str, str]) -> str:
-    return re.sub(r"\{(\w+)\}", lambda match: values.get(match[1], match[0]), text).strip()
 
 
 async def _body(request: Request) -> dict[str, Any]:

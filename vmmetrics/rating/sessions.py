@@ -18,12 +18,13 @@ import numpy as np
 from vmmetrics.errors import refusing
 from vmmetrics.rating.designs import Trial, design_of
 from vmmetrics.rating.flags import judge, preferences_of, used
-from vmmetrics.rating.journal import PEOPLE, Answer, AnswerJournal, Session
+from vmmetrics.rating.journal import PEOPLE, Answer, AnswerJournal, Session, read_packs
 from vmmetrics.rating.study import append_private
-from vmmetrics.utils.schema import convert
+from vmmetrics.utils.schema import convert, plain
 from vmmetrics.utils.statistics.bradley_terry import fit_strengths
 from vmmetrics.utils.statistics.preferences import Preference
 from vmmetrics.utils.storage.journal import Line, iterate_lines
+from vmmetrics.utils.storage.provenance import now
 
 PLATFORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "prolific": ("PROLIFIC_PID", ("STUDY_ID", "SESSION_ID")),
@@ -89,8 +90,9 @@ class RaterSessions:
             (str(line.get("platform")), str(line.get("participant"))): str(line.get("rater"))
             for line in iterate_lines(self.study.path / PEOPLE)
         }
-        self._shown = Counter(t.media for s in self.state.sessions.values() for t in s.trials if t.is_vote)
-        self._waiting = dict(self.state.sessions)  # those that are not settled
+        packs = {name: convert(Session, line) for name, line in read_packs(self.study).items()}
+        self._waiting = packs | self.state.sessions  # those that are not settled
+        self._shown = Counter(t.media for s in self._waiting.values() for t in s.trials if t.is_vote)
         self._valid = Counter[str]()  # votes of each item that count
         self._counted: list[Session] | None = None  # those whose answers count, until another is settled
         self._fitted = (0, False)  # sessions that strengths were fitted to, and if they are known well enough
@@ -133,15 +135,20 @@ class RaterSessions:
             raise RefusedStepError("done")
         return self._open(session.rater, session.token, session.source)
 
-    def answer(self, token: str, body: Mapping[str, Any]) -> list[Line]:
+    def answer(self, token: str, body: Mapping[str, Any], at: str = "") -> list[Line]:
         """Take an answer to the open trial, or another one to the trial before; one that was sent before is nothing.
+
+        Args:
+            token: The key.
+            body: What the page sends.
+            at: When it was given, UTC; "" for now.
 
         Raises:
             RefusedStepError: It is to another trial, early, or its clips were not played to their ends.
             ValueError: It is no answer.
         """
         session = self._known(token)
-        answer = convert(Answer, {**body, "session": session.session, "at": ""})
+        answer = convert(Answer, {**body, "session": session.session, "at": at})
         if not re.fullmatch(r"[0-9a-f]{16,64}", answer.id):
             raise ValueError("id: expected hexadecimal digits")
         if self.state.ids.get(answer.id) is not None:
@@ -152,9 +159,7 @@ class RaterSessions:
         if session.withdrawn or not (is_last or (is_new and not session.finished)):
             raise RefusedStepError("not_open")
         trial = session.trials[answer.trial]
-        questions = self.study.settings.questions
-        if answer.values.keys() != questions.keys() or not set(answer.values.values()) <= set(self.design.values):
-            raise ValueError(f"values: expected one of {self.design.values} for each of {', '.join(questions)}")
+        self.design.check(trial, answer)
         if len(answer.clips) != len(trial.media) or not all(clip.ended for clip in answer.clips):
             raise RefusedStepError("not_watched")
         if self._clock is not None:
@@ -199,21 +204,24 @@ class RaterSessions:
         if session.withdrawn:
             paid = any(one.finished for one in self.state.of_rater(session.rater))
             return {"step": "withdrawn", "url": settings.completion_url if paid else ""}
-        own = {"session": session.session, "key": token}
         if session.finished:
             more = self._may_go_on(session) and self._wanted()
-            return {"step": "done", **own, "further": more, "url": settings.completion_url}
-        at = session.next
+            return {"step": "done", "session": session.session, "key": token, "further": more,
+                    "url": settings.completion_url}  # fmt: skip
         if self._clock is not None:
             self._begun.setdefault(session.session, self._clock())
+        return self.trial_view(session, session.next) | {"key": token}
+
+    def trial_view(self, session: Session, at: int) -> dict[str, Any]:
+        """Return what the page shows of a trial of a session, the key left out."""
         following = session.trials[at + 1 : at + 2]
         training = [self._shown_as(session, f"t{n}", trial) for n, trial in enumerate(session.training)]
         return {
-            "step": "trial", **own, "number": at, "total": len(session.trials),
+            "step": "trial", "session": session.session, "number": at, "total": len(session.trials),
             "trial": self._shown_as(session, str(at), session.trials[at]),
             "following": [medium for n, trial in enumerate(following, at + 1)
                           for medium in self._shown_as(session, str(n), trial)["media"]],
-            "training": training if at == 0 and len(self.state.of_rater(session.rater)) == 1 else [],
+            "training": training if at == 0 else [],
         }  # fmt: skip
 
     def clip(self, token: str, medium: str) -> str | None:
@@ -222,33 +230,45 @@ class RaterSessions:
         if session is None or session.withdrawn:
             return None
         near = range(max(0, session.next - 1), min(session.next + 2, len(session.trials)))
+        return self.names(session, near).get(medium)
+
+    def names(self, session: Session, near: range) -> dict[str, str]:
+        """Return the clips of some trials of a session, and of its training, by their names on the page."""
         trials = {str(at): session.trials[at] for at in near} | {f"t{n}": t for n, t in enumerate(session.training)}
-        names = {
+        return {
             self._name(session, at, slot): identity
             for at, trial in trials.items() for slot, identity in enumerate(trial.media)
         }  # fmt: skip
-        return names.get(medium)
 
     def _open(self, rater: str, token: str, source: str, person: Mapping[str, str] | None = None) -> list[Line]:
         if not self._wanted():
             raise RefusedStepError("full")
+        session = self.draw(rater, token, source)
+        if person and (source, person["participant"]) not in self._people:
+            with refusing("write", self.study.path / PEOPLE):
+                append_private(self.study.path / PEOPLE, {"rater": rater, "platform": source, **person})
+            self._people[source, person["participant"]] = rater
+        lines = [*self.journal.start(), self.journal.take(line_of(session))]
+        self._tokens[token] = rater
+        self._waiting[session.session] = self.state.sessions[session.session]
+        return lines
+
+    def draw(self, rater: str, token: str, source: str) -> Session:
+        """Return another session of a rater, which holds its items from now on.
+
+        Raises:
+            RefusedStepError: The rater has had every item.
+        """
         own = self.state.of_rater(rater)
         seen = [trial.item for session in own for trial in session.trials if trial.is_vote]
         trials = self.design.session(self._votes(), seen, self._shown, self._rng, self._informative(seen))
         if not trials:
             raise RefusedStepError("done")
-        if person and (source, person["participant"]) not in self._people:
-            with refusing("write", self.study.path / PEOPLE):
-                append_private(self.study.path / PEOPLE, {"rater": rater, "platform": source, **person})
-            self._people[source, person["participant"]] = rater
         training = () if own else self.design.training(self._rng, [trial.item for trial in trials])
-        session = Session(secrets.token_hex(8), rater, token, self.study.consent, trials, training, source)
-        made = {name: value for name, value in _fields(session).items() if name not in ("answers", "changes")}
-        lines = [*self.journal.start(), self.journal.take({"kind": "session", **made})]
-        self._tokens[token] = rater
-        self._waiting[session.session] = self.state.sessions[session.session]
+        session = Session(secrets.token_hex(8), rater, token, self.study.consent, trials, training, source, now())
+        self._waiting[session.session] = session
         self._shown.update(trial.media for trial in trials if trial.is_vote)
-        return lines
+        return session
 
     def _informative(self, seen: list[str]) -> list[str]:
         """Return the items of a session that are chosen by the answers so far."""
@@ -329,6 +349,12 @@ class RaterSessions:
 def digest(token: str) -> str:
     """Return what stands for a key in the journal."""
     return hashlib.sha256(token.encode()).hexdigest()
+
+
+def line_of(session: Session) -> Line:
+    """Return the line of the journal of a session that begins."""
+    made = {name: value for name, value in _fields(session).items() if name not in ("answers", "changes")}
+    return {"kind": "session", **plain(made)}
 
 
 def _fields(value: Session | Answer) -> dict[str, Any]:

@@ -39,6 +39,7 @@ def score(
     max_memory: int | None = None,
     follow_links: bool = True,
     plugins: Sequence[str | os.PathLike[str]] = (),
+    index: str | os.PathLike[str] | None = None,
     tf32: bool = False,
     scratch: Scratch | None = None,
     relist: bool = False,
@@ -75,6 +76,7 @@ def score(
         follow_links: True if symlinks may lead out of the folders given; those that do are errors otherwise.
         plugins: Python files that register metrics of one's own (:func:`vmmetrics.metrics.register`); every worker
             runs them. Their keys then go among ``metrics``.
+        index: File of ``vmmetrics calibrate``, whose index is scored as well, under its name.
         tf32: Let a GPU round the factors of float32 matrix products to TF32: faster, and scores differ a little.
         scratch: Folder for downloads until they are read; None takes 10 GiB of the temporary folder.
         relist: List addresses again although ``out`` has a list of them.
@@ -98,7 +100,7 @@ def score(
     files = tuple(os.path.abspath(path) for path in plugins)  # noqa: PTH100
     settings = Settings(
         preset, protocol, tuple(metrics), reading_options(assume_fps, max_memory), cas, plugins=files, tf32=tf32,
-        keep_overlays=keep_overlays,
+        keep_overlays=keep_overlays, index=None if index is None else os.path.abspath(index),  # noqa: PTH100
     )  # fmt: skip
     if scratch is not None:
         settings = replace(settings, scratch=scratch)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from vmmetrics.functional.motion_index import INDEX_METRICS, motion_index
-from vmmetrics.metrics.registry import label, version_of
+from vmmetrics.metrics.registry import find, label, version_of
 from vmmetrics.scoring.anchors import INDEX, Place, Scale, rounded
 from vmmetrics.scoring.record import WindowScores
 from vmmetrics.types import MetricResult, Protocol
+
+
+def indexes(
+    metrics: Iterable[str], results: Mapping[str, MetricResult], own_change: float | None
+) -> dict[str, MetricResult]:
+    """Return the indexes of one's own among some metrics, from the results of the others."""
+    known = ((key, find(key)) for key in metrics)
+    return {key: metric.compute(results, own_change) for key, metric in known if metric and metric.is_index}
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterable, Mapping
 from vmmetrics.scoring.diff import LEVEL, ClipPair, MeanDifference, RunDifference
 from vmmetrics.scoring.leaderboard import head
 from vmmetrics.scoring.prompt_scores import score_of
-from vmmetrics.scoring.record import INDEX_NEEDS, Record
+from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO
 from vmmetrics.scoring.thresholds import MOST_MISSING, MissingCheck
+from vmmetrics.types import INDEX_NEEDS
 from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Lines, Part, bounds, heads, number, p_value
 

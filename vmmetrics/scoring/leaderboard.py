@@ -5,6 +5,7 @@ Models are put into one table only if the same networks and the same definition 
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
@@ -14,6 +15,7 @@ import numpy as np
 from vmmetrics.errors import SetupError
 from vmmetrics.functional.motion_index import INDEX_METRICS
 from vmmetrics.metrics.registry import label
+from vmmetrics.scoring.own_index import read_index, with_own_index
 from vmmetrics.scoring.prompt_scores import (
     AVERAGE,
     Model,
@@ -24,9 +26,9 @@ from vmmetrics.scoring.prompt_scores import (
     score_of,
     split_source,
 )
-from vmmetrics.scoring.record import INDEX_NEEDS, Collapsed, Record
+from vmmetrics.scoring.record import Collapsed, Record
 from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO, drawn_below, prompt_of
-from vmmetrics.types import FloatArray
+from vmmetrics.types import INDEX_NEEDS, FloatArray
 from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.statistics.paired import (
     Difference,
@@ -101,8 +103,8 @@ class Board:
         preset: Preset that scored.
         protocol: Definition of the metrics.
         comparable: True if the numbers compare with the published ones.
-        columns: The index where there can be one (twice where clips collapsed, the one ranked by first), the average,
-            built-in metrics, and custom ones that any run has.
+        columns: The index where there can be one (twice where clips collapsed, the one ranked by first), those of
+            one's own, the average, built-in metrics, and custom ones that any run has.
         by: Column that it is ranked by.
         rows: Best first, those without a rank last.
         steps: Between each model and the next.
@@ -126,7 +128,12 @@ _SHOWN_DIFFERENCES = 3
 _NAMED = 3  # clips in a note
 
 
-def make_boards(runs: Sequence[str], by: str | None = None, collapsed: Collapsed = "zero") -> list[Board]:
+def make_boards(
+    runs: Sequence[str],
+    by: str | None = None,
+    collapsed: Collapsed = "zero",
+    index: str | os.PathLike[str] | None = None,
+) -> list[Board]:
     """Make a table of every preset, protocol and set of metric versions among runs.
 
     Args:
@@ -134,11 +141,15 @@ def make_boards(runs: Sequence[str], by: str | None = None, collapsed: Collapsed
         by: Column to rank by: ``"motion_index"``, ``"average"`` or a metric; None takes the index where there can be
             one, else the average.
         collapsed: ``"zero"`` ranks by the index with that of collapsed clips as 0, ``"skip"`` by that of the others.
+        index: File of ``vmmetrics calibrate``, whose index is computed from the scores and ranks where ``by`` is None.
 
     Raises:
-        SetupError: One is not a run, has no clips, or two have a model of one name; no run has that column.
+        SetupError: One is not a run, has no clips, or two have a model of one name; no run has that column; the index
+            does not hold for the scores.
     """
-    groups = comparable_models(read_run(*split_source(run)) for run in runs)
+    if index is not None and by is None:
+        by = read_index(index)[0].name
+    groups = comparable_models(with_own_index(read_run(*split_source(run)), index, collapsed) for run in runs)
     return [make_board(prompt_scores(models), by, notes, collapsed) for models, notes in groups]
 
 
@@ -159,7 +170,8 @@ def make_board(
     models, keys, scores, own = of_models.models, of_models.keys, of_models.scores, of_models.own
     preferred = (INDEX_OR_ZERO, INDEX) if collapsed == "zero" else (INDEX, INDEX_OR_ZERO)
     indexes = [key for key in preferred if key in keys]
-    columns = (*indexes, AVERAGE, *(key for key in keys if key not in (*indexes, AVERAGE)))
+    leading = (*indexes, *sorted({key for model in models for key in model.run.indexes}), AVERAGE)
+    columns = (*leading, *(key for key in keys if key not in leading))
     by = columns[0] if by is None or (by == INDEX and indexes) else by
     if by not in columns:
         raise SetupError(f"No column {by!r} to rank by; there are {', '.join(columns)}")
@@ -191,7 +203,9 @@ def make_board(
         notes=(
             *remarks,
             *_configuration_notes(models),
-            *dict.fromkeys(f"{model.run.title}: {text}" for model in models for text in model.run.warnings),
+            *dict.fromkeys(
+                f"{m.run.title}: {text}" for m in models for text in (*m.run.warnings, *m.run.indexes.values())
+            ),
             of_models.note,
             *_rank_notes(rows, by),
             *(note for model in models for note in _collapse_notes(model)),

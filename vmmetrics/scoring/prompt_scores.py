@@ -15,7 +15,7 @@ import numpy as np
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics.registry import METRICS, in_order
 from vmmetrics.scoring.record import Record
-from vmmetrics.scoring.records import read_records, read_run_json
+from vmmetrics.scoring.records import index_origins, read_records, read_run_json
 from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO
 from vmmetrics.scoring.versions import Versions, differing, of_one_meaning, versions_of
 from vmmetrics.types import FloatArray
@@ -57,6 +57,11 @@ class Run:
     def own(self) -> Mapping[str, Mapping[str, Any]]:
         """Metrics of one's own and baselines whose range the run states, by key."""
         return {key: part for key, part in self.header.get("parts", {}).items() if "range" in part}
+
+    @property
+    def indexes(self) -> dict[str, str]:
+        """Origin of each index of one's own, in words, by its name."""
+        return index_origins(self.header.get("parts", {}))
 
     def model_name(self, model: str | None) -> str:
         """Return the name of a model (:attr:`Record.model`) of this run on a leaderboard."""

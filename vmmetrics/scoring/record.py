@@ -12,6 +12,7 @@ import numpy as np
 
 from vmmetrics.metrics import registry
 from vmmetrics.types import (
+    INDEX_NEEDS,
     Collapse,
     Event,
     FloatArray,
@@ -28,8 +29,6 @@ Collapsed = Literal["zero", "skip"]
 """Whether the INDEX of collapsed clips (:attr:`Record.collapsed`) counts as 0, or is left out."""
 FIRST_VERSION = 1
 """Version of scores without one: that of vmmetrics 0.1.0, which wrote format 1 of the run directory."""
-INDEX_NEEDS = ("cas", "mss")
-"""Metrics without which a clip has no index."""
 EVEN_SECONDS = 0.001
 """Seconds, the tick to which Matroska and WebM round times."""
 _DOWNSCALED = re.compile(r"downscaled from [0-9]{1,6}x[0-9]{1,6} to ([0-9]{1,6})x([0-9]{1,6}) ")

@@ -16,6 +16,7 @@ from vmmetrics.metrics.registry import in_order
 from vmmetrics.scoring.index import EVENTS, SCORES, RunIndex
 from vmmetrics.scoring.record import Record
 from vmmetrics.types import IntArray
+from vmmetrics.utils.display.markup import clean
 from vmmetrics.utils.schema import check, read_json
 from vmmetrics.utils.storage.journal import LONGEST_LINE, Line, decoded, iterate_with_text, sentences
 from vmmetrics.utils.storage.opening import open_regular
@@ -31,6 +32,15 @@ def described(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         return {}
     lower = [name for name in in_order(parts) if parts[name].get("lower_is_better")]
     return {"parts": {name: parts[name] for name in in_order(parts)}, "lower_is_better": lower}
+
+
+def index_origins(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Return the origin in words of each index of one's own among parts, by name: file, hash and ratings."""
+    sources = {key: source for key, part in parts.items() if "index" in (source := part.get("source", {}))}
+    return {
+        key: clean(f"{key}: {source['index']}, sha256 {str(source.get('sha256'))[:12]}, {parts[key].get('title')}")
+        for key, source in sources.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from pydantic import Field, TypeAdapter
 
 from vmmetrics.functional.tripwires import UNITS
 from vmmetrics.scoring.anchors import INDEX
-from vmmetrics.scoring.record import INDEX_NEEDS
 from vmmetrics.scoring.reward_groups import REWARD, Collapsed, Missing, ScoredSample, combine
 from vmmetrics.scoring.rewards import checked_weights
+from vmmetrics.types import INDEX_NEEDS
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.version import __version__
 

@@ -13,8 +13,8 @@ from vmmetrics.functional.motion_index import INDEX_METRICS, motion_index
 from vmmetrics.functional.tripwires import TRIPWIRES, UNITS
 from vmmetrics.metrics.registry import registered
 from vmmetrics.scoring.anchors import INDEX
-from vmmetrics.scoring.record import INDEX_NEEDS, Record
-from vmmetrics.types import BoolArray, FloatArray, collapse_of
+from vmmetrics.scoring.record import Record
+from vmmetrics.types import INDEX_NEEDS, BoolArray, FloatArray, MetricResult, collapse_of
 
 Missing = Literal["raise", "drop-component", "nan"]
 Collapsed = Literal["least", "nan"]
@@ -97,11 +97,15 @@ class ScoredSample:
         factor = () if self.record.own_change is None else (_OWN_CHANGE,)
         return frozenset((*self.record.scores.keys() & set(INDEX_METRICS), *factor))
 
-    def index_over(self, parts: frozenset[str]) -> float:
-        """Return the index made of these parts alone; NaN where they are not enough."""
+    def index_over(self, name: str, parts: frozenset[str]) -> float:
+        """Return the index, or one of one's own, made of these parts alone; NaN where they are not enough."""
         scores = {key: score for key, score in self.record.scores.items() if key in parts}
-        index = motion_index(scores, self.record.own_change if _OWN_CHANGE in parts else None).score
-        return np.nan if index is None else index
+        changed = self.record.own_change if _OWN_CHANGE in parts else None
+        if name == INDEX:
+            index = motion_index(scores, changed)
+        else:
+            index = registered()[name].compute({key: MetricResult(score) for key, score in scores.items()}, changed)
+        return np.nan if index.score is None else index.score
 
 
 def combine(
@@ -120,14 +124,15 @@ def combine(
     names = dict.fromkeys((*(key for one in samples for key in one.record.score_version), *weights, *UNITS))
     components = {name: np.array([one.component(name) for one in samples], float) for name in names}
     values = np.full(len(samples), np.nan)
+    indexes = [name for name in weights if name == INDEX or (name not in UNITS and registered()[name].is_index)]
     dropped: dict[Hashable, tuple[str, ...]] = {}
     for group in dict.fromkeys(groups):
         members = [number for number, of in enumerate(groups) if of == group]
         judged = [number for number in members if collapses[number] is None]
         left_out: list[str] = []
-        if INDEX in weights:
+        for name in indexes:
             of_group = {number: samples[number] for number in judged}
-            left_out += _one_index(of_group, components[INDEX], reasons, missing)
+            left_out += _one_index(name, of_group, components[name], reasons, missing)
         lacking = {name: [n for n in judged if np.isnan(components[name][n])] for name in weights}
         absent = {name: without for name, without in lacking.items() if without}
         if absent and missing == "raise":
@@ -162,9 +167,10 @@ _OF_GROUP = "left out: a sample of its group has none"
 
 
 def _one_index(
-    samples: Mapping[int, ScoredSample], index: FloatArray, reasons: Sequence[dict[str, str]], missing: Missing
-) -> list[str]:
-    """Make the index of a group one of the same parts; return the parts left out.
+    name: str, samples: Mapping[int, ScoredSample], index: FloatArray, reasons: Sequence[dict[str, str]],
+    missing: Missing,
+) -> list[str]:  # fmt: skip
+    """Make an index of a group one of the same parts; return the parts left out.
 
     A missing part deducts nothing, so an index without one would be above one with it.
     """
@@ -173,8 +179,8 @@ def _one_index(
     every = frozenset[str]().union(*parts.values())
     if missing == "drop-component" and common.issuperset(INDEX_NEEDS):
         for number, one in samples.items():
-            index[number] = one.index_over(common)
-        return [f"{part} in {INDEX}" for part in sorted(every - common)]
+            index[number] = one.index_over(name, common)
+        return [f"{part} in {name}" for part in sorted(every - common)]
     for number, of in parts.items():
         if of != every or np.isnan(index[number]):
             index[number] = np.nan
@@ -182,7 +188,7 @@ def _one_index(
             why = "; ".join(
                 f"no {part}: {reasons[number].get(part, reasons[number].get(REWARD, ''))}" for part in absent
             )
-            reasons[number].setdefault(INDEX, why)
+            reasons[number].setdefault(name, why)
     return []
 
 

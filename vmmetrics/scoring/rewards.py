@@ -21,6 +21,7 @@ from vmmetrics.functional.tripwires import UNITS
 from vmmetrics.metrics.registry import registered
 from vmmetrics.scoring.anchors import INDEX
 from vmmetrics.scoring.engine import Engine, InProcess, local_workers
+from vmmetrics.scoring.own_index import register_index
 from vmmetrics.scoring.pictures import Pictures
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.reward_groups import Collapsed, Missing, Rewards, ScoredSample, combine
@@ -42,6 +43,7 @@ def rewards(
     layout: str | None = None,
     value_range: tuple[float, float] | None = None,
     weights: Mapping[str, float] | None = None,
+    index: str | os.PathLike[str] | None = None,
     missing: Missing = "raise",
     collapsed: Collapsed = "least",
     jobs: int = 0,
@@ -63,7 +65,9 @@ def rewards(
             the whole batch.
         layout: Axes of the batch or of each array, such as ``"BTCHW"``; None guesses where one reading makes sense.
         value_range: What black and white are in arrays of floats, such as (0, 1) or (-1, 1).
-        weights: Component to weight: metrics, ``motion_index``, tripwires. None is ``{"motion_index": 1}``.
+        weights: Component to weight: metrics, ``motion_index``, tripwires, the index in the file by its name. None is
+            that index alone, or without a file ``{"motion_index": 1}``.
+        index: File of ``vmmetrics calibrate``.
         missing: Where a sample lacks a component that others of its group may have: raise; leave it out for its whole
             group (``"drop-component"``); or give this sample NaN.
         collapsed: Reward of samples without motion to judge: the least of the scale, or NaN.
@@ -81,7 +85,8 @@ def rewards(
         >>> rewards(still, fps=8, groups=[0, 0], weights={"pas": 1}).values
         array([0., 0.])
     """
-    chosen = checked_weights({INDEX: 1.0} if weights is None else weights)
+    own = None if index is None else register_index(index)
+    chosen = checked_weights({own.name if own else INDEX: 1.0} if weights is None else weights)
     for name, value, kind in (("missing", missing, Missing), ("collapsed", collapsed, Collapsed)):
         if value not in get_args(kind):
             raise ValueError(f"Expected {name} to be one of {', '.join(get_args(kind))} but got {value!r}")
@@ -95,12 +100,14 @@ def rewards(
     for what, given in (("prompts", texts), ("groups", names)):
         if len(given) != len(samples):
             raise ValueError(f"Expected {len(samples)} {what}, one per sample, but got {len(given)}")
-    measured = tuple(key for key in registered() if key in chosen or (INDEX in chosen and key in INDEX_METRICS))
+    indexed = INDEX in chosen or (own is not None and own.name in chosen)
+    measured = tuple(key for key in registered() if key in chosen or (indexed and key in INDEX_METRICS))
     tasks = [
         _task(number, sample, measured, text, fps, layout, value_range)
         for number, (sample, text) in enumerate(zip(samples, texts, strict=True))
     ]
-    scored = _loaded(measured, jobs, checked_timeout(timeout, jobs)).score(tasks, retries)
+    file = () if index is None or own is None else (os.path.abspath(index), registered()[own.name].source["sha256"])  # noqa: PTH100
+    scored = _loaded(measured, jobs, checked_timeout(timeout, jobs), *file).score(tasks, retries)
     return combine(scored, chosen, names, missing, collapsed)
 
 
@@ -165,9 +172,10 @@ def _task(
     return replace(task, in_memory=clip, subject=clip.subject)
 
 
-def sample_settings(metrics: tuple[str, ...], jobs: int) -> Settings:
+def sample_settings(metrics: tuple[str, ...], jobs: int, index: str | None = None) -> Settings:
     """Return the settings with which samples are scored."""
-    return Settings(metrics=metrics, keep_overlays=False, threads=1 if jobs > 1 else None, tripwires=True)
+    threads = 1 if jobs > 1 else None
+    return Settings(metrics=metrics, keep_overlays=False, threads=threads, tripwires=True, index=index)
 
 
 class _Store(MemoryStore):
@@ -190,10 +198,13 @@ class SampleScorer:
         metrics: What to score.
         jobs: Worker processes; 0 scores in this one.
         timeout: Seconds that a sample may take in a worker.
+        index: File of ``vmmetrics calibrate``, or None.
     """
 
-    def __init__(self, metrics: tuple[str, ...], jobs: int = 0, timeout: float | None = None) -> None:
-        settings = sample_settings(metrics, jobs)
+    def __init__(
+        self, metrics: tuple[str, ...], jobs: int = 0, timeout: float | None = None, index: str | None = None
+    ) -> None:
+        settings = sample_settings(metrics, jobs, index)
         self._engine: Engine = (
             local_workers(settings, jobs, timeout) if timeout is not None else InProcess(Scorer(settings))
         )
@@ -229,7 +240,8 @@ class SampleScorer:
 
 
 @cache
-def _loaded(metrics: tuple[str, ...], jobs: int, timeout: float | None) -> SampleScorer:
-    scorer = SampleScorer(metrics, jobs, timeout)
+def _loaded(metrics: tuple[str, ...], jobs: int, timeout: float | None, *index: str) -> SampleScorer:
+    """Return the scorer of an index by its path and hash: another file of that path is another index."""
+    scorer = SampleScorer(metrics, jobs, timeout, *index[:1])
     atexit.register(scorer.close)
     return scorer

@@ -26,7 +26,9 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from vmmetrics.errors import BusyError, SetupError
+from vmmetrics.metrics.registry import registered
 from vmmetrics.scoring.engine import Engine
+from vmmetrics.scoring.records import index_origins
 from vmmetrics.scoring.reward_forms import (
     VERSION,
     Health,
@@ -83,7 +85,10 @@ class Service:
     ) -> None:
         self.stopping, self.deadline = False, deadline
         self._queue = SampleQueue(engine, queue)
-        self._metrics, self._label, self._rewards = metrics, label, offered(metrics)
+        known = registered()
+        origins = index_origins({key: known[key].describe() for key in metrics})
+        self._metrics, self._label = metrics, "; ".join([label, *origins.values()])
+        self._rewards = offered(metrics)
         self._max_bytes, self._key = max_bytes, key
         self._roots = [root.resolve() for root in roots]
         self._numbers = count(1)

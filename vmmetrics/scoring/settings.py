@@ -10,6 +10,7 @@ from typing import Protocol as Interface
 
 from vmmetrics.metrics import METRICS
 from vmmetrics.metrics.registry import find, in_order, load_plugins, registered
+from vmmetrics.scoring.own_index import register_index
 from vmmetrics.types import Protocol
 from vmmetrics.utils.storage.provenance import decisive_versions
 from vmmetrics.utils.storage.scratch import Scratch
@@ -71,6 +72,7 @@ class Settings:
         scratch: Folder for downloads of clips until they are read; never changes a score.
         keep_overlays: Store masks, tracks and poses for drawing; None does in runs of up to :data:`KEPT_OVERLAYS`
             clips. Never changes a score.
+        index: File of ``vmmetrics calibrate``, whose index is among the metrics then; every worker reads it.
         tripwires: Put tripwires (:mod:`vmmetrics.functional.tripwires`) among the events. Never changes a score.
 
     Raises:
@@ -89,9 +91,12 @@ class Settings:
     scratch: Scratch = Scratch()  # noqa: RUF009 - frozen
     keep_overlays: bool | None = None
     tripwires: bool = False
+    index: str | None = None
 
     def __post_init__(self) -> None:
         load_plugins(self.plugins)
+        if self.index is not None:
+            object.__setattr__(self, "metrics", (*self.metrics, register_index(self.index).name))
         available = self.available_metrics()
         unknown = sorted(set(self.metrics).difference(available))
         if unknown or not self.metrics:
@@ -119,7 +124,9 @@ class Settings:
         module, _, name = self.suite.partition(":")
         make: Callable[..., Scoring] = getattr(import_module(module), name)
         chosen = self.metrics if metrics is None else metrics
-        options = {"tf32": True} if self.tf32 else {}  # baselines and others' suites have no such option
+        options: dict[str, Any] = {"tf32": True} if self.tf32 else {}  # baselines and others' suites have none
+        if self.index is not None and register_index(self.index).name in chosen:
+            options["index"] = self.index
         return make(self.preset, self.protocol, chosen, cas_model=self.cas_model, threads=self.threads, **options)
 
     def configuration(self, suite: Scoring) -> dict[str, Any]:

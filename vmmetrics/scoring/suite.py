@@ -23,8 +23,9 @@ from vmmetrics.perception.own_change import own_change
 from vmmetrics.perception.presets import PresetOptions, load_preset, with_cas_model
 from vmmetrics.perception.scene import Scene
 from vmmetrics.scoring.anchors import Scale
-from vmmetrics.scoring.clip_scores import ClipScores
+from vmmetrics.scoring.clip_scores import ClipScores, indexes
 from vmmetrics.scoring.filter_suite import FilterSuite
+from vmmetrics.scoring.own_index import register_index
 from vmmetrics.scoring.windows import Seen, score_windows
 from vmmetrics.types import MetricResult, Protocol, Tags
 from vmmetrics.video import read_clip
@@ -81,6 +82,7 @@ class Suite:
         threads: Threads of the neural models; None leaves it to them.
         plugins: Python files that register custom metrics (:func:`vmmetrics.metrics.register`).
         tf32: True lets a GPU round the factors of float32 matrix products to TF32: faster, scores differ a little.
+        index: File of ``vmmetrics calibrate``, whose index is among the metrics then.
         tier: ``"filter"`` returns a :class:`~vmmetrics.scoring.filter_suite.FilterSuite`, with its arguments instead.
 
     Raises:
@@ -113,11 +115,14 @@ class Suite:
         threads: int | None = None,
         plugins: Sequence[str] = (),
         tf32: bool = False,
+        index: str | os.PathLike[str] | None = None,
         tier: Literal["scores", "filter"] = "scores",  # noqa: ARG002  (__new__ reads it)
     ) -> None:
         if protocol not in get_args(Protocol):
             raise ValueError(f"Expected protocol to be one of {', '.join(get_args(Protocol))} but got {protocol!r}")
         load_plugins(plugins)
+        own = None if index is None else register_index(index)
+        metrics = metrics if own is None else (*metrics, own.name)
         available = registered()
         if not metrics or not available.keys() >= set(metrics):
             raise ValueError(f"Expected metrics among {in_order(available)} but got {tuple(metrics)}")
@@ -135,6 +140,8 @@ class Suite:
         self.unused = self._preset.unused({need for metric in self._computed for need in metric.needs})
         """Models and weights of :meth:`describe` that these metrics do not use."""
         self._scale = Scale(self.describe())
+        if own is not None:
+            own.check(self.describe(), {key: (available[key].version,) for key in own.versions})
 
     def describe(self) -> dict[str, Any]:
         """Return the provenance of the scores as JSON types: models, weights, settings, comparability."""
@@ -268,7 +275,8 @@ class Suite:
 
     def _own_change(self, scene: Scene) -> tuple[float | None, tuple[str, ...]]:
         """Return the own change where the index needs it, none without CAS, and a note where it failed."""
-        if self.protocol != "vmmetrics" or "cas" not in self.metrics or len(scene.clip) < 2 or scene.unjudgeable:
+        judged = any(metric.key == "cas" for metric in self._computed)
+        if self.protocol != "vmmetrics" or not judged or len(scene.clip) < 2 or scene.unjudgeable:
             return None, ()
         try:  # rounded here, so that the index is the same from this suite and from a stored record
             changed = scene.once("own change", lambda: own_change(scene.clip))
@@ -288,6 +296,7 @@ class Suite:
         errors: dict[str, str] = {}
         content = scene.unjudgeable if self.protocol == "vmmetrics" else None
         computed = self._computed if metrics is None else _with_earlier(self._computed, metrics)
+        computed = tuple(metric for metric in computed if not metric.is_index)
         judging = [m for m in computed if content is None or content.kind not in m.not_of]
         if content is not None:
             results.update({m.key: MetricResult(None, content.reason) for m in computed if m not in judging})
@@ -318,6 +327,7 @@ class Suite:
             judging = [m for m in judging if m.source]
         compute(deque(judging))
         changed, problems = self._own_change(scene) if metrics is None else (None, ())
+        results |= indexes(self.metrics, results, changed) if metrics is None else {}
         notes, clip = [*scene.clip.notes, *scene.models.notes], scene.clip
         notes += too_short(clip.tags, float(clip.timestamps[-1]) + 1 / clip.fps, clip.fps)
         return ClipScores(

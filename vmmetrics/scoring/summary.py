@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from vmmetrics.metrics.registry import in_order, label, registered
 from vmmetrics.scoring.anchors import ANCHORED, Place
-from vmmetrics.scoring.record import FIRST_VERSION, INDEX_NEEDS, Record
+from vmmetrics.scoring.record import FIRST_VERSION, Record
 from vmmetrics.scoring.versions import differing
-from vmmetrics.types import IntArray, collapse_of
+from vmmetrics.types import INDEX_NEEDS, IntArray, collapse_of
 from vmmetrics.utils.statistics.paired import MANY, Mean, mean_with_interval
 
 INDEX = "motion_index"

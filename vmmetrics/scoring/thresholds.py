@@ -10,10 +10,11 @@ import numpy as np
 
 from vmmetrics.metrics.registry import find
 from vmmetrics.scoring.leaderboard import head
-from vmmetrics.scoring.record import INDEX_NEEDS, Collapsed
-from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO
+from vmmetrics.scoring.own_index import zeroed
+from vmmetrics.scoring.record import Collapsed
+from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO, Summary
 from vmmetrics.scoring.table import Table
-from vmmetrics.types import IntArray
+from vmmetrics.types import INDEX_NEEDS, IntArray
 from vmmetrics.utils.statistics.paired import Mean
 
 MOST_MISSING = 0.1
@@ -175,18 +176,20 @@ def judge(
         parts = [*summary.models.items()]
         alone = np.setdiff1d(np.arange(len(table)), np.concatenate([*summary.models.values()]))
         parts += [("clips without a model", alone)] if len(alone) else []
-    means = [(model, summary.mean(rows), len(rows)) for model, rows in parts]
+    own = [t.metric for t in thresholds if (known := find(t.metric)) and known.is_index]
+    or_zero = Summary(zeroed(record, own) for record in table.records) if own and collapsed == "zero" else summary
+    means = [(model, summary.mean(rows), or_zero.mean(rows), len(rows)) for model, rows in parts]
     checks: list[ThresholdCheck | MissingCheck] = []
     for t in thresholds:
-        for model, mean, clips in means:
-            judged, chosen = mean.get(t.metric), mean.get(t.metric)
+        for model, mean, with_zeros, clips in means:
+            judged, chosen = mean.get(t.metric), with_zeros.get(t.metric)
             if t.metric == INDEX and collapsed == "zero":
                 chosen = mean.get(INDEX_OR_ZERO)
             zeros = (chosen.clips if chosen else 0) - (judged.clips if judged else 0)
             checks.append(ThresholdCheck(t, model, chosen, clips, zeros, judged))
     if thresholds or most_missing is not None:
         most = MOST_MISSING if most_missing is None else most_missing
-        for metric in dict.fromkeys(t.metric for t in thresholds) or (INDEX,):
+        for metric in dict.fromkeys(INDEX if t.metric in own else t.metric for t in thresholds) or (INDEX,):
             counts = [(model, summary.unjudged(rows, metric), len(rows)) for model, rows in parts]
             checks += [MissingCheck(most, *count, metric) for count in counts if count[1]]
     return checks

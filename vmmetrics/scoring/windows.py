@@ -22,7 +22,7 @@ from vmmetrics.functional import commonsense_adherence_score
 from vmmetrics.functional.event_costs import event_costs
 from vmmetrics.metrics.registry import find, label, registered
 from vmmetrics.perception.scene import Scene
-from vmmetrics.scoring.clip_scores import ClipScores
+from vmmetrics.scoring.clip_scores import ClipScores, indexes
 from vmmetrics.scoring.record import WindowScores, drift
 from vmmetrics.types import AmplitudeResult, Event, FloatArray, MetricResult, PlausibilityResult, Protocol, collapse_of
 from vmmetrics.utils.progress import part
@@ -163,14 +163,15 @@ class _Whole:
             f"scored in {len(windows)} windows of {WINDOW_SECONDS:g} s" + "; drift: " * bool(texts) + ", ".join(texts),
         )
         changes = [(p.window.own_change, p.seconds) for p in self.parts if p.window.own_change is not None]
+        changed = round(_weighted(changes), 6) if changes else None
         return replace(
             self.parts[0].scores,
             name=name,
-            results=results,
+            results=results | indexes(results, results, changed),
             errors=errors,
             seconds=sum(s.seconds for s in self._all()),
             notes=tuple(dict.fromkeys(notes)),
-            own_change=round(_weighted(changes), 6) if changes else None,
+            own_change=changed,
             windows=windows,
         )
 

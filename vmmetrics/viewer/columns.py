@@ -7,8 +7,9 @@ from typing import Any, Generic, TypeVar
 
 from vmmetrics.metrics.registry import METRICS, find, label
 from vmmetrics.scoring.anchors import Place
-from vmmetrics.scoring.record import INDEX_NEEDS, Record
+from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.summary import INDEX
+from vmmetrics.types import INDEX_NEEDS
 from vmmetrics.viewer.selection import Row
 from vmmetrics.viewer.texts import legible
 

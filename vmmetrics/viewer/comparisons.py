@@ -184,7 +184,9 @@ def value_text(value: str | float) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def comparisons_of(runs: Sequence[Run], rows: Sequence[Mapping[str, int]]) -> dict[str, list[dict[str, Any]]]:
+def comparisons_of(
+    runs: Sequence[Run], rows: Sequence[Mapping[str, int]], by: str | None = None
+) -> dict[str, list[dict[str, Any]]]:
     """Return ``boards``, ``pairs``, ``changes`` and ``groups`` of a report's index.
 
     Runs without a clip, or without preset and protocol, are on no board.
@@ -192,6 +194,7 @@ def comparisons_of(runs: Sequence[Run], rows: Sequence[Mapping[str, int]]) -> di
     Args:
         runs: The runs, named by :func:`vmmetrics.viewer.sources.read_runs`.
         rows: For every run, positions in the index by :attr:`~vmmetrics.scoring.record.Record.key`.
+        by: Column that boards are ranked by; None takes the index where there can be one, else the average.
     """
     positions = {id(run): number for number, run in enumerate(runs)}
     ranked = [run for run in runs if run.records and {"preset", "protocol"} <= run.configuration.keys()]
@@ -199,7 +202,7 @@ def comparisons_of(runs: Sequence[Run], rows: Sequence[Mapping[str, int]]) -> di
     pairs: list[dict[str, Any]] = []
     for models, notes in comparable_models(ranked):
         scores = prompt_scores(models)
-        board = make_board(scores, remarks=notes)
+        board = make_board(scores, by, notes)
         of_runs = {model.name: positions[id(model.run)] for model in models}
         pairs += model_pairs(scores, [row.model for row in board.rows], len(boards), of_runs)
         if len(models) > MOST_MODELS:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -11,6 +9,8 @@ from importlib.resources import files
 from typing import Any
 
 from vmmetrics.metrics.registry import METRICS, colour_of
+from vmmetrics.utils.display import bundle
+from vmmetrics.utils.display.bundle import digest
 from vmmetrics.utils.schema import with_texts
 from vmmetrics.viewer.texts import legible
 
@@ -28,8 +28,6 @@ _PROTOTYPE = '"__proto__"'
 _PROTOTYPE_KEY = re.compile(rf"(?<!\\){_PROTOTYPE}:")
 _LUMA = (0.2126, 0.7152, 0.0722)  # of red, green and blue (ITU-R BT.709)
 _DARK, _LIGHTER = 100, 0.3  # luma of a colour hard to see on dark paper; share of white mixed into it
-_IMPORT = re.compile(r'^import (?:\{([^}]*)\} from )?"\./([\w-]+\.js)";\n', re.MULTILINE)
-_EXPORT = re.compile(r"^export ((?:async )?\w+ (\w+))", re.MULTILINE)
 _ESCAPED = "<>&\u2028\u2029"
 
 
@@ -66,32 +64,13 @@ def values_of(text: str) -> list[Any]:
 
 def modules(entry: str = "main.js") -> dict[str, str]:
     """Return a module of the page and those that it imports, by name, each after those that it needs."""
-    texts: dict[str, str] = {}
-
-    def visit(name: str) -> None:
-        if name not in texts:
-            text = _asset(name)
-            for _, imported in _IMPORT.findall(text):
-                visit(imported)
-            texts[name] = text
-
-    visit(entry)
-    return texts
+    return bundle.modules(entry, _asset)
 
 
 def script(entry: str = "main.js") -> str:
-    """Return a module and those that it imports in one script, as browsers load no modules from the disk.
-
-    Each is a function of its own; what it exports is a property of ``vm``, from which others import it.
-    """
-    chosen = modules(entry)
-    parts = [_asset(VENDORED)] if "timeline.js" in chosen else []  # which draws series with it
-    for text in chosen.values():
-        exports = ", ".join(name for _, name in _EXPORT.findall(text))
-        body = _IMPORT.sub(lambda got: f"const {{{got[1].replace(' as ', ': ')}}} = vm;\n" if got[1] else "", text)
-        body = _EXPORT.sub(r"\1", body)
-        parts.append(f'(() => {{\n"use strict";\n{body}Object.assign(vm, {{ {exports} }});\n}})();\n')
-    return "".join(["const vm = {};\n", *parts])
+    """Return a module and those that it imports in one script, with what draws series where one needs it."""
+    drawing = _asset(VENDORED) if "timeline.js" in modules(entry) else ""
+    return drawing + bundle.bundle(entry, _asset)
 
 
 def style(entry: str = "main.js") -> str:
@@ -161,11 +140,6 @@ def policy(scripts: str, styles: str) -> str:
 def filled(name: str, **parts: str) -> str:
     """Return a page of this package with a part in the place of each comment that names one."""
     return re.sub(r"<!--(\w+)-->", lambda match: parts[match[1]], _asset(name))
-
-
-def digest(text: str) -> str:
-    """Return the source of a content security policy that allows this script or style."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _asset(name: str) -> str:

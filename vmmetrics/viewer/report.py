@@ -13,6 +13,7 @@ from urllib.parse import quote
 from vmmetrics.alignment.readers.judgements import RatingOptions
 from vmmetrics.metrics.registry import in_order
 from vmmetrics.scoring.anchors import Scale
+from vmmetrics.scoring.own_index import read_index
 from vmmetrics.scoring.prompt_scores import Run
 from vmmetrics.scoring.records import opened_events
 from vmmetrics.scoring.summary import INDEX
@@ -84,6 +85,7 @@ def write_report(
     single_file: bool = False,
     overlays: int | None = None,
     fetch: bool = False,
+    index: RunPath | None = None,
     ratings: RunPath | Sequence[RunPath] = (),
     rating_options: RatingOptions = _NOTHING_STATED,
     show_paths: bool = False,
@@ -102,6 +104,7 @@ def write_report(
         overlays: Largest number of overlays to draw again where runs kept none, worst clips first; None draws what
             takes :data:`~vmmetrics.viewer.overlays.SECONDS` by the times of scoring, in runs of preset ``embedded``.
         fetch: Fetch clips from the addresses that runs name, to copy or draw them; none is contacted otherwise.
+        index: File of ``vmmetrics calibrate``, whose index is computed from the scores and ranks clips and models.
         ratings: Files with human ratings of clips, in any form that ``vmmetrics align`` reads; ``"RUN=FILE"``
             holds those of one run.
         rating_options: What the files do not say about their columns and scales.
@@ -118,8 +121,9 @@ def write_report(
     """
     target = Path(out).absolute()
     previous = earlier_report(target)
-    sources = read_sources(runs)
-    selection = select(sources, clips)
+    own = None if index is None else read_index(index)[0].name
+    sources = read_sources(runs, index)
+    selection = select(sources, clips, own or INDEX)
     texts = Texts.of_runs([source.run for source in sources], show_paths)
     with making_report(target) as folder:
         mode: MediaMode = "copy" if single_file and media == "link" else media
@@ -130,8 +134,8 @@ def write_report(
         if files:
             paths, of_runs = [os.fspath(file) for file in files], [source.run for source in sources]
             rated = RatedClips.read(paths, of_runs, selection, rating_options)
-        index = contents.write(sources, selection, overlays, rated)
-        write_page(folder, {"format": FORMAT, "title": legible(title), **index})
+        whole = contents.write(sources, selection, overlays, rated, own)
+        write_page(folder, {"format": FORMAT, "title": legible(title), **whole})
         if single_file:
             write_single(folder)
     return Report(target / INDEX_PAGE, len(selection), contents.summary(), tuple(contents.warnings))
@@ -158,9 +162,10 @@ class _Contents:
     left_out: Counter[str] = field(default_factory=Counter)
 
     def write(
-        self, sources: Sequence[Source], selection: Selection, overlays: int | None, rated: RatedClips | None
-    ) -> dict[str, Any]:
-        """Write details, pictures and videos of the clips; return the index."""
+        self, sources: Sequence[Source], selection: Selection, overlays: int | None, rated: RatedClips | None,
+        by: str | None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Write details, pictures and videos of the clips; return the index, models ranked by a column."""
         runs = [source.run for source in sources]
         rows = rows_of(sources, selection, self.texts)
         positions = [{row.record.key: row.number for row in of_run} for of_run in rows]
@@ -181,7 +186,7 @@ class _Contents:
             "metrics": [*metrics, *(with_texts(rated.ratings.metrics(), self.texts) if rated else ())],
             **columns.to_json(),
             "bases": self.media.bases,
-            **with_texts(comparisons_of(runs, positions), self.texts),
+            **with_texts(comparisons_of(runs, positions, by), self.texts),
             "shard": CLIPS_PER_SHARD,
             **({"agreement": rated.agreement(metrics)} if rated else {}),
         }

@@ -11,7 +11,10 @@ from pathlib import Path
 
 from vmmetrics.errors import SetupError, refusing
 from vmmetrics.metrics.registry import find
-from vmmetrics.scoring.record import INDEX_NEEDS, Record
+from vmmetrics.scoring.prompt_scores import score_of
+from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.summary import INDEX
+from vmmetrics.types import INDEX_NEEDS
 from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.storage.opening import read_regular
 from vmmetrics.viewer.sources import Source
@@ -40,13 +43,14 @@ class Selection:
         return sum(map(len, self.positions))
 
 
-def select(sources: Sequence[Source], clips: str | os.PathLike[str]) -> Selection:
+def select(sources: Sequence[Source], clips: str | os.PathLike[str], by: str = INDEX) -> Selection:
     """Choose the clips of a report.
 
     Args:
         sources: The runs.
         clips: ``"all"``; ``"worst:N"``: those that failed, then those of the lowest :func:`badness`; or a file with
             a name a line, as the table of scores has it, or with the run's name and a slash in front.
+        by: Index by which clips are the worst.
 
     Raises:
         SetupError: The file cannot be read or names a clip that no run has, N is 0, or there are too many clips.
@@ -55,7 +59,7 @@ def select(sources: Sequence[Source], clips: str | os.PathLike[str]) -> Selectio
     if text == "all":
         selection = Selection(tuple(tuple(range(len(source.records))) for source in sources))
     elif match := _WORST.fullmatch(text):
-        selection = _worst(sources, int(match[1]))
+        selection = _worst(sources, int(match[1]), by)
     elif Path(text).is_file():
         selection = _named(sources, Path(text))
     else:
@@ -68,15 +72,15 @@ def select(sources: Sequence[Source], clips: str | os.PathLike[str]) -> Selectio
     return selection
 
 
-def badness(record: Record) -> tuple[int, float]:
+def badness(record: Record, by: str = INDEX) -> tuple[int, float]:
     """Return the key by which clips are sorted, worst first.
 
-    Clips that failed come first, then clips by motion index; one without an index by its lowest score of a metric
+    Clips that failed come first, then clips by an index; one without an index by its lowest score of a metric
     whose low scores are faults, on that metric's range; clips without any such score last.
     """
     if record.failed:
         return 0, 0.0
-    if (index := record.motion_index) is not None:
+    if (index := score_of(record, by)) is not None:
         return 1, index
     shares = [_share(metric, score) for metric, score in record.scores.items()]
     lowest = min((share for share in shares if share is not None), default=None)
@@ -93,11 +97,11 @@ def _share(key: str, score: float) -> float | None:
     return share if share is None or metric.higher_is_better else 1 - share
 
 
-def _worst(sources: Sequence[Source], most: int) -> Selection:
+def _worst(sources: Sequence[Source], most: int, index: str) -> Selection:
     if not most:
         raise SetupError("--clips worst:N needs at least 1 clip")
     ranked = sorted(
-        (badness(record), run, position)
+        (badness(record, index), run, position)
         for run, source in enumerate(sources)
         for position, record in enumerate(source.records)
     )
@@ -105,7 +109,7 @@ def _worst(sources: Sequence[Source], most: int) -> Selection:
     for _, run, position in sorted(ranked[:most], key=lambda entry: entry[1:]):
         chosen[run].append(position)
     indexed = any({*INDEX_NEEDS} <= record.scores.keys() for source in sources for record in source.records)
-    by = "motion index" if indexed else "score"
+    by = ("motion index" if index == INDEX else index) if indexed else "score"
     reason = f"not among the worst {most:,} clips by {by}" if len(ranked) > most else ""
     return Selection(tuple(map(tuple, chosen)), reason)
 

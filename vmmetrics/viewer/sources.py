@@ -15,6 +15,7 @@ from typing import Any
 
 from vmmetrics.errors import SetupError
 from vmmetrics.scoring.anchors import Scale
+from vmmetrics.scoring.own_index import with_own_index
 from vmmetrics.scoring.prompt_scores import DECISIVE, Run, read_run, split_source
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.summary import Summary, reduced_lines
@@ -23,21 +24,24 @@ from vmmetrics.scoring.versions import Versions, of_one_meaning, versions_of
 from vmmetrics.utils.storage.addresses import address_of
 from vmmetrics.viewer.texts import Texts, legible
 
+RunPath = str | os.PathLike[str]
 
-def read_runs(sources: Sequence[str]) -> list[Run]:
+
+def read_runs(sources: Sequence[str], index: RunPath | None = None) -> list[Run]:
     """Read the runs of a report, with names instead of paths in titles.
 
     Args:
         sources: Run directories, or ``NAME=DIRECTORY``.
+        index: File of an index of one's own that clips get; those that collapsed have 0 in any.
 
     Returns:
         The runs. The title is the name, else the folder's name, with as many parent folders, or a number, as tell it
         from the others. Runs that have a model of one name are named by their titles.
 
     Raises:
-        SetupError: One is not a run, or cannot be read.
+        SetupError: One is not a run, or cannot be read, or the index does not hold for it.
     """
-    runs = [read_run(*split_source(source)) for source in sources]
+    runs = [with_own_index(read_run(*split_source(source)), index) for source in sources]
     titles = distinct_titles([run.name for run in runs], [run.path for run in runs])
     runs = [replace(run, title=title) for run, title in zip(runs, titles, strict=True)]
     models = [{run.model_name(model) for model in {record.model for record in run.records}} for run in runs]
@@ -69,9 +73,6 @@ def distinct_titles(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
     return titles
 
 
-RunPath = str | os.PathLike[str]
-
-
 @dataclass(frozen=True, slots=True)
 class Source:
     """A run of a report.
@@ -97,11 +98,12 @@ class Source:
         return self.run.records
 
 
-def read_sources(runs: RunPath | Sequence[RunPath]) -> list[Source]:
+def read_sources(runs: RunPath | Sequence[RunPath], index: RunPath | None = None) -> list[Source]:
     """Read the runs of a report, each once.
 
     Args:
         runs: Run directories; ``NAME=DIRECTORY`` names one.
+        index: As of :func:`read_runs`.
 
     Raises:
         SetupError: There is none, or one is no run, has no clips or is listed twice.
@@ -110,7 +112,7 @@ def read_sources(runs: RunPath | Sequence[RunPath]) -> list[Source]:
     if not listed:
         raise SetupError("A report needs a run directory")
     sources: dict[str, Source] = {}
-    for run in read_runs([os.fspath(path) for path in listed]):
+    for run in read_runs([os.fspath(path) for path in listed], index):
         if not run.records:
             raise SetupError(f"{run.path} has no scored clips yet")
         if str(run.path.resolve()) in sources:
@@ -165,7 +167,7 @@ def describe_run(source: Source, group: int, texts: Texts) -> dict[str, Any]:
     stated = {str(part["vmmetrics"]) for part in releases if isinstance(part, Mapping) and "vmmetrics" in part}
     scale = Scale(configuration)
     unanchored = {scale.text(with_index(record), record.score_version) for record in source.records} - {""}
-    notes = [*_limits(sessions), *source.run.warnings]
+    notes = [*_limits(sessions), *source.run.warnings, *source.run.indexes.values()]
     notes += [line.removeprefix("- ") for line in reduced_lines(Summary(source.records))]
     notes += [f"no place among real footage: {reason}" for reason in sorted(unanchored)]
     return {

@@ -16,11 +16,12 @@ from vmmetrics.alignment.results import Agreement
 from vmmetrics.alignment.study import Study
 from vmmetrics.alignment.study_results import StudyReport
 from vmmetrics.utils.display import tables
+from vmmetrics.utils.display.bundle import digest
 from vmmetrics.utils.display.canvas import INK, MUTED, NULL, RULE, to_svg
 from vmmetrics.utils.display.markup import clean
 from vmmetrics.utils.display.tables import DisplayColumn, DisplayTable, Part, heads, html_list
 from vmmetrics.utils.display.tables import html_text as text
-from vmmetrics.viewer.page import digest, filled, policy, script, style
+from vmmetrics.viewer.page import filled, policy, script, style
 
 _THEMED = {INK: "ink", MUTED: "muted", RULE: "rule", NULL: "null"}
 """Colours of charts that change between a light and a dark page."""

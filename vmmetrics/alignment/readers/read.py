@@ -29,7 +29,7 @@ from vmmetrics.alignment.readers.score_files import read_score_file
 from vmmetrics.alignment.readers.score_tables import SourceScores
 from vmmetrics.alignment.readers.scores import is_run, read_scores, turned
 from vmmetrics.alignment.readers.source_table import SourceTable, clips_of, texts, with_roles
-from vmmetrics.alignment.readers.tables import read_table, table_of_files
+from vmmetrics.alignment.readers.tables import exported_table, read_table, table_of_files
 from vmmetrics.alignment.study import Matching, Study
 from vmmetrics.errors import SetupError
 from vmmetrics.types import BoolArray, FloatArray
@@ -161,7 +161,7 @@ def read_judgements(ratings: Any, clips: Sequence[str], options: RatingOptions =
     """
     name = options.form if options.form in RELEASED else None
     if isinstance(ratings, str | Path):
-        path = Path(ratings)
+        ratings = path = exported_table(Path(ratings))
         may_be = (options.form is None or name is not None) and not options.roles
         if may_be and (released := read_released(path, name, options.scale)) is not None:
             return judgements_turned(released, options.lower)

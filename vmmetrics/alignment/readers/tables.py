@@ -52,6 +52,12 @@ def read_table(source: Any, name: str) -> SourceTable:
     return replace(table, columns=columns, notes=(*table.notes, *notes))
 
 
+def exported_table(folder: Path) -> Path:
+    """Return the table of judgements in an export of ``vmmetrics rate``; any other path as it is."""
+    tables = (folder / name for name in ("ratings.csv", "pairs.csv") if (folder / "sessions.csv").is_file())
+    return next((table for table in tables if table.is_file()), folder)
+
+
 def table_of_files(folder: Path) -> SourceTable:
     """Read a folder with a table per rater, who is called as the file is where no column says.
 

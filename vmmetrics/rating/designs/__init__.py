@@ -10,7 +10,7 @@ from functools import cached_property
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from vmmetrics.errors import SetupError
 from vmmetrics.rating import DESIGNS
 from vmmetrics.rating.study import BROKEN, ClipSource, Rules, Settings, Study, StudyClip
 from vmmetrics.utils.statistics.preferences import Preference
+
+if TYPE_CHECKING:
+    from vmmetrics.rating.journal import Answer
 
 Kind = Literal["training", "item", "active", "repeat", "gold", "trap"]
 LEAST_SHARED = 8
@@ -215,6 +218,16 @@ class Design(ABC):
     def is_right(self, trial: Trial, value: int) -> bool:
         """Return True if a value is the expected answer of a gold item, by the rules."""
         return trial.expected is not None and abs(value - trial.expected) <= self.tolerance
+
+    def check(self, trial: Trial, answer: Answer) -> None:  # noqa: ARG002
+        """Refuse what is no answer to a trial.
+
+        Raises:
+            ValueError: It is none.
+        """
+        questions = self.settings.questions
+        if answer.values.keys() != questions.keys() or not set(answer.values.values()) <= set(self.values):
+            raise ValueError(f"values: expected one of {self.values} for each of {', '.join(questions)}")
 
     def seconds(self, media: Sequence[str]) -> float:
         """Return how long clips take to be shown, in seconds."""

@@ -2,8 +2,8 @@
 
 import { button, h } from "../../viewer/page/core.js";
 import { RatedClip, refreshRate } from "./player.js";
+import { base, saveAnswers, send } from "./transport.js";
 
-const BASE = location.pathname.replace(/\/$/, "");
 const AGAIN = 2000; // ms until an answer that did not arrive is sent again
 const FORMAT = 'video/mp4; codecs="avc1.64001f"';
 const KEYS = "1234567890-"; // of the answers, in their order
@@ -47,8 +47,7 @@ class Refused extends Error {
 async function ask(path, body, read = (answer) => answer.json()) {
   for (let tries = 0; ; tries += 1) {
     try {
-      const posted = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
-      const answer = await fetch(`${BASE}/${path}`, body === undefined ? {} : posted);
+      const answer = await send(path, body);
       if (answer.ok) {
         const value = await read(answer);
         if (tries) say("");
@@ -81,7 +80,7 @@ async function proceed(view) {
   foot.replaceChildren();
   page.dataset.step = view.step;
   session = view.session;
-  if (view.key) history.replaceState(null, "", `${BASE}#r=${view.key}`);
+  if (view.key) history.replaceState(null, "", `${base}#r=${view.key}`);
   if (view.step === "consent") return consent();
   if (view.step === "trial") {
     footer();
@@ -94,7 +93,8 @@ async function proceed(view) {
     h("p", words),
     view.url && h("p", h("a", { href: view.url, rel: "noreferrer" }, texts.done_url)),
     view.further && button(texts.further, () => step("further"), { class: "main" }),
-    view.step === "withdrawn" && button(texts.other, somebodyElse, { id: "other" }),
+    saveAnswers && h("div", saving({ class: "main" })),
+    view.step === "withdrawn" && other(),
   );
   if (view.step === "done") footer();
 }
@@ -137,13 +137,16 @@ function consent() {
   for (const box of [age, agree]) box.addEventListener("change", check);
   show(
     h("h1", texts.consent_title),
-    ["purpose", "data", "withdraw", "flashing", "contact"].map(
+    ["purpose", "data", "pack", "withdraw", "flashing", "contact"].map(
       (name) => texts[`consent_${name}`] && h("p", texts[`consent_${name}`]),
     ),
     h("div.agree", h("label", age, texts.consent_age), h("label", agree, texts.consent_agree)),
     h("div", begin),
   );
 }
+
+const other = () => texts.other && button(texts.other, somebodyElse, { id: "other" });
+const saving = (more = {}) => saveAnswers && button(texts.save, saveAnswers, { id: "save", ...more });
 
 /** Another rater at the same browser begins. */
 function somebodyElse() {
@@ -161,12 +164,14 @@ function footer() {
       button(texts.withdraw_yes, () => step("withdraw")),
       button(texts.withdraw_no, footer),
     );
-  foot.replaceChildren(
+  const parts = [
     button(texts.withdraw, sure, { id: "withdraw" }),
-    button(texts.other, somebodyElse, { id: "other" }),
+    other(),
+    page.dataset.step === "trial" && saving(),
     h("span", texts.keys),
-    h("span", texts.link, " ", h("a", { href: location.href }, location.href)),
-  );
+    h("span", texts.link, " ", !saveAnswers && h("a", { href: location.href }, location.href)),
+  ];
+  foot.replaceChildren(...parts.filter(Boolean));
 }
 
 /** @returns {[number, string][]} The answers and their texts with their keys. */

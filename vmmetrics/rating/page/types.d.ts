@@ -47,6 +47,24 @@ interface RaterView {
   url?: string;
 }
 
+/** What the rater of an offline page gave, as it is kept in the browser and saved. */
+interface GivenAnswers {
+  begun: string;
+  answers: object[];
+  withdrawn: boolean;
+}
+
+/** What an offline page has of its study: vmmetrics/rating/pack.py. */
+interface RatingPack {
+  /** What its file says beside the answers: whose they are, and the proof that the study made it. */
+  given: { format: number; session: string; rater: string; key: string; consent: string };
+  study: StudyPage;
+  /** What is shown after so many answers. */
+  views: RaterView[];
+  /** Names of clips to the numbers of their blocks. */
+  media: Record<string, number>;
+}
+
 /** How one clip was played, as stored. */
 interface PlaybackRecord {
   ended: boolean;
