@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.designs import Design, Item, design_of
@@ -87,9 +87,13 @@ class Results:
         given: dict[str, dict[str, int]] = {}
         for session in self.counted:
             given.setdefault(session.rater, {}).update(votes_of(self.design, session, dimension))
-        items = [item for key, item in self.design.items.items() if any(key in own for own in given.values())]
-        votes = np.array([[own.get(item.key, math.nan) for own in given.values()] for item in items], float)
-        return items, list(given), votes.reshape(len(items), len(given))
+        voted = set[str]().union(*given.values())
+        items = [item for key, item in self.design.items.items() if key in voted]
+        row = {item.key: number for number, item in enumerate(items)}
+        votes = np.full((len(items), len(given)), math.nan)
+        for column, own in enumerate(given.values()):
+            votes[[row[key] for key in own], column] = list(own.values())
+        return items, list(given), votes
 
     def opinions(self, dimension: str) -> tuple[list[Opinion], str]:
         """Return the opinion score of each item, and limits of those recovered, or ""."""
@@ -107,13 +111,13 @@ class Results:
         for number, item in enumerate(items):
             own = votes[number][present[number]]
             deviation = float(own.std(ddof=1)) if own.size > 1 else None
-            half = None if deviation is None else float(student.ppf(0.975, own.size - 1)) * deviation / own.size**0.5
+            half = None if deviation is None else float(stdtrit(own.size - 1, 0.975)) * deviation / own.size**0.5
             mean, quality = float(own.mean()), float(recovered.quality[number])
             given = weights[number][weights[number] > 0]
             has, width = given.size > 1 and not math.isnan(quality), 0.0
             if has:
                 spread = panel * (given**2).sum() / given.sum() ** 2
-                width = float(student.ppf(0.975, given.size - 1)) * math.sqrt(1 / given.sum() + spread)
+                width = float(stdtrit(given.size - 1, 0.975)) * math.sqrt(1 / given.sum() + spread)
             opinions.append(
                 Opinion(
                     item.key, own.size, mean, deviation,

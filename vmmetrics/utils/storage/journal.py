@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, Literal, NamedTuple, TypeVar
+from typing import IO, Any, Literal, NamedTuple, TypeVar, cast
 
 from vmmetrics.errors import SetupError, cannot, refusing
 from vmmetrics.utils.schema import convert, parse_json
@@ -232,7 +232,7 @@ def decoded(raw: bytes, kind: type[T]) -> tuple[Line, T]:
         line = parse_json(raw)
     except ValueError as error:
         raise ValueError(f"not JSON: {error}") from error
-    return line, convert(kind, line)
+    return line, cast("T", line) if kind is Line and isinstance(line, dict) else convert(kind, line)
 
 
 def _end_of_last_line(file: Any, size: int, block: int = 1 << 16) -> int:
