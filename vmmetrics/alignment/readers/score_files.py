@@ -174,10 +174,13 @@ def _vbench(path: Path, content: Mapping[str, Any]) -> ScoreFile | None:
     for name, clips in read.items():
         metric, unread = normalised(name), 0
         for clip, value in clips:
-            match = _INDEXED.match(clip.rpartition("/")[2])
+            *folders, file = clip.split("/")
+            # the innermost that may be a model's: in VBench's own layout some are a dimension's
+            of_models = (f for f in reversed(folders) if normalised(f) not in _NO_MODEL and not _is_metric(f))
+            match = _INDEXED.match(file)
             prompt = prompts.get(clip) or (match and match["prompt"])
             unread += to_score(value) is None
-            result.entries.append(ScoreEntry(clip, _model_of(clip), metric, _score(value), prompt))
+            result.entries.append(ScoreEntry(clip, next(of_models, None), metric, _score(value), prompt))
         result.roles[name] = "score" if metric == name else f"score {metric}"
         result.notes += (
             [f"{path.name}: {unread} results of {name} are no number and count as missing"] if unread else []
@@ -209,12 +212,6 @@ def _vbench_prompts(path: Path) -> dict[str, str]:
         if isinstance(entry.get("video_list"), list) and entry.get("prompt_en")
         for clip in entry["video_list"]
     }
-
-
-def _model_of(clip: str) -> str | None:
-    """Return the folder of a clip if it may be its model's: not a dimension's, as in VBench's own layout."""
-    folders = [part for part in clip.split("/")[:-1] if part not in {"", ".", ".."}]
-    return next((f for f in reversed(folders) if normalised(f) not in _NO_MODEL and not _is_metric(f)), None)
 
 
 # FETV-EVAL: METRIC/auto_eval_results_MODEL.json with {"sentence": score}; EvalCrafter: METRIC_record.txt and dover.csv
