@@ -113,7 +113,10 @@ def _print_tables(table: Table, output: Console) -> None:
     if len(table) > SHOWN_CLIPS:
         output.print(f"and {len(table) - SHOWN_CLIPS} more clips, in scores.csv")
     if len(table) > 1:
-        print_titled(output, "mean [95 % bootstrap interval over prompts, of 3 or more]", _means(table))
+        models = table.summary.models
+        parts: list[tuple[str | Text, NDArray[np.intp]]] = [*models.items()] if len(models) > 1 else []
+        grid = _grid_of_means("model" if models else "", table, [*parts, (Text("all", "bold"), np.arange(len(table)))])
+        print_titled(output, "mean [95 % bootstrap interval over prompts, of 3 or more]", grid)
     patterns = [(str(pattern), rows) for pattern, rows in table.summary.by_tag("pattern").items()]
     if len(patterns) > 1:
         grid = _grid_of_means("pattern", table, patterns)
@@ -128,14 +131,6 @@ def _clips(table: Table) -> Grid:
         cells = table.cells(record)
         grid.add_row(record.clip, *(Text(c, _STYLES.get(c, "")) for c in cells.values()))
     return grid
-
-
-def _means(table: Table) -> Grid:
-    """Return a row per model where there are several, and one for all clips."""
-    models = table.summary.models
-    parts: list[tuple[str | Text, NDArray[np.intp]]] = [*models.items()] if len(models) > 1 else []
-    parts.append((Text("all", "bold"), np.arange(len(table))))
-    return _grid_of_means("model" if models else "", table, parts)
 
 
 def _grid_of_means(title: str, table: Table, parts: Sequence[tuple[str | Text, NDArray[np.intp]]]) -> Grid:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -87,7 +86,8 @@ def _join(overlay: dict[str, Any], part: dict[str, Any], first: int, num_frames:
         tracks["object"] += numbered
         tracks["query_frames"] = [frame + first for frame in tracks["query_frames"]]
         tracks["visible"] = [_marks(text, first, rest) for text in tracks["visible"]]
-        tracks["xy"] = [_padded(xy, first, rest) for xy in tracks["xy"]]
+        # a point, then steps, here with 0 before and after
+        tracks["xy"] = [[*xy[:2], *[0, 0] * first, *xy[2:], *[0, 0] * rest] for xy in tracks["xy"]]
     if num_frames > TRACKED_FRAMES:  # each has a place in every frame, and each window has people
         part.pop("people", None)
     for person in part.get("people", ()):
@@ -95,22 +95,12 @@ def _join(overlay: dict[str, Any], part: dict[str, Any], first: int, num_frames:
     for name in ("objects", "tracks", "people"):
         if name in part:
             overlay[name] = [*overlay.get(name, ()), *part[name]]
-    if "camera" in part:
-        _join_camera(overlay, part["camera"], first)
+    if "camera" in part:  # between windows, and in those without one, it is unknown
+        whole = overlay.setdefault("camera", {"kinds": [], "homographies": [], "inliers": []})
+        between = first - len(whole["kinds"])
+        for name, unknown in (("kinds", "unknown"), ("homographies", _NO_MOTION), ("inliers", 0.0)):
+            whole[name] += [unknown] * between + part["camera"][name]
 
 
 def _marks(text: str, first: int, rest: int) -> str:
     return "0" * first + text + "0" * rest
-
-
-def _padded(steps: Sequence[int], first: int, rest: int) -> list[int]:
-    """Return a first point and steps of x and y that stay where they are before and after."""
-    return [*steps[:2], *[0, 0] * first, *steps[2:], *[0, 0] * rest]
-
-
-def _join_camera(overlay: dict[str, Any], camera: dict[str, Any], first: int) -> None:
-    """Add the camera motion of a window; between windows, and in those without one, it is unknown."""
-    whole = overlay.setdefault("camera", {"kinds": [], "homographies": [], "inliers": []})
-    between = first - len(whole["kinds"])
-    for name, unknown in (("kinds", "unknown"), ("homographies", _NO_MOTION), ("inliers", 0.0)):
-        whole[name] += [unknown] * between + camera[name]
