@@ -121,7 +121,8 @@ def _print_tables(table: Table, output: Console) -> None:
     if len(patterns) > 1:
         grid = _grid_of_means("pattern", table, patterns)
         print_titled(output, "by motion pattern (all tags: breakdown.csv)", grid)
-    print_missing(table, output)
+    for line in missing_lines(table):
+        output.print(line, style="dim", soft_wrap=True)
     output.print(table.label, style="bold", soft_wrap=True)
 
 
@@ -150,12 +151,6 @@ def _mean(mean: Mean | None, clips: int) -> Text:
         return Text("-", "dim")
     cell = _mean_cell(mean, clips)
     return Text(cell.text).append(f"\n{cell.below}" if cell.below else "", "dim")
-
-
-def print_missing(table: Table, output: Console) -> None:
-    """Print how many clips have no score in a metric, by reason."""
-    for line in missing_lines(table):
-        output.print(line, style="dim", soft_wrap=True)
 
 
 def print_besides(table: Table, messages: Console) -> None:

@@ -48,7 +48,7 @@ def write_posters(run: Path, rows: Mapping[tuple[str, str | None], int], folder:
         if row is None:
             continue
         try:
-            (folder / poster_name(row)).write_bytes(read_webp(line["webp"]))
+            (folder / f"{row:06}.webp").write_bytes(read_webp(line["webp"]))
         except ValueError as error:
             damaged.append(f"{POSTERS}, {line['clip']}, {error}; left out")
         else:
@@ -56,11 +56,6 @@ def write_posters(run: Path, rows: Mapping[tuple[str, str | None], int], folder:
     more = len(damaged) - _NAMED
     warnings += [*damaged[:_NAMED], *([f"{POSTERS}: {more:,} more posters are damaged"] if more > 0 else [])]
     return written
-
-
-def poster_name(row: int) -> str:
-    """Return the name of the poster of a row."""
-    return f"{row:06}.webp"
 
 
 def read_webp(text: str) -> bytes:
