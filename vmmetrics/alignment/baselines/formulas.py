@@ -208,7 +208,7 @@ def ssim(frames: NDArray[np.uint8]) -> float:
     if min(frames.shape[1:]) <= 2 * RADIUS:
         raise ValueError(f"Expected frames of at least {2 * RADIUS + 1} pixels a side but got {frames.shape[1:]}")
     pictures = (frame.astype(np.float64) for frame in frames)
-    local = ((p, m := _window(p), _window(p * p) - m * m) for p in pictures)
+    local = ((p, m := _window(p), _window(p * p) - m * m) for p in pictures)  # with local mean and variance
     values = []
     for (one, mean, variance), (other, other_mean, other_variance) in itertools.pairwise(local):
         product = mean * other_mean
