@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -166,7 +166,11 @@ def is_released(path: Path) -> bool:
 
 
 def _vbench(path: Path, content: Mapping[str, Any]) -> ScoreFile | None:
-    clips_of = {str(name): list(_clips_of_dimension(value)) for name, value in content.items()}
+    clips_of: dict[str, list[tuple[str, Any]]] = {}
+    for name, value in content.items():
+        lists = (part for part in value if isinstance(part, list)) if isinstance(value, list) else ()
+        entries = (e for e in chain(*lists) if isinstance(e, Mapping) and {"video_path", "video_results"} <= e.keys())
+        clips_of[str(name)] = [(str(e["video_path"]).replace("\\", "/"), e["video_results"]) for e in entries]
     read = {name: clips for name, clips in clips_of.items() if clips}
     if not read:
         return None
@@ -189,14 +193,6 @@ def _vbench(path: Path, content: Mapping[str, Any]) -> ScoreFile | None:
     result.roles |= {"first entry of a dimension": "passed over: the mean of all clips, which VBench may scale"}
     result.roles |= {name: "passed over: no results by clip" for name in clips_of if name not in read}
     return result
-
-
-def _clips_of_dimension(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield clip and result of a dimension, of any list in it."""
-    for part in value if isinstance(value, list) else ():
-        for entry in part if isinstance(part, list) else ():
-            if isinstance(entry, Mapping) and "video_path" in entry and "video_results" in entry:
-                yield str(entry["video_path"]).replace("\\", "/"), entry["video_results"]
 
 
 def _vbench_prompts(path: Path) -> dict[str, str]:
