@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from vmmetrics.cas.label.levels import cut_levels
+from vmmetrics.cas.label.label import cut_levels
 from vmmetrics.utils.statistics.bradley_terry import Strengths, fit_strengths
 from vmmetrics.utils.statistics.pair_choice import choose_pairs
 from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE, Preference

@@ -59,6 +59,21 @@ def scores(made: Study, path: Path) -> Path:
     return path
 
 
+def test_the_table_has_the_vote_of_every_rater_on_every_item(tmp_path: Path) -> None:
+    made = filled(study(tmp_path, votes=5), 6)
+    results = Results.of(made, read_state(made))
+    items, raters, votes = results.table("motion")
+    given = {}
+    for session in results.counted:
+        for at, answer in session.answers.items():
+            if session.trials[at].kind == "item":
+                given[session.trials[at].item, session.rater] = answer.values["motion"]
+    assert [item.key for item in items] == [key for key in results.design.items if any(key == k for k, _ in given)]
+    expected = [[given.get((item.key, rater), np.nan) for rater in raters] for item in items]
+    np.testing.assert_array_equal(votes, expected)
+    assert np.isnan(votes).any() and len(given) == (~np.isnan(votes)).sum()
+
+
 def add(made: Study, answers: Callable[[Any, Any, int], int], times: int = 1, seconds: float = 1.0) -> list[str]:
     """Let raters of another kind take part; return them."""
     raters = []

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from tests.rating.made import body, filled, rightly, study
 from vmmetrics.errors import SetupError
+from vmmetrics.rating import DESIGNS
 from vmmetrics.rating.designs import design_of
 from vmmetrics.rating.export import export, forget
 from vmmetrics.rating.journal import PACK_DAYS, AnswerJournal, Session, read_packs, read_state
@@ -309,6 +310,7 @@ def test_pages_hold_their_items_for_two_weeks(packed: Study, made: Study, monkey
             return [counts[key] for key in sessions.design.items]
 
     held = votes(timedelta(days=PACK_DAYS - 0.1))
+    assert Results.of(made, read_state(made)).open_sessions == 4
     assert sum(held) == 16 and max(held) - min(held) <= 1  # four pages of four items, drawn in balance
     assert sum(votes(timedelta(days=PACK_DAYS + 0.1))) == 0
 
@@ -373,9 +375,9 @@ def split(whole: Study, site: Study, other: Study, kept: int) -> None:
             file.write("".join(f"{line}\n" for line in lines))
 
 
-@pytest.mark.parametrize("design", ["acr", "pair"])
+@pytest.mark.parametrize("design", list(DESIGNS))
 def test_two_sites_have_the_figures_of_one_study_with_all_answers(design: str, tmp_path: Path) -> None:
-    given = {"prompts": 3, "items": 9, "votes": 9, "pay": 2.0}
+    given = {"prompts": 3, "items": 6, "votes": 9, "pay": 2.0}
     whole = study(tmp_path / "w", design, **given)
     site = read_study(Path(shutil.copytree(whole.path, tmp_path / "site")))
     other = study(tmp_path / "o", design, **given | {"pay": 3.0, "votes": 4}, seed=5, ethics="IRB 7")
@@ -390,7 +392,7 @@ def test_two_sites_have_the_figures_of_one_study_with_all_answers(design: str, t
     ours, all_ = exported(site), exported(whole)
     assert ours.pop("payments").count("\n") == 4 and all_.pop("payments").count("\n") == 7  # each site pays its own
     assert ours == all_
-    assert all_["summary"]["agreement"]["motion"]["α (ordinal)"]["value"] is not None
+    assert all(one["α (ordinal)"]["value"] is not None for one in all_["summary"]["agreement"].values())
     simulate(other, 1, seed=9)
     assert merge(site, other.path).sessions == 1  # what came since
     assert merge(other, site.path).sessions == 3 and merge(site, other.path).sessions == 0  # there and back
@@ -506,6 +508,32 @@ def test_copies_that_were_moved_are_named(packed: Study, made: Study, tmp_path: 
     assert answers == len(back["answers"])
     assert {path.name for path in lost} == {"export", "back.json", "study"}
     assert traces(made.path, back["rater"], back["session"]) == []
+
+
+def test_a_study_from_elsewhere_makes_forget_touch_no_other_file(packed: Study, made: Study, tmp_path: Path) -> None:
+    back = given_back(packed)
+    merge(made, written(tmp_path, back))
+    other = study(tmp_path / "b", prompts=2, items=4, gold=1, traps=1, repeats=1)
+    merge(other, made.path)
+    kept = filled(study(tmp_path / "kept", prompts=2), 1)
+    export(kept, kept.path / "export")  # and this path is that of an export on the other's machine
+    (other.path / "exports.json").write_text(json.dumps([str(kept.path / "export")]))
+    copies = json.loads((other.path / COPIES).read_text())
+    mentions = written(tmp_path, json.dumps({"rater": back["rater"]}), "mentions.json")
+    copies["answers"] = {str(path): back["rater"] for path in (mentions, made.path / "keys.json", tmp_path / "gone")}
+    (other.path / COPIES).write_text(json.dumps(copies))
+    before = {path: path.read_bytes() for path in (*kept.path.rglob("*.csv"), mentions, made.path / "keys.json")}
+    lost = forget(made, back["rater"]).lost
+    assert {path: path.read_bytes() for path in before} == before
+    assert {path.name for path in lost} == {"export", "mentions.json", "keys.json", "gone"}
+
+
+def test_files_given_back_into_the_study_move_with_it(packed: Study, made: Study, tmp_path: Path) -> None:
+    back = given_back(packed)
+    merge(made, written(made.path, back))
+    made.path.rename(tmp_path / "moved")
+    assert forget(read_study(tmp_path / "moved"), back["rater"]).lost == []
+    assert traces(tmp_path / "moved", back["rater"], back["session"]) == []
 
 
 def test_forgetting_waits_for_no_study_that_is_being_served(packed: Study, made: Study, tmp_path: Path) -> None:

@@ -143,6 +143,21 @@ def test_a_rater_reaches_nothing_of_the_owner_or_of_another(service: Any) -> Non
         assert ask(service, "GET", owner(service), OWNER, headers={field: "1.2.3.4"}).status_code == 403
 
 
+def test_the_owners_figures_are_made_again_only_when_something_changed(
+    service: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service_module, "_OWNER_PAUSE", 0)
+    made = []
+    monkeypatch.setattr(service_module, "summary", lambda results: {"open": results.open_sessions, "n": made.append(1)})
+    for _ in range(3):
+        ask(service, "GET", f"{owner(service)}/figures", OWNER)
+    assert len(made) == 1
+    begin(service)
+    for _ in range(2):  # a session is open, and may lapse
+        assert ask(service, "GET", f"{owner(service)}/figures", OWNER).json()["open"] == 1
+    assert len(made) == 3
+
+
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

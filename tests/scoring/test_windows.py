@@ -24,7 +24,7 @@ from vmmetrics.scoring.run import Start, prepare, run
 from vmmetrics.scoring.scored_clip import recall
 from vmmetrics.scoring.scorer import Scorer
 from vmmetrics.scoring.settings import Settings, reading_options
-from vmmetrics.scoring.show.album import TRACKED_FRAMES, Album
+from vmmetrics.scoring.show.capture import TRACKED_FRAMES, Album
 from vmmetrics.scoring.show.overlay import MOST_OBJECTS, decode_overlay
 from vmmetrics.scoring.suite import Suite
 from vmmetrics.scoring.summary import remarks

@@ -14,7 +14,7 @@ from vmmetrics.errors import ClipError
 from vmmetrics.scoring.api import score
 from vmmetrics.scoring.pictures import overlay_path
 from vmmetrics.scoring.records import read_records
-from vmmetrics.viewer.overlays import redraw, seconds_per_clip
+from vmmetrics.viewer.pictures import redraw, seconds_per_clip
 
 
 @pytest.fixture(autouse=True)

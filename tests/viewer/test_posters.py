@@ -8,7 +8,7 @@ import io
 import pytest
 from PIL import Image
 
-from vmmetrics.viewer.posters import MOST_BYTES, read_webp
+from vmmetrics.viewer.pictures import MOST_POSTER_BYTES, read_webp
 
 
 def webp(width: int, height: int, **options: object) -> bytes:
@@ -40,7 +40,7 @@ def test_the_size_is_that_of_every_kind_of_webp(options: dict[str, bool]) -> Non
         (encoded(webp(9, 9)[:-2]), "not a (whole )?WebP"),
         (encoded(b"RIFF" + b"\0" * 40), "not a WebP"),
         (encoded(webp(5000, 2)), "5000 x 2 pixels"),
-        (encoded(webp(9, 9) + b"\0" * MOST_BYTES), "bytes, more than"),
+        (encoded(webp(9, 9) + b"\0" * MOST_POSTER_BYTES), "bytes, more than"),
     ],
 )
 def test_anything_else_is_refused(text: str, words: str) -> None:

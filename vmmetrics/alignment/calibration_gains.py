@@ -62,7 +62,7 @@ def refusal(gains: Gains, prompts: int) -> str:
     if gain.value is None or gain.low is None or gain.high is None:
         return f"the gain over {DEFAULT_INDEX} is not known: {gain.note}"
     found = f"the gain over {DEFAULT_INDEX}, {LEVELS[-1]}, is {gain.value:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}]"
-    return "" if gain.low > 0 else f"{found}, which is none for sure"
+    return "" if gain.low > 0 else f"{found}, not above 0 for sure"
 
 
 class _Gains:

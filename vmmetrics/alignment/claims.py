@@ -18,7 +18,7 @@ from scipy.stats import binom
 from vmmetrics.alignment import results
 from vmmetrics.alignment.power import Power
 from vmmetrics.alignment.readers.columns import measures_amount
-from vmmetrics.alignment.study_results import StudyReport
+from vmmetrics.alignment.results import StudyReport
 from vmmetrics.utils.display.tables import number, p_value
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
@@ -254,7 +254,11 @@ def preference_baseline_claim(entries: Sequence[results.PreferenceAccuracy]) -> 
     metrics = [
         (value, e) for value, e in accuracies if not e.baseline and not e.combination and e.accuracy.low is not None
     ]
-    beside = [f"{e.name} in {_interval(e.accuracy)} of {e.pairs}{_of_decided(e)}" for _, e in accuracies if e.baseline]
+    beside = []
+    for e in (e for _, e in accuracies if e.baseline):
+        decided = f"{number(e.decided)} of the {e.pairs - e.metric_ties} decided"
+        ties = f" ({e.metric_ties} ties count half; {decided})" if e.metric_ties and e.decided is not None else ""
+        beside.append(f"{e.name} in {_interval(e.accuracy)} of {e.pairs}{ties}")
     if not metrics or not beside:
         return ""
     most, best = max(metrics, key=itemgetter(0))
@@ -265,14 +269,6 @@ def preference_baseline_claim(entries: Sequence[results.PreferenceAccuracy]) -> 
         f"pairs; {', '.join(beside)}. Clips of one prompt are by different models, so only a share above the name's "
         "shows more than telling models apart; ρ within model tests that."
     )
-
-
-def _of_decided(entry: results.PreferenceAccuracy) -> str:
-    """Return the share of the pairs that are no ties of the judge, where it has ties."""
-    decided = entry.decided
-    if not entry.metric_ties or decided is None:
-        return ""
-    return f" ({entry.metric_ties} ties count half; {number(decided)} of the {entry.pairs - entry.metric_ties} decided)"
 
 
 def human_agreement_claim(top: results.HumanAgreement) -> Iterator[str]:

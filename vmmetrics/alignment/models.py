@@ -232,20 +232,16 @@ def _compared(
     if count < LEAST_MODELS:
         why = f"a correlation over models needs {LEAST_MODELS} models, and there are {count}"
         return ratios, [Estimate(None, n=count, note=why)] * 2
-    correlations = [
-        estimate(values[column], samples[:, column], prompts, "all models have the same win ratio", count)
-        for column in (-2, -1)
-    ]
+    correlations = []
     chance = f"{count} models are in the right order by chance in 1 of {math.factorial(count)} cases (one-sided)"
-    noted = [with_note(each, chance) if count <= _FEW_MODELS else each for each in correlations]
-    return ratios, [_holding_its_value(each) for each in noted]
-
-
-def _holding_its_value(figure: Estimate) -> Estimate:
-    """Widen the interval to hold the value, which the noisier bootstrap samples may fall short of."""
-    if figure.value is None or figure.low is None or figure.high is None:
-        return figure
-    return replace(figure, low=min(figure.low, figure.value), high=max(figure.high, figure.value))
+    for column in (-2, -1):
+        each = estimate(values[column], samples[:, column], prompts, "all models have the same win ratio", count)
+        each = with_note(each, chance if count <= _FEW_MODELS else None)
+        if each.value is not None and each.low is not None and each.high is not None:
+            # bootstrap samples, which are noisier, may all fall short of the value
+            each = replace(each, low=min(each.low, each.value), high=max(each.high, each.value))
+        correlations.append(each)
+    return ratios, correlations
 
 
 def _correlation(first: FloatArray, second: FloatArray) -> FloatArray:

@@ -231,7 +231,9 @@ def with_averages(study: Study) -> tuple[Study, tuple[str, ...]]:
     target = dimensions[0] if dimensions else ""
     if len(dimensions) > 1 and AVERAGE not in study.ratings:
         target = AVERAGE
-        unlike = _scales_differ([study.ratings[dimension] for dimension in dimensions])
+        rated = (of[np.isfinite(of)] for of in map(study.ratings.__getitem__, dimensions))
+        ranges = [float(np.ptp(of)) for of in rated if of.size]
+        unlike = max(ranges, default=0.0) > _SCALES * min(ranges, default=0.0) > 0
         ratings, raters = _average_judgement(_standardised(study, dimensions) if unlike else study, dimensions)
         study = replace(study, ratings={**study.ratings, AVERAGE: ratings}, raters={**study.raters, AVERAGE: raters})
         pairing |= {metric: (*pairing[metric], AVERAGE) for metric in metrics}
@@ -248,11 +250,6 @@ def with_averages(study: Study) -> tuple[Study, tuple[str, ...]]:
 
 
 _SCALES = 2.0  # ratio of the ranges of ratings above which dimensions are rated on unlike scales
-
-
-def _scales_differ(ratings: Sequence[FloatArray]) -> bool:
-    ranges = [float(np.ptp(finite(of)[np.isfinite(of)])) for of in ratings if np.isfinite(of).any()]
-    return max(ranges, default=0.0) > _SCALES * min(ranges, default=0.0) > 0
 
 
 def _standardised(study: Study, dimensions: Sequence[str]) -> Study:

@@ -40,6 +40,8 @@ rate = group(
         "pack": "rate_sites:pack",
         "merge": "rate_sites:merge",
         "forget": "rate:forget",
+        "share": "rate_pool:share",
+        "pool": "rate_pool:pool",
     },
 )
 understand = group(

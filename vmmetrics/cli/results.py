@@ -113,12 +113,16 @@ def _print_tables(table: Table, output: Console) -> None:
     if len(table) > SHOWN_CLIPS:
         output.print(f"and {len(table) - SHOWN_CLIPS} more clips, in scores.csv")
     if len(table) > 1:
-        print_titled(output, "mean [95 % bootstrap interval over prompts, of 3 or more]", _means(table))
+        models = table.summary.models
+        parts: list[tuple[str | Text, NDArray[np.intp]]] = [*models.items()] if len(models) > 1 else []
+        grid = _grid_of_means("model" if models else "", table, [*parts, (Text("all", "bold"), np.arange(len(table)))])
+        print_titled(output, "mean [95 % bootstrap interval over prompts, of 3 or more]", grid)
     patterns = [(str(pattern), rows) for pattern, rows in table.summary.by_tag("pattern").items()]
     if len(patterns) > 1:
         grid = _grid_of_means("pattern", table, patterns)
         print_titled(output, "by motion pattern (all tags: breakdown.csv)", grid)
-    print_missing(table, output)
+    for line in missing_lines(table):
+        output.print(line, style="dim", soft_wrap=True)
     output.print(table.label, style="bold", soft_wrap=True)
 
 
@@ -128,14 +132,6 @@ def _clips(table: Table) -> Grid:
         cells = table.cells(record)
         grid.add_row(record.clip, *(Text(c, _STYLES.get(c, "")) for c in cells.values()))
     return grid
-
-
-def _means(table: Table) -> Grid:
-    """Return a row per model where there are several, and one for all clips."""
-    models = table.summary.models
-    parts: list[tuple[str | Text, NDArray[np.intp]]] = [*models.items()] if len(models) > 1 else []
-    parts.append((Text("all", "bold"), np.arange(len(table))))
-    return _grid_of_means("model" if models else "", table, parts)
 
 
 def _grid_of_means(title: str, table: Table, parts: Sequence[tuple[str | Text, NDArray[np.intp]]]) -> Grid:
@@ -155,12 +151,6 @@ def _mean(mean: Mean | None, clips: int) -> Text:
         return Text("-", "dim")
     cell = _mean_cell(mean, clips)
     return Text(cell.text).append(f"\n{cell.below}" if cell.below else "", "dim")
-
-
-def print_missing(table: Table, output: Console) -> None:
-    """Print how many clips have no score in a metric, by reason."""
-    for line in missing_lines(table):
-        output.print(line, style="dim", soft_wrap=True)
 
 
 def print_besides(table: Table, messages: Console) -> None:

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import Any
 
 from vmmetrics.errors import VMMetricsError
 
@@ -18,14 +19,10 @@ _AGAIN_SECONDS = 0.05
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
-def _interrupt() -> None:
-    raise KeyboardInterrupt
-
-
 _asked_to_leave: list[bool] = []  # empty until a signal came within leaving()
 
 
-def _leave() -> None:
+def _leave(*_: object) -> None:
     if not _asked_to_leave:
         with contextlib.suppress(OSError):  # the terminal may be gone
             os.write(2, b"vmmetrics: stopped\n")  # not through sys.stderr: it may be in the middle of a line
@@ -34,14 +31,14 @@ def _leave() -> None:
 
 
 @contextlib.contextmanager
-def _on_signals(act: Callable[[], None]) -> Iterator[None]:
+def _on_signals(act: Callable[[int, FrameType | None], Any]) -> Iterator[None]:
     """Call ``act``, which raises, when a signal arrives; one that is ignored (nohup, background jobs) stays ignored."""
     stopped = 0  # the last signal
 
-    def handle(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    def handle(number: int, frame: FrameType | None) -> None:
         nonlocal stopped
         stopped = number
-        act()
+        act(number, frame)
 
     def again() -> None:
         if sys.unraisablehook is unheard:  # else the block has ended
@@ -92,7 +89,7 @@ def stoppable() -> contextlib.AbstractContextManager[None]:
     """Raise KeyboardInterrupt on the signals, for a block that catches it and says what is kept."""
     if _asked_to_leave:
         _leave()  # a destructor or callback swallowed the first try
-    return _on_signals(_interrupt)
+    return _on_signals(signal.default_int_handler)
 
 
 @contextlib.contextmanager

@@ -323,7 +323,11 @@ def _connect(cluster: Cluster) -> None:
         elif "Failed to connect" in text:
             text += f"; a server answers there, most likely with another token ({_TOKEN} or RAY_AUTH_TOKEN_PATH)"
         raise SetupError(f"The Ray cluster cannot {where}: {text[:_TEXT]}") from error
-    _silence_ray()
+    with contextlib.suppress(ImportError):  # messages on dead workers: stdout is for results, and clips have them
+        from ray._private import worker
+
+        if hasattr(worker, "print_to_stdstream"):
+            worker.print_to_stdstream = lambda *_, **__: None
 
 
 @contextlib.contextmanager
@@ -337,12 +341,3 @@ def _own_signals() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _silence_ray() -> None:
-    """Keep Ray's messages on dead workers off stdout, which is for results; clips have them as errors."""
-    with contextlib.suppress(ImportError):
-        from ray._private import worker
-
-        if hasattr(worker, "print_to_stdstream"):
-            worker.print_to_stdstream = lambda *_, **__: None

@@ -132,13 +132,19 @@ def forget(study: Study, rater: str) -> Forgotten:
         for journal in journals:
             removed = max(removed, journal.forget(rater, marks))
             for path in _known_exports(journal.study):
-                if (path / SUMMARY).exists():
+                if _is_export(path, journal.study):
                     export(journal.study, path)
                 else:
                     lost.append(path)
             _write_payments(Results.of(journal.study, journal.state))
             lost += remove_files(journal.study, rater)
     return Forgotten(removed, lost)
+
+
+def _is_export(path: Path, study: Study) -> bool:
+    """Return True if a folder holds an export of this study: a study that came from elsewhere may name any folder."""
+    files = (path / SUMMARY, path / RECORD)
+    return all(file.is_file() for file in files) and read_json(files[1]) == study.configuration
 
 
 def _is_named(rater: str, study: Study) -> bool:

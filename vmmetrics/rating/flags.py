@@ -72,16 +72,19 @@ def judge(design: Design, state: State) -> dict[str, list[Criterion]]:
     judged = {name: own_criteria(design, session) for name, session in state.sessions.items()}
     passing = [state.sessions[name] for name, criteria in judged.items() if all(one.passed for one in criteria)]
     dimension = next(iter(design.settings.questions))
-    votes: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    given = {name: votes_of(design, session, dimension) for name, session in state.sessions.items()}
+    votes: dict[str, list[float]] = defaultdict(list)
+    of_raters: dict[tuple[str, str], list[float]] = defaultdict(list)
     for session in passing:
-        for key, value in votes_of(design, session, dimension).items():
-            votes[key][session.rater].append(value)
+        for key, value in given[session.session].items():
+            votes[key].append(value)
+            of_raters[session.rater, key].append(value)
     for name, session in state.sessions.items():
-        own = votes_of(design, session, dimension)
-        others = {
-            key: [v for rater, given in votes[key].items() if rater != session.rater for v in given]
-            for key in own if key in votes
-        }  # fmt: skip
+        own = given[name]
+        others = {key: votes[key].copy() for key in own if key in votes}
+        for key, rest in others.items():
+            for value in of_raters.get((session.rater, key), ()):
+                rest.remove(value)
         agreed = design.agreement(own, others)
         least = design.rules.agreement
         judged[name].append(Criterion("agreement", agreed and agreed[0], agreed is None or agreed[1] >= least))

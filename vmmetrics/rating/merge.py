@@ -95,12 +95,7 @@ def merge(study: Study, path: Path) -> Merged:
 
 
 def _merge_file(journal: AnswerJournal, path: Path) -> Merged:
-    study = journal.study
-    try:
-        with refusing("read", path):
-            returned = convert(_Returned, parse_json(read_regular(path, _LARGEST)))
-    except ValueError as error:
-        raise SetupError(f"{path} is no file of answers: {error}") from error
+    study, returned = journal.study, _read_returned(path)
     if returned.format != FORMAT:
         raise SetupError(f"{path} was written by another version of vmmetrics (format {FORMAT} expected)")
     if mark_of(study, returned.rater) in journal.state.marks:
@@ -115,8 +110,18 @@ def _merge_file(journal: AnswerJournal, path: Path) -> Merged:
         lines = _replayed(journal, drawn, returned)
     except (RefusedStepError, ValueError) as error:
         raise SetupError(f"{path} has an answer that its page does not give: {error}") from error
-    _note(study, answers={str(path.resolve()): returned.rater})
+    resolved, inside = path.resolve(), study.path.resolve()
+    place = resolved.relative_to(inside) if resolved.is_relative_to(inside) else resolved  # moves with the study
+    _note(study, answers={str(place): returned.rater})
     return _take(journal, [lines])
+
+
+def _read_returned(path: Path) -> _Returned:
+    try:
+        with refusing("read", path):
+            return convert(_Returned, parse_json(read_regular(path, _LARGEST)))
+    except ValueError as error:
+        raise SetupError(f"{path} is no file of answers: {error}") from error
 
 
 def _replayed(journal: AnswerJournal, drawn: Line, returned: _Returned) -> list[Line]:
@@ -173,7 +178,7 @@ def _merge_study(journal: AnswerJournal, other: Study) -> Merged:
 
 
 class _Translation:
-    """Says sessions of another study in the ids of this one, as the lines of their last answers.
+    """Sessions of another study in the ids of this one, as the lines of their last answers.
 
     Raises:
         SetupError: The other makes other items of the clips.
@@ -313,12 +318,16 @@ def linked(study: Study) -> tuple[list[Study], list[Path]]:
 def remove_files(study: Study, rater: str) -> list[Path]:
     """Remove the files that a rater gave back; return those that are not where they were."""
     copies, lost = read_copies(study), list[Path]()
-    for path in (Path(text) for text, one in copies.answers.items() if one == rater):
+    for path in (study.path.resolve() / text for text, one in copies.answers.items() if one == rater):
+        try:
+            found = _read_returned(path).rater == rater
+        except SetupError:
+            found = False
+        if not found:
+            lost.append(path)
+            continue
         with refusing("write", path):
-            if path.is_file() and f'"{rater}"'.encode() in read_regular(path):
-                path.unlink()
-            else:
-                lost.append(path)
+            path.unlink()
     if rater in copies.answers.values():
         kept = {text: one for text, one in copies.answers.items() if one != rater}
         write_json(study.path / COPIES, plain(replace(copies, answers=kept)))

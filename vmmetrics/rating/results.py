@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.designs import Design, Item, design_of
 from vmmetrics.rating.flags import Criterion, judge, preferences_of, used, votes_of
-from vmmetrics.rating.journal import Session, State
+from vmmetrics.rating.journal import Session, State, given_out
 from vmmetrics.rating.moments import ClipMarks, rater_agreement
 from vmmetrics.rating.study import Study
 from vmmetrics.utils.statistics.agreement import alpha_statistic, icc_statistic, recover_mos
@@ -88,9 +88,13 @@ class Results:
         given: dict[str, dict[str, float]] = {}
         for session in self.counted:
             given.setdefault(session.rater, {}).update(votes_of(self.design, session, dimension))
-        items = [item for key, item in self.design.items.items() if any(key in own for own in given.values())]
-        votes = np.array([[own.get(item.key, math.nan) for own in given.values()] for item in items], float)
-        return items, list(given), votes.reshape(len(items), len(given))
+        voted = set[str]().union(*given.values())
+        items = [item for key, item in self.design.items.items() if key in voted]
+        row = {item.key: number for number, item in enumerate(items)}
+        votes = np.full((len(items), len(given)), math.nan)
+        for column, own in enumerate(given.values()):
+            votes[[row[key] for key in own], column] = list(own.values())
+        return items, list(given), votes
 
     def opinions(self, dimension: str) -> tuple[list[Opinion], str]:
         """Return the opinion score of each item, and limits of those recovered, or ""."""
@@ -108,13 +112,13 @@ class Results:
         for number, item in enumerate(items):
             own = votes[number][present[number]]
             deviation = float(own.std(ddof=1)) if own.size > 1 else None
-            half = None if deviation is None else float(student.ppf(0.975, own.size - 1)) * deviation / own.size**0.5
+            half = None if deviation is None else float(stdtrit(own.size - 1, 0.975)) * deviation / own.size**0.5
             mean, quality = float(own.mean()), float(recovered.quality[number])
             given = weights[number][weights[number] > 0]
             has, width = given.size > 1 and not math.isnan(quality), 0.0
             if has:
                 spread = panel * (given**2).sum() / given.sum() ** 2
-                width = float(student.ppf(0.975, given.size - 1)) * math.sqrt(1 / given.sum() + spread)
+                width = float(stdtrit(given.size - 1, 0.975)) * math.sqrt(1 / given.sum() + spread)
             opinions.append(
                 Opinion(
                     item.key, own.size, mean, deviation,
@@ -178,9 +182,9 @@ class Results:
 
     @property
     def open_sessions(self) -> int:
-        """Sessions under way."""
-        moment = datetime.now(UTC)
-        return sum(session.holds(moment, self.design.minutes) for session in self.state.sessions.values())
+        """Sessions under way, those that were given out included."""
+        moment, sessions = datetime.now(UTC), given_out(self.study, self.state) | self.state.sessions
+        return sum(session.holds(moment, self.design.minutes) for session in sessions.values())
 
     def minutes(self) -> float | None:
         """Return the median length in minutes of the finished sessions, or None."""

@@ -26,7 +26,7 @@ from starlette.types import Message, Receive, Scope, Send
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.address import Address
 from vmmetrics.rating.export import summary
-from vmmetrics.rating.journal import AnswerJournal, read_state
+from vmmetrics.rating.journal import ANSWERS, AnswerJournal, read_state
 from vmmetrics.rating.page import study_page
 from vmmetrics.rating.results import Results
 from vmmetrics.rating.sessions import Consent, RaterSessions, RefusedStepError
@@ -72,7 +72,7 @@ class Service:
         self._recent: dict[str, deque[float]] = {}
         self._pending: list[tuple[list[Line], asyncio.Future[None]]] = []
         self._writer: asyncio.Task[None] | None = None
-        self._figures: tuple[float, dict[str, Any]] | None = None
+        self._figures: tuple[float, int, dict[str, Any]] = -1.0, -1, {}  # until when, of what size, and they
         self._figuring = asyncio.Lock()
         self._assets = {
             f"{folder}/{name}": files(f"vmmetrics.{folder.partition('/')[0]}").joinpath("page", name).read_bytes()
@@ -287,16 +287,16 @@ class Service:
         self._check_key(request, "owner")
         async with self._figuring:
             moment = asyncio.get_running_loop().time()
-            if self._figures is None or moment > self._figures[0]:
-                figures = await asyncio.to_thread(self._read_figures)  # from the disk: answers go on meanwhile
+            until, of_size, figures = self._figures
+            size = path.stat().st_size if (path := self.study.path / ANSWERS).exists() else 0
+            if moment > until and (size != of_size or figures["open"]):  # sessions lapse without a line
+                # from the disk: answers go on meanwhile
+                figures = await asyncio.to_thread(lambda: summary(Results.of(self.study, read_state(self.study))))
                 ended = asyncio.get_running_loop().time()
-                self._figures = ended + _OWNER_PAUSE * (ended - moment), figures
+                self._figures = ended + _OWNER_PAUSE * (ended - moment), size, figures
         settings = self.study.settings
         pay = {"pay": settings.pay, "currency": settings.currency}
-        return JSONResponse(plain(self._figures[1] | pay | {"design": settings.design, "path": self.study.path.name}))
-
-    def _read_figures(self) -> dict[str, Any]:
-        return summary(Results.of(self.study, read_state(self.study)))
+        return JSONResponse(plain(figures | pay | {"design": settings.design, "path": self.study.path.name}))
 
 
 _UNTOLD = {"Content-Disposition": "inline", "ETag": "", "Last-Modified": ""}  # of the file, these tell clips apart

@@ -18,7 +18,7 @@ import numpy as np
 from vmmetrics.errors import refusing
 from vmmetrics.rating.designs import Trial, design_of
 from vmmetrics.rating.flags import judge, preferences_of, used
-from vmmetrics.rating.journal import PEOPLE, Answer, AnswerJournal, Session, read_packs
+from vmmetrics.rating.journal import PEOPLE, Answer, AnswerJournal, Session, given_out
 from vmmetrics.rating.study import append_private
 from vmmetrics.utils.schema import convert, plain
 from vmmetrics.utils.statistics.bradley_terry import fit_strengths
@@ -90,8 +90,7 @@ class RaterSessions:
             (str(line.get("platform")), str(line.get("participant"))): str(line.get("rater"))
             for line in iterate_lines(self.study.path / PEOPLE)
         }
-        packs = {name: convert(Session, line) for name, line in read_packs(self.study).items()}
-        self._waiting = packs | self.state.sessions  # those that are not settled
+        self._waiting = given_out(self.study, self.state) | self.state.sessions  # those that are not settled
         self._shown = Counter(t.media for s in self._waiting.values() for t in s.trials if t.is_vote)
         self._valid = Counter[str]()  # votes of each item that count
         self._counted: list[Session] | None = None  # those whose answers count, until another is settled

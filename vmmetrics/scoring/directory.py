@@ -265,7 +265,9 @@ class RunDirectory(Locked):
         with self._locks.holding(JOURNAL):
             if self._in_doubt:  # it was interrupted the last time: what had been written is not written again
                 self._entries.update()
-                self._waiting = {key: o for key, o in self._waiting.items() if not self._is_written(key, o)}
+                for key, offset in self._entries.offsets_of(list(self._waiting)).items():
+                    if RunRecords(self._scores.path, [offset])[0] == self._waiting[key].record:
+                        del self._waiting[key]
             self._in_doubt = True
             events = b"".join(outcome.events for outcome in self._waiting.values())
             for journal, data in (
@@ -283,10 +285,6 @@ class RunDirectory(Locked):
             self._committed = time.monotonic()
         for key in done:
             super().release(key)
-
-    def _is_written(self, key: str, outcome: _Outcome) -> bool:
-        offset = self._entries.offsets_of([key]).get(key)
-        return offset is not None and RunRecords(self._scores.path, [offset])[0] == outcome.record
 
     def release(self, key: str) -> None:
         """Release the claim on a clip, once its outcome is on disk."""

@@ -151,7 +151,10 @@ def _join(sources: Sequence[RunRecords], duplicates: list[str], conflicts: list[
             duplicates.append(record.clip)
             if any(first.scores[m] != record.scores[m] for m in first.scores.keys() & record.scores.keys()):
                 conflicts.append(record.clip)
-            by_content[record.sha256] = _combine(first, record)
+            if first.error is None:
+                open_errors = {m: text for m, text in first.errors.items() if m not in record.settled()}
+                record = replace(first, errors=open_errors).over(record)
+            by_content[record.sha256] = record
         if len(by_content) > 1:
             by_content.pop(None, None)  # one run could read it
         key, *others = dict.fromkeys(record.key for record in by_content.values())
@@ -161,14 +164,6 @@ def _join(sources: Sequence[RunRecords], duplicates: list[str], conflicts: list[
                 "'vmmetrics leaderboard A=RUN B=RUN', and one run of all is scored from the folder that holds both"
             )
         yield from by_content.values()
-
-
-def _combine(first: Record, second: Record) -> Record:
-    """Return two records merged; ``first`` takes precedence."""
-    if first.error is not None:
-        return second
-    open_errors = {metric: text for metric, text in first.errors.items() if metric not in second.settled()}
-    return replace(first, errors=open_errors).over(second)
 
 
 def _write(out: Path, headers: Sequence[dict[str, Any]], runs: Sequence[Path], records: Iterable[Record]) -> Merged:

@@ -20,8 +20,7 @@ from vmmetrics.metrics.registry import version_of
 from vmmetrics.scoring.pictures import Pictures
 from vmmetrics.scoring.record import Record, result_to_json, uneven_times
 from vmmetrics.scoring.settings import Scoring, Settings
-from vmmetrics.scoring.show.album import Album
-from vmmetrics.scoring.show.capture import pictures_of
+from vmmetrics.scoring.show.capture import Album, pictures_of
 from vmmetrics.scoring.tasks import Task, identify
 from vmmetrics.utils.storage.scratch import Fetched, Scratch, ScratchError
 from vmmetrics.utils.storage.state import FileState

@@ -146,8 +146,12 @@ class StatusReader:
         settled, offset = _begin_of(session)
         if (len(sessions), offset) != self._session:
             self._reset((len(sessions), offset))
-        begin = max(started, (ended or now) - timedelta(seconds=WINDOW_SECONDS))
+        until = ended or now
+        begin = max(started, until - timedelta(seconds=WINDOW_SECONDS))
         self._read_new(offset, begin)
+        # outcomes of a node whose clock is ahead count from their time on
+        self._recent = [moment for moment in self._recent if moment >= begin]
+        recent, lasted = sum(moment <= until for moment in self._recent), (until - begin).total_seconds()
         scored = failed = clips = None
         if settled is not None:
             done = sum(number for outcome, number in self._counts.items() if outcome.since)
@@ -156,7 +160,8 @@ class StatusReader:
         if session.get("clips") is not None:
             clips = max(int(session["clips"]), (scored or 0) + (failed or 0))
         return RunStatus(
-            self._run, started, ended is not None, clips, scored, failed, self._per_minute(begin, ended or now),
+            self._run, started, ended is not None, clips, scored, failed,
+            round(60 * recent / lasted, 3) if recent and lasted > 0 else None,
             max(self._last.values(), default=None), self._nodes(), tuple(self._journal.warnings()),
         )  # fmt: skip
 
@@ -185,13 +190,6 @@ class StatusReader:
         outcome = self._shared.setdefault(outcome, outcome)
         self._newest[key] = outcome
         self._counts[outcome] += 1
-
-    def _per_minute(self, begin: datetime, until: datetime) -> float | None:
-        """Return the clips per minute; outcomes of a node whose clock is ahead count from their time on."""
-        self._recent = [moment for moment in self._recent if moment >= begin]
-        recent = sum(moment <= until for moment in self._recent)
-        lasted = (until - begin).total_seconds()
-        return round(60 * recent / lasted, 3) if recent and lasted > 0 else None
 
     def _nodes(self) -> tuple[NodeStatus, ...]:
         done: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Strict reading of JSON: no NaN, no duplicate keys, and values of the type of their field."""
+"""Strict reading of JSON: no NaN, and values of the type of their field."""
 
 from __future__ import annotations
 

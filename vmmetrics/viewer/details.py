@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from vmmetrics.scoring.record import Record, result_from_json
+from vmmetrics.scoring.record import result_from_json
 from vmmetrics.scoring.show.findings import costs_of
 from vmmetrics.scoring.table import notes_of
 from vmmetrics.types import Event, MetricResult
@@ -48,10 +48,12 @@ def detail_of(row: Row, results: Mapping[str, MetricResult], ratings: Mapping[st
     record, cas = row.record, results.get("cas")
     frames = frames_of(record)
     costs = {metric: costs_of(metric, result, frames, record.protocol) for metric, result in results.items()}
+    times = list(record.timestamps or ())
+    timed = times and len(times) == frames and times[0] >= 0 and all(a < b for a, b in pairwise(times))
     return {
         "size": _size(record.size),
-        "pixels": pixels_of(record),
-        "timestamps": _ascending(record.timestamps, frames),
+        "pixels": _size(record.scored_size or record.size),  # that boxes and overlays are in
+        "timestamps": times if timed else None,
         "seconds": round(record.seconds, 2),
         "codec": record.codec,
         "sha256": record.sha256,
@@ -115,20 +117,8 @@ def runs_of(frames: Iterable[int]) -> list[tuple[int, int]]:
     return runs
 
 
-def pixels_of(record: Record) -> list[int] | None:
-    """Return width and height of the pixels that boxes and overlays are in: those of a downscaled clip are fewer."""
-    return _size(record.scored_size or record.size)
-
-
 def _size(size: Sequence[int] | None) -> list[int] | None:
     return None if size is None or min(size) < 1 else list(size)
-
-
-def _ascending(timestamps: tuple[float, ...] | None, frames: int | None) -> list[float] | None:
-    """Return the seconds of frames; None where they are not one for each frame, ascending from 0."""
-    if not timestamps or len(timestamps) != frames or timestamps[0] < 0:
-        return None
-    return list(timestamps) if all(before < after for before, after in pairwise(timestamps)) else None
 
 
 def _short_or_none(value: float | None) -> float | None:

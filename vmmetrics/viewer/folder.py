@@ -59,15 +59,10 @@ def making_report(target: Path) -> Iterator[Path]:
                 (folder / name).rmdir()
 
 
-def overlay_name(row: int) -> str:
-    """Return the name of the overlay of a row."""
-    return f"{row:06}.js"
-
-
 def write_overlay(folder: Path, row: int, gzipped: bytes) -> None:
     """Write an overlay as a script that the page loads when the clip is opened."""
     text = call("overlay", row, base64.b64encode(gzipped).decode())
-    (folder / "overlays" / overlay_name(row)).write_text(text, "utf-8")
+    (folder / "overlays" / f"{row:06}.js").write_text(text, "utf-8")
 
 
 def write_shard(folder: Path, number: int, clips: Sequence[Mapping[str, Any]]) -> None:

@@ -26,8 +26,15 @@ from vmmetrics.viewer.details import CLIPS_PER_SHARD, detail_of, faults_of, resu
 from vmmetrics.viewer.folder import INDEX_PAGE, earlier_report, making_report, write_page, write_shard, write_single
 from vmmetrics.viewer.human_ratings import RatedClips
 from vmmetrics.viewer.media import MediaFolder
-from vmmetrics.viewer.overlays import drawable, estimate, redraw_overlays, seconds_per_clip, worst, write_overlays
-from vmmetrics.viewer.posters import write_posters
+from vmmetrics.viewer.pictures import (
+    drawable,
+    estimate,
+    redraw_overlays,
+    seconds_per_clip,
+    worst,
+    write_overlays,
+    write_posters,
+)
 from vmmetrics.viewer.selection import Row, Selection, rows_of, select
 from vmmetrics.viewer.sources import RunPath, Source, describe_run, groups_of, read_sources
 from vmmetrics.viewer.texts import Texts, legible
@@ -102,7 +109,7 @@ def write_report(
         clips: ``"all"``, ``"worst:200"`` or a file with a clip's name a line. Statistics are over all clips.
         single_file: Write one HTML file with everything in it, of 50 MB at most.
         overlays: Largest number of overlays to draw again where runs kept none, worst clips first; None draws what
-            takes :data:`~vmmetrics.viewer.overlays.SECONDS` by the times of scoring, in runs of preset ``embedded``.
+            takes :data:`~vmmetrics.viewer.pictures.SECONDS` by the times of scoring, in runs of preset ``embedded``.
         fetch: Fetch clips from the addresses that runs name, to copy or draw them; none is contacted otherwise.
         index: File of ``vmmetrics calibrate``, whose index is computed from the scores and ranks clips and models.
         ratings: Files with human ratings of clips, in any form that ``vmmetrics align`` reads; ``"RUN=FILE"``

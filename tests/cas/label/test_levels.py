@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from vmmetrics.cas.label.levels import NORMAL_CUTS, cut_levels
+from vmmetrics.cas.label.label import NORMAL_CUTS, cut_levels
 
 ONE_POOL = np.zeros(10, np.int64)
 

@@ -228,6 +228,20 @@ def test_single_foreign_frames_are_no_cuts(pan):
     assert not evidence_of(with_frames(pan, frames)).cuts.any()
 
 
+def test_small_changes_are_not_lost_in_the_rounding_of_products(pan):
+    """Against differences taken one by one: by products in single precision they depend on the processor."""
+    images = pictures(pan.frames, np.arange(8))
+    rng = np.random.default_rng(0)
+    features = [rng.gamma(1, 2, np.shape(found)).astype(np.float32) for found in Backbone(threads=1).features(images)]
+    for of in features:
+        of[4] = of[3] + rng.normal(0, 1e-3, of[3].shape)
+    pooled = features[2].mean((1, 2))
+    evidence = gather(images, features, 8.0)
+    assert evidence.gist[3, 4] == pytest.approx(np.linalg.norm(pooled[4] - pooled[3]), rel=1e-4)
+    near, far = (np.linalg.norm(features[1][other] - features[1][3]) for other in (4, 0))
+    assert evidence.content[3, 4] / evidence.content[3, 0] == pytest.approx(near / far, rel=1e-4)
+
+
 def test_evidence_lies_where_the_defect_is(pan):
     spoilt = evidence_of(trembling(pan, slice(80, 160), slice(120, 240)))
     for name in ("own jerk", "rough fine", "bent", "not returning"):

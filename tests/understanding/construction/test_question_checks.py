@@ -10,11 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmmetrics.models.questions import Question
-from vmmetrics.understanding.construction.guessing import consensus, guesses, is_odd_one_out, parts, stems
 from vmmetrics.understanding.construction.options import (
     balanced,
+    consensus,
+    guesses,
+    is_odd_one_out,
+    parts,
     shuffled,
     shuffles,
+    stems,
     with_items,
     without_none_of_the_above,
 )

@@ -207,21 +207,16 @@ def ssim(frames: NDArray[np.uint8]) -> float:
     need_two(frames)
     if min(frames.shape[1:]) <= 2 * RADIUS:
         raise ValueError(f"Expected frames of at least {2 * RADIUS + 1} pixels a side but got {frames.shape[1:]}")
+    pictures = (frame.astype(np.float64) for frame in frames)
+    local = ((p, m := _window(p), _window(p * p) - m * m) for p in pictures)  # with local mean and variance
     values = []
-    for (one, mean, variance), (other, other_mean, other_variance) in itertools.pairwise(map(_local, frames)):
+    for (one, mean, variance), (other, other_mean, other_variance) in itertools.pairwise(local):
         product = mean * other_mean
         covariance = _window(one * other) - product
         above = (2 * product + C1) * (2 * covariance + C2)
         below = (mean**2 + other_mean**2 + C1) * (variance + other_variance + C2)
         values.append(float(np.mean(above / below)))
     return float(np.mean(values))
-
-
-def _local(frame: NDArray[np.uint8]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return a picture with its local mean and variance."""
-    picture = frame.astype(np.float64)
-    mean = _window(picture)
-    return picture, mean, _window(picture * picture) - mean * mean
 
 
 def _window(picture: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -168,7 +168,7 @@ class Panel:
         """
         times, pictures = show(clip, self.settings.frames, self.settings.side)
         turns = [Turn("system", SYSTEM), Turn("user", question(times, clip.prompt), pictures)]
-        return read_levels(converse(self._reply, turns, _fault, AGAIN))
+        return converse(self._reply, turns, read_levels, AGAIN)
 
     def _reply(self, turns: Sequence[Turn]) -> Reply:
         key = self.key(turns)
@@ -180,12 +180,6 @@ class Panel:
     def key(self, turns: Sequence[Turn]) -> str:
         """Hash of everything that a reply depends on."""
         return key_of(self.settings.part(), dict(self.judge.identity), schema(), turns=turns)
-
-
-def _fault(reply: Reply) -> str | None:
-    """Return what is wrong with a reply, or None for a valid reply or a refusal."""
-    answer = read_levels(reply)
-    return answer.why if answer.kind == "unusable" else None
 
 
 class EndpointJudge:

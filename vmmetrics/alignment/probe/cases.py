@@ -100,7 +100,11 @@ def score(sources: Iterable[Source], clip: Clip) -> dict[str, dict[str, Any]]:
     outcome: dict[str, dict[str, Any]] = {"scores": {}, "missing": {}, "errors": {}}
     for source in sources:
         try:
-            part = _by_function(source, clip) if isinstance(source, FunctionSource) else _by_suite(source, clip)
+            if isinstance(source, FunctionSource):
+                part = _by_function(source, clip)
+            else:
+                result = _suite(source).score_clip(clip)
+                part = {"scores": result.scores, "missing": result.missing, "errors": result.errors}
         except SetupError:
             raise
         except Exception as error:  # one metric's fault must not cost the others their answer
@@ -114,12 +118,6 @@ def score(sources: Iterable[Source], clip: Clip) -> dict[str, dict[str, Any]]:
 @cache  # models are loaded once in each process
 def _suite(source: Settings) -> Scoring:
     return source.build()
-
-
-def _by_suite(source: Settings, clip: Clip) -> dict[str, Mapping[str, Any]]:
-    result = _suite(source).score_clip(clip)
-    scores = {name: float(value) for name, value in result.scores.items()}
-    return {"scores": scores, "missing": result.missing, "errors": result.errors}
 
 
 def _by_function(source: FunctionSource, clip: Clip) -> dict[str, Mapping[str, Any]]:

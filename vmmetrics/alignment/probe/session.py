@@ -124,13 +124,6 @@ def _work_on(tasks: Sequence[Task], plan: Plan) -> tuple[list[Work], list[CaseLi
     return work, broken
 
 
-def _too_few(clips: int) -> list[str]:
-    if not 0 < clips < LEAST_CLIPS:
-        return []
-    there = "1 clip" if clips == 1 else f"{clips} clips"
-    return [f"{there}: too few for an interval, every verdict will be '?'; use at least {LEAST_CLIPS} clips"]
-
-
 # Probing from Python: good clips in, what every metric notices out.
 
 ALL_BASELINES = "baselines"
@@ -205,7 +198,9 @@ def probe(
         lines = [line for key, line in done.items() if key in positions]
         todo = [work for work in planned if key_of(work.head) not in done]
         if listener is not None:
-            listener.warn(_too_few(len({work.task.key for work in planned})))
+            count = len({work.task.key for work in planned})
+            few = f"{count} clip{'s' * (count > 1)}: too few for an interval, every verdict will be '?'"
+            listener.warn([f"{few}; use at least {LEAST_CLIPS} clips"] if 0 < count < LEAST_CLIPS else [])
             listener.begin(len(planned), len(lines))
         for line in _answers(todo, sources, plan, jobs, bound):
             lines.append(line)

@@ -155,7 +155,7 @@ def _of_rows(table: SourceTable, rows: TableClips, rater: str | None, options: R
     if (form == "long" and rater is None) or (form == "wide" and not columns.grid):
         expected = "a column rater" if form == "long" else "a column per rater (smoothness_1, smoothness_2)"
         raise SetupError(f"{table.source}: expected {expected} but got {table.heading}{table.first_row}")
-    if columns.are_blank:
+    if all(np.isnan(values).all() for values in columns.values.values()):
         none = f"{table.source}: no column holds ratings; it has {table.heading}{table.first_row}"
         words = [
             f"{name} holds {', '.join(map(repr, examples))}, ...{advice(examples[0])}"
@@ -240,11 +240,6 @@ class RatingColumns(NamedTuple):
         bookkeeping = f"ignored as bookkeeping columns: {', '.join(of[_BOOKKEEPING])} (--map NAME=rating reads one)"
         words = f"ignored, not numeric: {', '.join(of[_WORDS])}"
         return [text for why, text in ((_BOOKKEEPING, bookkeeping), (_WORDS, words)) if of[why]]
-
-    @property
-    def are_blank(self) -> bool:
-        """Return True if no column holds a rating."""
-        return all(np.isnan(values).all() for values in self.values.values())
 
 
 def rating_columns(

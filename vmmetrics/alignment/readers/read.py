@@ -342,7 +342,8 @@ def chosen_clips(
         groups = read_groups(study, sources, column, clip_column)
         keep = np.array([group in those for group in groups], bool)
         if not keep.any():
-            raise SetupError(f"No clip has {column} {' or '.join(sorted(those))}; there are {listed_values(groups)}")
+            there = listed(sorted(set(groups) - {""}), MOST_GROUPS) or "none"
+            raise SetupError(f"No clip has {column} {' or '.join(sorted(those))}; there are {there}")
         study = study.keep(keep, f"only {column} {' or '.join(sorted(those))}: {int(keep.sum())} of {len(keep)} clips")
     return study
 
@@ -357,8 +358,3 @@ def by_group(study: Study, groups: Sequence[str], column: str) -> dict[str, Stud
     if not 0 < len(names) <= MOST_GROUPS:
         raise SetupError(f"Expected 1 to {MOST_GROUPS} values of {column} to report by but got {len(names)}")
     return {name: study.keep(np.array([group == name for group in groups]), f"{column} {name}") for name in names}
-
-
-def listed_values(groups: Sequence[str]) -> str:
-    """Return the values of a column, for messages."""
-    return listed(sorted(set(groups) - {""}), MOST_GROUPS) or "none"

@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -166,7 +166,11 @@ def is_released(path: Path) -> bool:
 
 
 def _vbench(path: Path, content: Mapping[str, Any]) -> ScoreFile | None:
-    clips_of = {str(name): list(_clips_of_dimension(value)) for name, value in content.items()}
+    clips_of: dict[str, list[tuple[str, Any]]] = {}
+    for name, value in content.items():
+        lists = (part for part in value if isinstance(part, list)) if isinstance(value, list) else ()
+        entries = (e for e in chain(*lists) if isinstance(e, Mapping) and {"video_path", "video_results"} <= e.keys())
+        clips_of[str(name)] = [(str(e["video_path"]).replace("\\", "/"), e["video_results"]) for e in entries]
     read = {name: clips for name, clips in clips_of.items() if clips}
     if not read:
         return None
@@ -174,10 +178,13 @@ def _vbench(path: Path, content: Mapping[str, Any]) -> ScoreFile | None:
     for name, clips in read.items():
         metric, unread = normalised(name), 0
         for clip, value in clips:
-            match = _INDEXED.match(clip.rpartition("/")[2])
+            *folders, file = clip.split("/")
+            # the innermost that may be a model's: in VBench's own layout some are a dimension's
+            of_models = (f for f in reversed(folders) if normalised(f) not in _NO_MODEL and not _is_metric(f))
+            match = _INDEXED.match(file)
             prompt = prompts.get(clip) or (match and match["prompt"])
             unread += to_score(value) is None
-            result.entries.append(ScoreEntry(clip, _model_of(clip), metric, _score(value), prompt))
+            result.entries.append(ScoreEntry(clip, next(of_models, None), metric, _score(value), prompt))
         result.roles[name] = "score" if metric == name else f"score {metric}"
         result.notes += (
             [f"{path.name}: {unread} results of {name} are no number and count as missing"] if unread else []
@@ -186,14 +193,6 @@ def _vbench(path: Path, content: Mapping[str, Any]) -> ScoreFile | None:
     result.roles |= {"first entry of a dimension": "passed over: the mean of all clips, which VBench may scale"}
     result.roles |= {name: "passed over: no results by clip" for name in clips_of if name not in read}
     return result
-
-
-def _clips_of_dimension(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield clip and result of a dimension, of any list in it."""
-    for part in value if isinstance(value, list) else ():
-        for entry in part if isinstance(part, list) else ():
-            if isinstance(entry, Mapping) and "video_path" in entry and "video_results" in entry:
-                yield str(entry["video_path"]).replace("\\", "/"), entry["video_results"]
 
 
 def _vbench_prompts(path: Path) -> dict[str, str]:
@@ -209,12 +208,6 @@ def _vbench_prompts(path: Path) -> dict[str, str]:
         if isinstance(entry.get("video_list"), list) and entry.get("prompt_en")
         for clip in entry["video_list"]
     }
-
-
-def _model_of(clip: str) -> str | None:
-    """Return the folder of a clip if it may be its model's: not a dimension's, as in VBench's own layout."""
-    folders = [part for part in clip.split("/")[:-1] if part not in {"", ".", ".."}]
-    return next((f for f in reversed(folders) if normalised(f) not in _NO_MODEL and not _is_metric(f)), None)
 
 
 # FETV-EVAL: METRIC/auto_eval_results_MODEL.json with {"sentence": score}; EvalCrafter: METRIC_record.txt and dover.csv

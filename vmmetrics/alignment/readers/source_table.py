@@ -267,7 +267,11 @@ def clips_of(table: SourceTable, asked: str | None) -> TableClips:
     rows_by = [name for name in texts(table, by) if name is not None]
     if asked is None and by is not None and prompt is not None and len(set(rows_by)) < len(rows_by):
         return _by_prompt(table, by, prompt)
-    names, models = list(map(_unsigned, texts(table, clip))), texts(table, model)
+    models = texts(table, model)
+    names = [  # an address without its signature, which differs from row to row and is no part of the clip
+        name.partition("?")[0] if name and called.is_clip_file(name) and _SIGNATURE.search(name) else name
+        for name in texts(table, clip)
+    ]
     notes: tuple[str, ...] = ()
     if any(times > 1 for times in Counter(name or "" for name, _ in set(zip(names, models, strict=True))).values()):
         names = under_models(names, models)
@@ -288,12 +292,6 @@ def clips_of(table: SourceTable, asked: str | None) -> TableClips:
 def under_models(clips: Sequence[str | None], models: Sequence[str | None]) -> list[str | None]:
     """Return clips as ``model/clip``, where both are known."""
     return [f"{model}/{clip}" if clip and model else clip for clip, model in zip(clips, models, strict=True)]
-
-
-def _unsigned(name: str | None) -> str | None:
-    """Return an address without its signature, which differs from row to row, and without its part of the clip."""
-    signed = name is not None and called.is_clip_file(name) and _SIGNATURE.search(name) is not None
-    return name.partition("?")[0] if name is not None and signed else name
 
 
 def _by_prompt(table: SourceTable, model: str, prompt: str) -> TableClips:

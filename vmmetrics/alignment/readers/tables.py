@@ -6,7 +6,7 @@ import contextlib
 import io
 import re
 import reprlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import dropwhile, takewhile
 from pathlib import Path
@@ -112,7 +112,12 @@ def _of_file(path: Path) -> SourceTable:
     stated = _SEPARATOR_LINE.match(text)  # a line that Excel writes and reads
     text = text[stated.end() :] if stated else text
     delimiter = "" if suffix == ".md" else stated["separator"] if stated else _delimiter(text, suffix)
-    names, rows = _of_lines(text, delimiter, path) if delimiter else _of_markdown(text, path)
+    if delimiter:
+        lines = read_cells(io.StringIO(text, newline=""), delimiter, path)
+        _, names = next(lines, (0, []))
+        rows = [cells + [""] * (len(names) - len(cells)) for _, cells in lines]
+    else:
+        names, rows = _of_markdown(text, path)
     if (header := _HEADLESS.get(len(names))) and is_clip_file(names[0]) and to_number(names[-1]) is not None:
         names, rows = header, [names, *rows]
         notes = (*notes, f"{path.name}: no header; its columns are read as {', '.join(header)}")
@@ -170,12 +175,6 @@ def _delimiter(text: str, suffix: str) -> str:
     return "\t" if suffix == ".tsv" else "|" if suffix == ".txt" and "|" in first else max(",;\t", key=first.count)
 
 
-def _of_lines(text: str, delimiter: str, path: Path) -> tuple[list[str], list[list[str]]]:
-    rows = read_cells(io.StringIO(text, newline=""), delimiter, path)
-    _, names = next(rows, (0, []))
-    return names, [cells + [""] * (len(names) - len(cells)) for _, cells in rows]
-
-
 def _of_markdown(text: str, path: Path) -> tuple[list[str], list[list[str]]]:
     """Return the first table of a Markdown file; emphasis is dropped."""
     lines = dropwhile(lambda line: not line.startswith("|"), map(str.strip, text.splitlines()))
@@ -218,9 +217,10 @@ def _of_content(content: Any, name: str, notes: tuple[str, ...] = ()) -> SourceT
                 raise SetupError(f"{name}: its columns differ in length")
             return SourceTable(name, {str(key): list(value) for key, value in content.items()}, notes)
         nested = all(isinstance(value, Mapping) for value in values)
-        if nested and (clips := _names_of_clips(values)):
+        inner = list(dict.fromkeys(str(key) for value in values for key in value)) if nested else []
+        if inner and all(is_clip_file(key) or key.isdigit() for key in inner):
             raise SetupError(
-                f"{name}: names of clips ({listed(clips, 2)}) lie under {listed(list(map(str, content)), 2)}; write "
+                f"{name}: names of clips ({listed(inner, 2)}) lie under {listed(list(map(str, content)), 2)}; write "
                 "rows of clip, model and a column for each score or rating, or {clip: {name: number}}"
             )
         content = [{"clip": key, **(value if nested else {"score": value})} for key, value in content.items()]
@@ -229,12 +229,6 @@ def _of_content(content: Any, name: str, notes: tuple[str, ...] = ()) -> SourceT
     rows = [_flat(row) for row in content]
     columns = dict.fromkeys(column for row in rows for column in row)
     return SourceTable(name, {column: [row.get(column) for row in rows] for column in columns}, notes)
-
-
-def _names_of_clips(values: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the names inside nested values where they are those of files or numbers."""
-    inner = list(dict.fromkeys(str(name) for value in values for name in value))
-    return inner if all(is_clip_file(name) or name.isdigit() for name in inner) else []
 
 
 def _is_column(value: Any) -> bool:
@@ -250,16 +244,11 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
                 plain |= _one_column_each(str(inner), cell) if inner not in row or inner == name else {}
         elif normalised(name) in _RATER_LISTS:
             plain |= _one_column_each(str(name), answer(value))
-        elif not isinstance(cell := answer(_path_of(value)), Mapping):
+        elif isinstance(value, Mapping) and "path" in value and value.keys() <= {"path", "bytes"}:
+            plain[str(name)] = value["path"]  # of a file, as the datasets library keeps it
+        elif not isinstance(cell := answer(value), Mapping):
             plain[str(name)] = cell
     return plain
-
-
-def _path_of(value: Any) -> Any:
-    """Return the path of a file that the datasets library keeps as its path and bytes; anything else as it is."""
-    if isinstance(value, Mapping) and "path" in value and value.keys() <= {"path", "bytes"}:
-        return value["path"]
-    return value
 
 
 def _one_column_each(name: str, value: Any) -> dict[str, Any]:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cbook import boxplot_stats
@@ -16,26 +13,28 @@ from vmmetrics.alignment.claims import hardly_varies
 from vmmetrics.alignment.levels import LEAST_SHARED
 from vmmetrics.alignment.report.comparisons import accuracies_of
 from vmmetrics.alignment.report.tables import dimensions_of, study_of
-from vmmetrics.alignment.results import Matrix, PairAlignment
+from vmmetrics.alignment.results import Matrix, PairAlignment, StudyReport
 from vmmetrics.alignment.study import Study
-from vmmetrics.alignment.study_results import StudyReport
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.display import canvas
-from vmmetrics.utils.display.canvas import INK, METRIC, MUTED, label, save_charts, to_svg
+from vmmetrics.utils.display.canvas import (
+    FOREST_NAME,
+    FOREST_ROW,
+    INK,
+    METRIC,
+    MUTED,
+    ForestMark,
+    axis_range,
+    forest,
+    label,
+    save_charts,
+    to_svg,
+)
 from vmmetrics.utils.display.tables import MINUS, NONE, number
-from vmmetrics.utils.statistics.bootstrap import Estimate
 
 # Forest plots: a row per metric, its figure with the interval, between what people reach and what chance does.
 
-_ROW = 0.33  # inches of a row
-_FOREST_NAME = 26
-_NOTE_LENGTH = 34
-_LEADER = {"arrowstyle": "-", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 0}
-
-
 _REFERENCE_LABELS = {"single rater": "single rater against the others", "model's name": "model's name alone"}
-_Mark = tuple[Estimate, str, str, Literal["-", "--"]]
-"""Vertical reference line: value, name, colour and dashes."""
 
 
 def intervals_chart(report: StudyReport, dimension: str) -> Figure:
@@ -49,26 +48,26 @@ def intervals_chart(report: StudyReport, dimension: str) -> Figure:
     people = next((agreement for agreement in report.ceilings if agreement.dimension == dimension), None)
     baseline = next((candidate for candidate in report.baselines if candidate.dimension == dimension), None)
     shuffled = [pair.shuffled for pair in pairs]
-    marks_left: list[_Mark] = [(people.overall, "single rater", canvas.PEOPLE, "-")] if people else []
+    marks_left: list[ForestMark] = [(people.overall, "single rater", canvas.PEOPLE, "-")] if people else []
     marks_left += [(baseline.overall, "model's name", canvas.NAME, "--")] if baseline else []
-    marks_right: list[_Mark] = [(people.within_model, "single rater", canvas.PEOPLE, "-")] if people else []
+    marks_right: list[ForestMark] = [(people.within_model, "single rater", canvas.PEOPLE, "-")] if people else []
     panels = (
         ("over all clips", [pair.spearman for pair in pairs], marks_left),
         ("within model (mean over models)", [pair.within_model.mean for pair in pairs], marks_right),
     )
-    figure = Figure(figsize=(canvas.WIDTH, _ROW * max(len(pairs), 2) + 1.7), layout="constrained")
+    figure = Figure(figsize=(canvas.WIDTH, FOREST_ROW * max(len(pairs), 2) + 1.7), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True).tolist()
     shown = [*shuffled, *(e for _, estimates, marks in panels for e in (*estimates, *(mark[0] for mark in marks)))]
-    low, high = _axis_range(shown, -0.1, 0.8)
+    low, high = axis_range(shown, -0.1, 0.8)
     for axes, (title, estimates, marks) in zip((left, right), panels, strict=True):
-        _forest(axes, estimates, (max(-1.05, min(low, 0.0) - 0.05), min(1.05, max(high, 0.0) + 0.05)), 0, marks)
+        forest(axes, estimates, (max(-1.05, min(low, 0.0) - 0.05), min(1.05, max(high, 0.0) + 0.05)), 0, marks)
         axes.set_title(title, pad=32, fontweight="bold")
         axes.set_xlabel(f"Spearman's ρ with {label(dimension, 22)}")
     for row, null in enumerate(shuffled):
         if null.low is not None and null.high is not None:
             ends = [null.low, null.high]
             left.plot(ends, [row, row], color=canvas.NULL, linewidth=7, solid_capstyle="butt", zorder=1.5)
-    left.set_yticks(range(len(pairs)), [label(pair.metric, _FOREST_NAME) for pair in pairs])
+    left.set_yticks(range(len(pairs)), [label(pair.metric, FOREST_NAME) for pair in pairs])
     handles = [Line2D([], [], color=METRIC, marker="o", linewidth=2, label="metric, 95 % over prompts")]
     if any(null.low is not None for null in shuffled):
         handles.append(Line2D([], [], color=canvas.NULL, linewidth=7, label="ratings shuffled inside models"))
@@ -87,52 +86,14 @@ def accuracy_chart(report: StudyReport, dimension: str) -> Figure:
         dimension: What people preferred by.
     """
     here = accuracies_of(report, dimension)
-    figure = Figure(figsize=(canvas.WIDTH * 0.7, _ROW * len(here) + 1.1), layout="constrained")
+    figure = Figure(figsize=(canvas.WIDTH * 0.7, FOREST_ROW * len(here) + 1.1), layout="constrained")
     axes = figure.subplots()
     estimates = [accuracy.accuracy for accuracy in here]
-    low, high = _axis_range(estimates, 0.4, 0.8)
-    _forest(axes, estimates, (low - 0.02, high + 0.02), 0.5)
-    axes.set_yticks(range(len(here)), [label(accuracy.name, _FOREST_NAME) for accuracy in here])
+    low, high = axis_range(estimates, 0.4, 0.8)
+    forest(axes, estimates, (low - 0.02, high + 0.02), 0.5)
+    axes.set_yticks(range(len(here)), [label(accuracy.name, FOREST_NAME) for accuracy in here])
     axes.set_xlabel(f"share of pairs preferred as people do: {label(dimension, 30)} (0.5 is chance)")
     return figure
-
-
-def _axis_range(estimates: Sequence[Estimate], low: float, high: float) -> tuple[float, float]:
-    """Return the range from ``low`` to ``high``, widened to hold every estimate and its interval."""
-    ends = [end for e in estimates for end in (e.value, e.low, e.high) if end is not None]
-    return min([low, *ends]), max([high, *ends])
-
-
-def _forest(
-    axes: Axes, estimates: Sequence[Estimate], limits: tuple[float, float], chance: float, marks: Sequence[_Mark] = ()
-) -> None:
-    axes.set_ylim(len(estimates) - 0.4, -0.6)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="x")
-    axes.set_xlim(*limits)
-    axes.axvline(chance, color=MUTED, linewidth=0.8, zorder=1)
-    for height, (estimate, name, colour, dashes) in enumerate(marks):
-        if estimate.value is None:
-            continue
-        if estimate.low is not None and estimate.high is not None:
-            axes.axvspan(estimate.low, estimate.high, color=colour, alpha=0.13, linewidth=0, zorder=0)
-        axes.axvline(estimate.value, color=colour, linestyle=dashes, linewidth=1.5, zorder=1.2)
-        axes.annotate(
-            f"{name} {number(estimate.value)}", (estimate.value, 1), (0, 3 + 12 * height),
-            xycoords=("data", "axes fraction"), textcoords="offset points", ha="center", fontsize=8, color=colour,
-            arrowprops=_LEADER | {"color": colour} if height else None,
-        )  # fmt: skip
-    edge = axes.get_yaxis_transform()
-    for row, estimate in enumerate(estimates):
-        if estimate.value is None:
-            why = label(estimate.note or "", _NOTE_LENGTH)
-            axes.text(0.02, row, f"{NONE}  {why}", transform=edge, va="center_baseline", fontsize=8, color=MUTED)
-            continue
-        if estimate.low is not None and estimate.high is not None:
-            axes.plot([estimate.low, estimate.high], [row, row], color=METRIC, linewidth=2, zorder=3)
-        axes.plot([estimate.value], [row], "o", color=METRIC, markersize=6, zorder=4)
-        axes.text(1.01, row, number(estimate.value), transform=edge, va="center_baseline", fontsize=8.5, color=INK)
 
 
 # Two overviews of a study: correlations between metrics, and how scores and ratings spread over the models.

@@ -111,10 +111,6 @@ def cache_on(device: str | None = None) -> DeviceCache:
     return DeviceCache(torch.device(device or default_device()))
 
 
-def _module(net: Any) -> nn.Module | None:
-    return net if isinstance(net, nn.Module) else None
-
-
 @dataclass(eq=False)
 class CachedModel(Generic[Net]):
     """A network that loads on first use and can be evicted.
@@ -132,7 +128,7 @@ class CachedModel(Generic[Net]):
     load: Callable[[], Net]
     size: int
     cache: DeviceCache
-    module: Callable[[Net], nn.Module | None] = _module
+    module: Callable[[Net], nn.Module | None] = lambda net: net if isinstance(net, nn.Module) else None
     _net: Net | None = field(default=None, init=False)
     _host: HostWeights | None = field(default=None, init=False)
     _evicted: bool = field(default=False, init=False)

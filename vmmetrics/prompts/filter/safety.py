@@ -245,8 +245,9 @@ def _violence(tokens: list[str], playing: bool) -> Iterator[SafetyFinding]:
                 shown = " ".join([token, *([particle] if particle else []), *words])
                 yield SafetyFinding(VIOLENCE, shown, grave and _head_of(words) in _PERSONS)
         if token in _SUFFERED and not (playing and (not _SUFFERED[token] or token in _PLAYED)):
-            subject = _sufferer(tokens[max(0, index - _LONGEST_PHRASE) : index])
-            if subject in _VICTIMS:
+            before = [word for word in tokens[max(0, index - _LONGEST_PHRASE) : index] if not word.endswith("ly")]
+            subject = next((word for word in reversed(before) if word not in _PASSIVE), "")
+            if subject in _VICTIMS and before[-1] in _PASSIVE:
                 yield SafetyFinding(VIOLENCE, f"{subject} … {token}", _SUFFERED[token] and subject in _PERSONS)
     for match in _WEAPON_AT_BODY.finditer(" ".join(tokens)):
         yield SafetyFinding(VIOLENCE, match[0], True)
@@ -266,13 +267,6 @@ def _head_of(words: list[str]) -> str:
     """Return the head noun of an object, its last word except adverbs; a pronoun only if it stands alone."""
     head = next((word for word in reversed(words) if not word.endswith("ly")), "")
     return head if head not in _PRONOUNS or words[0] == head else ""
-
-
-def _sufferer(before: list[str]) -> str:
-    """Return the subject of a passive whose participle follows ``before``; empty if there is none."""
-    words = [token for token in before if not token.endswith("ly")]
-    subject = next((word for word in reversed(words) if word not in _PASSIVE), "")
-    return subject if words and words[-1] in _PASSIVE else ""
 
 
 def _participles(verbs: Iterable[str], grave: bool) -> dict[str, bool]:

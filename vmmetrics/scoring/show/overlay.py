@@ -67,16 +67,12 @@ def overlay_of(clip: Clip, perceived: Perceived) -> dict[str, Any]:
 
 def _object(objects: Objects, item: SceneObject) -> dict[str, Any]:
     described = {"id": item.id, "label": item.label, "present": _marks(item.present), "occluded": _marks(item.occluded)}
-    outlines = [_outline(labels == item.id) for labels in objects.labels]
+    outlines = []
+    for labels in objects.labels:  # rings around its mask and the holes in it
+        mask = (labels == item.id).astype(np.uint8)
+        rings, _ = cv2.findContours(mask, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_SIMPLE)
+        outlines.append([_differences(ring[:, 0].astype(np.int64)).ravel().tolist() for ring in rings])
     return {**described, "left": None if item.left is None else _marks(item.left), "outlines": outlines}
-
-
-def _outline(mask: BoolArray) -> list[list[int]]:
-    """Return the rings around a mask (h, w) and its holes, each x, y, then differences of x and y."""
-    if not mask.any():
-        return []
-    rings, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_CCOMP, cv2.CHAIN_APPROX_SIMPLE)
-    return [_differences(ring[:, 0].astype(np.int64)).ravel().tolist() for ring in rings]
 
 
 def _tracks(number: int, tracks: PointTracks) -> dict[str, Any]:

@@ -15,8 +15,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.models.protocol import OneByOne
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks.custom import line_of, read_question
-from vmmetrics.understanding.construction.guessing import guesses
-from vmmetrics.understanding.construction.options import balanced
+from vmmetrics.understanding.construction.options import balanced, guesses
 from vmmetrics.understanding.construction.recipe import UNREACHABLE, QuestionRecipe, UnitOutcome, rejected_line
 from vmmetrics.utils.endpoint.client import GIVE_UP
 from vmmetrics.utils.endpoint.messages import NoAnswerError

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from vmmetrics.models.questions import Question
-from vmmetrics.understanding.construction.guessing import consensus, is_none_of_the_above, is_odd_one_out, parts, stems
+from vmmetrics.understanding.construction.options import consensus, is_none_of_the_above, is_odd_one_out, parts, stems
 
 _LONGER: Final = 2.0
 _LONGER_BY: Final = 12

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib import style as mpl_style
@@ -20,6 +20,8 @@ from matplotlib.figure import Figure
 
 from vmmetrics.utils.display import style
 from vmmetrics.utils.display.markup import clean, shortened
+from vmmetrics.utils.display.tables import NONE, number
+from vmmetrics.utils.statistics.bootstrap import Estimate
 
 WIDTH = 9.0
 """Inches of a full-width chart, which at a README's 900 pixels makes 100 pixels of each."""
@@ -109,6 +111,69 @@ def nothing_to_draw(axes: Axes, reason: str) -> None:
     """Write the reason into an empty panel."""
     axes.set_xticks([])
     axes.text(0.5, 0.5, label(reason, 60), transform=axes.transAxes, ha="center", va="center", color=MUTED, wrap=True)
+
+
+# Forest plots: a row per estimate, the figure with its interval.
+
+FOREST_ROW = 0.33
+"""Inches of a row."""
+FOREST_NAME = 26
+"""Letters of a row's name."""
+ForestMark = tuple[Estimate, str, str, Literal["-", "--"]]
+"""Vertical reference line: value, name, colour and dashes."""
+_NOTE_LENGTH = 34
+_LEADER = {"arrowstyle": "-", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 0}
+
+
+def axis_range(estimates: Sequence[Estimate], low: float, high: float) -> tuple[float, float]:
+    """Return the range from ``low`` to ``high``, widened to hold every estimate and its interval."""
+    ends = [end for e in estimates for end in (e.value, e.low, e.high) if end is not None]
+    return min([low, *ends]), max([high, *ends])
+
+
+def forest(
+    axes: Axes,
+    estimates: Sequence[Estimate],
+    limits: tuple[float, float],
+    chance: float,
+    marks: Sequence[ForestMark] = (),
+) -> None:
+    """Draw a forest plot, the first estimate on top; one without a value has its note.
+
+    Args:
+        axes: Where.
+        estimates: One per row.
+        limits: Ends of the axis.
+        chance: Where a line stands for chance.
+        marks: Vertical lines of reference.
+    """
+    axes.set_ylim(len(estimates) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x")
+    axes.set_xlim(*limits)
+    axes.axvline(chance, color=MUTED, linewidth=0.8, zorder=1)
+    for height, (estimate, name, colour, dashes) in enumerate(marks):
+        if estimate.value is None:
+            continue
+        if estimate.low is not None and estimate.high is not None:
+            axes.axvspan(estimate.low, estimate.high, color=colour, alpha=0.13, linewidth=0, zorder=0)
+        axes.axvline(estimate.value, color=colour, linestyle=dashes, linewidth=1.5, zorder=1.2)
+        axes.annotate(
+            f"{name} {number(estimate.value)}", (estimate.value, 1), (0, 3 + 12 * height),
+            xycoords=("data", "axes fraction"), textcoords="offset points", ha="center", fontsize=8, color=colour,
+            arrowprops=_LEADER | {"color": colour} if height else None,
+        )  # fmt: skip
+    edge = axes.get_yaxis_transform()
+    for row, estimate in enumerate(estimates):
+        if estimate.value is None:
+            why = label(estimate.note or "", _NOTE_LENGTH)
+            axes.text(0.02, row, f"{NONE}  {why}", transform=edge, va="center_baseline", fontsize=8, color=MUTED)
+            continue
+        if estimate.low is not None and estimate.high is not None:
+            axes.plot([estimate.low, estimate.high], [row, row], color=METRIC, linewidth=2, zorder=3)
+        axes.plot([estimate.value], [row], "o", color=METRIC, markersize=6, zorder=4)
+        axes.text(1.01, row, number(estimate.value), transform=edge, va="center_baseline", fontsize=8.5, color=INK)
 
 
 def model_looks(models: Sequence[str]) -> dict[str, tuple[str, str]]:

@@ -290,7 +290,11 @@ def to_markdown(part: Part) -> str:
     if isinstance(part, Lines):
         return "\n".join([*lines, *(f"- {markdown(line)}" for line in part.lines), ""])
     rules = ["--:" if column.number else ":--" for column in part.columns]
-    rows = [[_markdown_cell(cell, row.reference) for cell in row.cells] for row in part.rows]
+    rows = []
+    for row in part.rows:
+        pairs = ((markdown(cell.text) + _raised(cell.mark), markdown(cell.beside)) for cell in row.cells)
+        texts = (" ".join(filter(None, pair)) for pair in pairs)
+        rows.append([f"*{text}*" if row.reference and text else text for text in texts])
     lines += [pipe_table([markdown(column.name) for column in part.columns], rules, rows)]
     lines += ["", *filter(None, [markdown(part.caption)])]
     lines += [f"\n{_raised(mark)} {markdown(note)}" for mark, note in enumerate(part.notes, 1)]
@@ -306,11 +310,6 @@ def pipe_table(names: Sequence[str], rules: Sequence[str], rows: Iterable[Sequen
         rows: Cells.
     """
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (names, rules, *rows))
-
-
-def _markdown_cell(cell: DisplayCell, reference: bool) -> str:
-    text = " ".join(filter(None, (markdown(cell.text) + _raised(cell.mark), markdown(cell.beside))))
-    return f"*{text}*" if reference and text else text
 
 
 def to_latex(part: Part) -> str:

@@ -213,30 +213,29 @@ class Answer:
 def converse(
     say: Callable[[Sequence[Turn]], Reply],
     turns: Sequence[Turn],
-    fault: Callable[[Reply], str | None],
+    read: Callable[[Reply], Answer],
     again: str = AGAIN,
-) -> Reply:
+) -> Answer:
     """Ask until a reply can be used, at most :data:`ASKED` times, each time with the fault of the last reply.
 
     Args:
         say: Returns the reply to a conversation.
         turns: The question.
-        fault: Returns the fault of a reply as text for the model; None where there is none, or where
-            asking again is no use.
+        read: Reads a reply.
         again: Message after a reply at fault, with ``{why}``.
 
     Returns:
-        The last reply.
+        The answer in the last reply.
     """
     history = list(turns)
     reply = say(history)
     for _ in range(ASKED - 1):
-        problem_text = fault(reply)
-        if problem_text is None:
-            break
-        history += [Turn("assistant", reply.text), Turn("user", again.format(why=problem_text))]
+        answer = read(reply)
+        if answer.kind != "unusable":
+            return answer
+        history += [Turn("assistant", reply.text), Turn("user", again.format(why=answer.why))]
         reply = say(history)
-    return reply
+    return read(reply)
 
 
 def read_answer(

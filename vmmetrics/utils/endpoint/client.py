@@ -160,13 +160,12 @@ class Client:
             SetupError: The endpoint takes no requests, or not from us, or not the :data:`GIVE_UP`-th in a row.
             CostLimitError: The next request could go over the bound.
         """
-
-        def fault(reply: Reply) -> str | None:
-            answer = read_answer(reply, question.shape, question.check)
-            return answer.why if answer.kind == "unusable" else None
-
         try:
-            reply = converse(lambda turns: self.say(turns, question), question.turns, fault)
+            answer = converse(
+                lambda turns: self.say(turns, question),
+                question.turns,
+                lambda reply: read_answer(reply, question.shape, question.check),
+            )
         except (RejectedError, NoAnswerError) as error:
             self._silent += 1
             if self._silent < GIVE_UP:
@@ -175,7 +174,7 @@ class Client:
                 raise
             raise NoAnswerError(f"{self.settings.address} no longer answers: {error}") from error
         self._silent = 0
-        return read_answer(reply, question.shape, question.check)
+        return answer
 
     def say(self, turns: Sequence[Turn], question: AskedQuestion[Any] | None = None, limit: int | None = None) -> Reply:
         """Return the reply to a conversation, in free text unless a question is given; it is not checked.

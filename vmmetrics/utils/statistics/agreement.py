@@ -38,7 +38,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from vmmetrics.types import FloatArray
+from vmmetrics.types import FloatArray, IntArray
 from vmmetrics.utils.statistics.bootstrap import Statistic, mean_of_defined, quotient, ratio
 
 # Krippendorff's α from weighted clips, ratings missing at will.
@@ -214,10 +214,11 @@ def icc_statistic(ratings: FloatArray) -> Statistic:
         filled = (filled - filled.sum() / present.sum()) * present  # about their mean: no digits lost in the squares
     sizes = present.sum(axis=1)
     sums = filled.sum(axis=1)
+    of_rater = [csr_array(table.T) for table in (present, filled)]  # of many raters each rates few clips
 
     def statistic(weights: FloatArray) -> FloatArray:
         taken = weights[:, rated]
-        by_rater, rater_sums = taken @ present, taken @ filled
+        by_rater, rater_sums = ((table @ taken.T).T for table in of_rater)
         clips, total = taken.sum(axis=1), taken @ sizes
         raters = (by_rater > 0).sum(axis=1)
         of_all = taken @ (filled**2).sum(axis=1)
@@ -300,48 +301,55 @@ def recover_mos(ratings: FloatArray) -> RecoveredMos:
         notes.append("no rater is left")
         return RecoveredMos(quality, bias, inconsistency, "; ".join(notes))
     table = ratings[used][:, rated]
-    quality[rated], bias[used], inconsistency[used], steps = _alternate(table)
+    rater, clip = np.nonzero(~np.isnan(table))
+    quality[rated], bias[used], inconsistency[used], steps = _alternate(table[rater, clip], rater, clip)
     spread = float(np.nanstd(table))
     collapsed = int(np.sum(inconsistency[used] < COLLAPSED * spread)) if len(table) > 2 and spread > 0 else 0
-    note = "; ".join([*notes, *_limits(table, collapsed, steps)])
+    shared = csr_array((np.ones(clip.size), (rater, clip + len(table))), shape=(sum(table.shape),) * 2)
+    groups = connected_components(shared, directed=False)[0]
+    note = "; ".join([*notes, *_limits(len(table), groups, collapsed, steps)])
     return RecoveredMos(quality, bias, inconsistency, note, collapsed)
 
 
-def _alternate(table: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, int]:
-    """Return (N,) quality, (R,) bias and inconsistency, and steps of the solver; no row or column is empty."""
-    present = (~np.isnan(table)).astype(np.float64)
-    filled, per_rater, per_clip = np.nan_to_num(table), present.sum(axis=1), present.sum(axis=0)
-    quality = filled.sum(axis=0) / per_clip
-    bias = (filled.sum(axis=1) - present @ quality) / per_rater
-    weights = np.ones(len(table))
+def _alternate(ratings: FloatArray, rater: IntArray, clip: IntArray) -> tuple[FloatArray, FloatArray, FloatArray, int]:
+    """Return (N,) quality, (R,) bias and inconsistency, and steps of the solver.
+
+    Args:
+        ratings: (V,) ratings.
+        rater: (V,) rater of each, 0 to R − 1, none without a rating.
+        clip: (V,) clip of each, 0 to N − 1, likewise.
+    """
+    per_rater, rater_sums = np.bincount(rater).astype(np.float64), np.bincount(rater, ratings)
+    quality = np.bincount(clip, ratings) / np.bincount(clip)
+    bias = (rater_sums - np.bincount(rater, quality[clip])) / per_rater
+    weights = np.ones(per_rater.size)
     steps, change = 0, np.inf
     while change >= _FLOOR and steps < _MAX_STEPS:
-        residuals = (filled - quality - bias[:, None]) * present
-        total = weights @ present
-        left = per_rater - weights * (present @ (1 / total))  # Σ 1 − share
+        squares = np.bincount(rater, (ratings - quality[clip] - bias[rater]) ** 2)
+        total = np.bincount(clip, weights[rater])
+        left = per_rater - weights * np.bincount(rater, 1 / total[clip])  # Σ 1 − share
         alone = left < _FLOOR * per_rater  # on every clip: nothing to compare with
-        variance = np.divide((residuals**2).sum(axis=1), left, out=np.full_like(left, np.nan), where=~alone)
+        variance = np.divide(squares, left, out=np.full_like(left, np.nan), where=~alone)
         weights = 1 / (np.maximum(np.nan_to_num(variance, nan=1.0), 0) + _FLOOR)
-        before, quality = quality, weights @ ((filled - bias[:, None]) * present) / (weights @ present)
-        bias = (filled.sum(axis=1) - present @ quality) / per_rater
+        weighted = weights[rater] * (ratings - bias[rater])
+        before, quality = quality, np.bincount(clip, weighted) / np.bincount(clip, weights[rater])
+        bias = (rater_sums - np.bincount(rater, quality[clip])) / per_rater
         steps, change = steps + 1, float(np.linalg.norm(quality - before))
     return quality + bias.mean(), bias - bias.mean(), np.sqrt(np.maximum(variance, 0)), steps
 
 
-def _limits(table: FloatArray, collapsed: int, steps: int) -> list[str]:
+def _limits(raters: int, groups: int, collapsed: int, steps: int) -> list[str]:
     """Return notes on what limits the result."""
     notes = []
-    present = (~np.isnan(table)).astype(np.float64)
-    groups = connected_components(present @ present.T > 0, directed=False)[0]
     if groups > 1:
         notes.append(
             f"the raters form {groups} groups without a clip in common: biases are relative to the group's mean"
         )
-    if len(table) < 3:
+    if raters < 3:
         notes.append("with fewer than 3 raters their consistency cannot be estimated: this is the mean without bias")
     if collapsed:
-        raters = "one rater" if collapsed == 1 else f"{collapsed} raters"
-        notes.append(f"the solver collapsed onto {raters}, as happens with few raters or clips: use the plain mean")
+        onto = "one rater" if collapsed == 1 else f"{collapsed} raters"
+        notes.append(f"the solver collapsed onto {onto}, as happens with few raters or clips: use the plain mean")
     if steps >= _MAX_STEPS:
         notes.append(f"the solver did not converge in {_MAX_STEPS} steps")
     return notes

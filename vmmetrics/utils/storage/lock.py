@@ -48,7 +48,7 @@ class ByteLocks:
         if byte in self._locked:
             return False
         try:
-            _lock(self._descriptor, byte)
+            _apply(_LOCK, self._descriptor, byte)
         except OSError as error:
             if error.errno in (errno.EACCES, errno.EAGAIN, errno.EDEADLK):
                 return False
@@ -78,7 +78,7 @@ class ByteLocks:
 
     def release(self, byte: int) -> None:
         """Give the lock on ``byte`` back."""
-        _unlock(self._descriptor, byte)
+        _apply(_UNLOCK, self._descriptor, byte)
         self._locked.discard(byte)
 
     @contextmanager
@@ -128,18 +128,14 @@ except ImportError:  # Windows
 
     _BYTES = 2**40  # offsets that file systems take; two clips at work hardly ever share one
 
-    def _lock(descriptor: int, byte: int) -> None:
-        os.lseek(descriptor, byte % _BYTES, os.SEEK_SET)
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+    _LOCK, _UNLOCK = msvcrt.LK_NBLCK, msvcrt.LK_UNLCK  # type: ignore[attr-defined,unused-ignore]
 
-    def _unlock(descriptor: int, byte: int) -> None:
+    def _apply(action: int, descriptor: int, byte: int) -> None:
         os.lseek(descriptor, byte % _BYTES, os.SEEK_SET)
-        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        msvcrt.locking(descriptor, action, 1)  # type: ignore[attr-defined,unused-ignore]
 
 else:
+    _LOCK, _UNLOCK = fcntl.LOCK_EX | fcntl.LOCK_NB, fcntl.LOCK_UN
 
-    def _lock(descriptor: int, byte: int) -> None:
-        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
-
-    def _unlock(descriptor: int, byte: int) -> None:
-        fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, byte)
+    def _apply(action: int, descriptor: int, byte: int) -> None:
+        fcntl.lockf(descriptor, action, 1, byte)

@@ -68,12 +68,16 @@ def _versions(packages: tuple[str, ...]) -> dict[str, str]:
 
 def machine() -> dict[str, Any]:
     """Return properties of the machine, from the standard library."""
+    try:
+        memory_gb = round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1)
+    except (AttributeError, OSError, ValueError):  # not offered here (Windows)
+        memory_gb = None
     return {
         "host": platform.node(),
         "system": platform.platform(),
         "processor": _processor_name(),
         "cpus": os.cpu_count(),
-        "memory_gb": _memory_gb(),
+        "memory_gb": memory_gb,
     }
 
 
@@ -158,10 +162,3 @@ def _processor_name() -> str:
     except OSError:
         return platform.processor() or platform.machine()
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
-
-
-def _memory_gb() -> float | None:
-    try:
-        return round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1)
-    except (AttributeError, OSError, ValueError):  # not offered here (Windows)
-        return None

@@ -251,18 +251,15 @@ def _retried(uri: str, step: Callable[[], T], seconds: float = inf) -> T:
         except _LocalError as error:
             raise error.__cause__ or error from None
         except Exception as error:  # whatever botocore, aiohttp and others raise
-            if number + 1 == TRIES or not _passing(error) or time.monotonic() >= end:
+            # timeouts, cut connections, 5xx and throttling may pass; what the store refuses does not
+            status, refused = _status(error), isinstance(error, (*_FINAL, NotImplementedError))
+            passing = not refused if status is None else status in _AGAIN
+            if number + 1 == TRIES or not passing or time.monotonic() >= end:
                 tries = f" ({number + 1} tries)" if number else ""
                 failure = RemoteError(f"{safe_name(uri)} cannot be fetched: {_reason(error, uri)}{tries}")
                 raise failure from (FileNotFoundError() if isinstance(error, FileNotFoundError) else None)
         time.sleep(PAUSE * 2**number * random.uniform(0.5, 1.5))  # noqa: S311 - no secret hangs on it
     raise AssertionError
-
-
-def _passing(error: Exception) -> bool:
-    """Return True if a failure may pass: timeouts, cut connections, 5xx, throttling; not what the store refuses."""
-    status = _status(error)
-    return status in _AGAIN if status is not None else not isinstance(error, (*_FINAL, NotImplementedError))
 
 
 def _status(error: BaseException) -> int | None:

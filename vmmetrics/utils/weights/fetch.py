@@ -267,7 +267,12 @@ def _download_all(incomplete: list[Inspection], home: Path, mirror: str | None, 
     for inspection, remotes in listings:
         lacked = [remote for remote in remotes if remote.path not in inspection.files]
         plan += [(inspection.entry, remote) for remote in sorted(lacked, key=lambda r: r.bytes or math.inf)]
-    check_room(home, sum(_still_to_come(home / entry.name / remote.path, remote) for entry, remote in plan))
+    left = 0
+    for entry, remote in plan:
+        part = home / entry.name / f"{remote.path}{PARTIAL}"
+        size = remote.bytes or (0 if remote.file.pattern else remote.file.size)
+        left += max(0, size - (part.stat().st_size if part.exists() else 0))
+    check_room(home, left)
     for inspection, remotes in listings:
         (home / inspection.entry.name).mkdir(parents=True, exist_ok=True)
         record(inspection.entry, home, listed=[remote.path for remote in remotes])
@@ -280,12 +285,6 @@ def _download_all(incomplete: list[Inspection], home: Path, mirror: str | None, 
             with guard.holding(0):
                 if remote.path not in inspect(entry, home).files:  # nobody else has brought it meanwhile
                     _fetch_file(entry, remote, home, listener)
-
-
-def _still_to_come(target: Path, remote: Remote) -> int:
-    part = target.with_name(target.name + PARTIAL)
-    size = remote.bytes or (0 if remote.file.pattern else remote.file.size)
-    return max(0, size - (part.stat().st_size if part.exists() else 0))
 
 
 def _fetch_file(entry: Published, remote: Remote, home: Path, listener: FetchListener) -> None:

@@ -46,10 +46,11 @@ def detect(table: SourceTable, clips: Collection[str]) -> bool:
     """Return True if several headers hold clips, one or two each, and no other column does; arguments as of `rows`."""
     clip_columns = _columns_of_clips(table, clips)
     others = (cells for name, cells in table.columns.items() if name not in clip_columns)
+    filled = ([cell for cell in cells if not is_blank(cell)] for cells in others)
     return (
         len(clip_columns) > 1
         and len({len(of.clips) for of in clip_columns.values()}) == 1
-        and not any(map(_are_files, others))
+        and not any(cells and all(map(called.is_clip_file, cells)) for cells in filled)
     )
 
 
@@ -79,8 +80,11 @@ def rows(table: SourceTable, clips: Collection[str]) -> SourceTable:
         if question in times[-1]:  # asked a second time
             times.append({})
         times[-1][question] = name
-    answered, owners = _rows_of_people(people)
-    raters = {"rater": owners} if any(owners[row] is not None for row in answered) else {}
+    answered = [row for row, rater in enumerate(people) if rater is None or normalised(rater) not in _SUMMARIES]
+    if not answered:  # only means and deviations of people: the row of means, which is no one's
+        answered = [row for row, rater in enumerate(people) if normalised(rater or "") in _MEANS][:1]
+        people = [None] * len(table)
+    raters = {"rater": people} if any(people[row] is not None for row in answered) else {}
     aspects = {} if aspect is None else {"dimension": table.columns[aspect]}
     nobody = [None] * len(table)
     views: list[dict[str, Sequence[Any]]] = [
@@ -102,17 +106,6 @@ def rows(table: SourceTable, clips: Collection[str]) -> SourceTable:
     used |= {aspect: "dimension"} if aspect else {}
     origins = dict.fromkeys(columns, "")
     return replace(table, columns=columns, notes=(*table.notes, note), origins=origins, used=used)
-
-
-def _rows_of_people(people: Sequence[str | None]) -> tuple[list[int], Sequence[str | None]]:
-    """Return the rows that are a person's, without means and deviations, and whose each row of the table is.
-
-    If there are only means and deviations it is the row of means, which is no one's.
-    """
-    rows = [row for row, rater in enumerate(people) if rater is None or normalised(rater) not in _SUMMARIES]
-    if rows:
-        return rows, people
-    return [row for row, rater in enumerate(people) if normalised(rater or "") in _MEANS][:1], [None] * len(people)
 
 
 def _columns_of_clips(table: SourceTable, clips: Collection[str]) -> dict[str, ClipColumn]:
@@ -202,8 +195,3 @@ def _people(table: SourceTable, others: Sequence[str]) -> tuple[list[str | None]
     if len(table) == 1:
         return [None], None
     return [f"response {row}" for row in range(1, len(table) + 1)], None
-
-
-def _are_files(cells: Sequence[Any]) -> bool:
-    filled = [cell for cell in cells if not is_blank(cell)]
-    return bool(filled) and all(map(called.is_clip_file, filled))

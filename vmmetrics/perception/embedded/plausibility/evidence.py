@@ -14,6 +14,7 @@ from typing import Any
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import pdist, squareform
 
 from vmmetrics.perception.embedded.flow import inside, look_up, pixel_grid
 from vmmetrics.perception.embedded.plausibility.views import SIDE
@@ -184,7 +185,7 @@ def gather(images: UInt8Array, features: tuple[FloatArray, ...], pace: float) ->
             maps[name][max(0, t + 1 - after) : t + 1 + before] = np.nan
         travel[t + 1 : t + 1 + lags["half"]] = np.nan
     pooled = features[2].mean((1, 2))
-    return PlausibilityEvidence(maps, flow, travel, cuts, between, _distances(pooled), kinds, texture, lags)
+    return PlausibilityEvidence(maps, flow, travel, cuts, between, squareform(pdist(pooled)), kinds, texture, lags)
 
 
 def to_cells(plane: FloatArray, cells: int = CELLS) -> FloatArray:
@@ -218,14 +219,15 @@ class _Depth:
 
         For motion that the flow cannot follow.
         """
-        here, there = (self.features[i].reshape(self.cells**2, -1) for i in (t, other))
+        # in single precision the difference of equal features would be what the processor's products round to
+        here, there = (self.features[i].reshape(self.cells**2, -1).astype(np.float64) for i in (t, other))
         squares = (here**2).sum(1)[:, None] + (there**2).sum(1) - 2 * here @ there.T
         nearest = np.where(_within_reach(self.cells), squares, np.inf).min(1)
         return np.asarray(np.sqrt(np.maximum(nearest, 0))).reshape(self.cells, self.cells)
 
     def distances(self) -> FloatArray:
         """Return (n, n): mean distance per cell between two frames' features."""
-        return np.asarray(_distances(self.features.reshape(len(self.features), -1)) / self.cells)
+        return np.asarray(squareform(pdist(self.features.reshape(len(self.features), -1))) / self.cells)
 
 
 @cache
@@ -239,11 +241,6 @@ def _within_reach(cells: int) -> BoolArray:
 def _along(path: FloatArray, cells: int) -> FloatArray:
     """Return (cells, cells, 2): target of each cell along ``path`` (SIDE, SIDE, 2), in cells."""
     return np.asarray(pixel_grid(cells, cells) + to_cells(path, cells) * (cells / SIDE))
-
-
-def _distances(rows: FloatArray) -> FloatArray:
-    squares = (rows**2).sum(1)
-    return np.asarray(np.sqrt(np.maximum(squares[:, None] + squares[None] - 2 * rows @ rows.T, 0)))
 
 
 def bilinear(image: FloatArray, points: FloatArray) -> FloatArray:

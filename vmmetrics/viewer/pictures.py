@@ -1,19 +1,87 @@
-"""Overlays of a report: those that runs kept, and some that the models of the run draw again."""
+"""Pictures of a report: posters and overlays that runs kept, and overlays that the models of a run draw again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import base64
+import binascii
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
+from PIL import Image
+
 from vmmetrics.errors import VMMetricsError, os_reason
-from vmmetrics.scoring.pictures import overlays
+from vmmetrics.scoring.pictures import POSTERS, Poster, overlays
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.scored_clip import recall
 from vmmetrics.scoring.show.overlay import encode_overlay
+from vmmetrics.utils.storage.journal import iterate_with_text
 from vmmetrics.utils.storage.opening import read_regular
 from vmmetrics.viewer.folder import write_overlay
 from vmmetrics.viewer.selection import Row, badness
+
+# Posters: streamed from the journal of a run, checked, and written for the clips of a report.
+
+MOST_POSTER_BYTES = 1 << 20
+"""Of a poster: those that scoring keeps have 2 to 12 KB."""
+_LONGEST_SIDE = 4096
+_NAMED = 3  # damaged posters that are named one by one
+
+
+def write_posters(run: Path, rows: Mapping[tuple[str, str | None], int], folder: Path, warnings: list[str]) -> set[int]:
+    """Write the posters of clips as ``<row>.webp``; of several of one clip the newest counts.
+
+    Args:
+        run: Run directory.
+        rows: Rows in the report by key and hash of the clip.
+        folder: Where to.
+        warnings: Receives texts on damaged lines and posters.
+
+    Returns:
+        The rows that have one.
+    """
+    written: set[int] = set()
+    damaged: list[str] = []
+    for line, _ in iterate_with_text(run / POSTERS, like=Poster, warnings=warnings):
+        row = rows.get((line.get("path") or line["clip"], line["sha256"]))
+        if row is None:
+            continue
+        try:
+            (folder / f"{row:06}.webp").write_bytes(read_webp(line["webp"]))
+        except ValueError as error:
+            damaged.append(f"{POSTERS}, {line['clip']}, {error}; left out")
+        else:
+            written.add(row)
+    more = len(damaged) - _NAMED
+    warnings += [*damaged[:_NAMED], *([f"{POSTERS}: {more:,} more posters are damaged"] if more > 0 else [])]
+    return written
+
+
+def read_webp(text: str) -> bytes:
+    """Return the bytes of a WebP picture in base64.
+
+    Raises:
+        ValueError: It is no such picture, cut off, or larger than a poster can be.
+    """
+    try:
+        data = base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"not base64 ({error})") from error
+    if len(data) > MOST_POSTER_BYTES:
+        raise ValueError(f"{len(data):,} bytes, more than a poster has")
+    try:
+        width, height = Image.open(io.BytesIO(data), formats=["WEBP"]).size
+    except Exception as error:  # Pillow's readers raise whatever the damage provokes
+        raise ValueError("not a WebP picture") from error
+    if int.from_bytes(data[4:8], "little") + 8 != len(data):
+        raise ValueError("not a whole WebP picture")
+    if max(width, height) > _LONGEST_SIDE:
+        raise ValueError(f"{width} x {height} pixels, more than a poster has")
+    return data
+
+
+# Overlays.
 
 SECONDS = 20.0
 """Of drawing overlays again unasked, by the times of scoring."""
@@ -58,7 +126,7 @@ def estimate(seconds_per_clip: float, clips: int) -> str:
     return f"up to {length}" + (f" ({seconds_per_clip:.2g} s a clip)" if clips > 1 else "")
 
 
-_MOST_BYTES = 8 << 20  # gzipped; those that scoring keeps have 1 to 40 KB
+_MOST_OVERLAY_BYTES = 8 << 20  # gzipped; those that scoring keeps have 1 to 40 KB
 
 
 def write_overlays(run: Path, rows: Sequence[Row], folder: Path, warnings: list[str]) -> set[int]:
@@ -79,7 +147,7 @@ def write_overlays(run: Path, rows: Sequence[Row], folder: Path, warnings: list[
         except OSError as error:
             warnings.append(f"the overlay of {row.name} cannot be read: {os_reason(error)}; left out")
             continue
-        if data.startswith(b"\x1f\x8b") and len(data) <= _MOST_BYTES:
+        if data.startswith(b"\x1f\x8b") and len(data) <= _MOST_OVERLAY_BYTES:
             write_overlay(folder, row.number, data)
             written.add(row.number)
         elif data:  # else there is none, or a crash truncated it
