@@ -79,6 +79,12 @@ def rightly(design: Design, session: Session, at: int) -> int:
     return design.first * min(max(ranks[0] - ranks[1], min(design.values)), max(design.values))
 
 
+def marks(design: Design, session: Session, at: int, value: int) -> list[dict[str, Any]]:
+    """Return the mark of a value of designs with marks: of so many fifths of the clip; of others none."""
+    end = value * design.seconds(session.trials[at].media) / 5
+    return [{"kind": value, "begin": 0.0, "end": end, "box": [0.0, 0.0, 1.0, 1.0]}] if design.marks and value else []
+
+
 def hash_of(identity: str) -> int:
     return int(identity.partition("-")[0].lstrip("c"))
 
@@ -90,8 +96,10 @@ def take_part(sessions: RaterSessions, upto: int | None = None, **parameters: st
     session = sessions.session(token)
     assert session is not None
     for at in range(len(session.trials) if upto is None else upto):
-        values = dict.fromkeys(sessions.study.settings.questions, rightly(sessions.design, session, at))
-        lines += sessions.answer(token, body(session, at, 0, values=values))
+        value = rightly(sessions.design, session, at)
+        values = dict.fromkeys(sessions.study.settings.questions, value)
+        marked = marks(sessions.design, session, at, value)
+        lines += sessions.answer(token, body(session, at, 0, values=values, marks=marked))
     sessions.journal.write(lines)
     return session
 

@@ -108,7 +108,7 @@ def test_align_reads_ratings_without_a_flag(tmp_path: Path, vmmetrics: RunComman
 def test_align_reads_what_raters_said(design: str, tmp_path: Path) -> None:
     made = filled(study(tmp_path, design, items=12, votes=9), 3)
     kind = export(made, made.path / "export").design
-    clause = {"dcr": "8.2", "ccr": "8.3", "pair": "pair"}.get(design, "8.1")
+    clause = {"dcr": "8.2", "ccr": "8.3", "pair": "pair", "moments": "no clause"}.get(design, "8.1")
     assert clause in (made.path / "export" / "standards.md").read_text("utf-8").splitlines()[2]
     ratings = made.path / "export" / ("ratings.csv" if kind.opinions else "pairs.csv")
     asked = tuple(made.settings.questions) if kind.opinions else ("preference",)
@@ -119,7 +119,8 @@ def test_align_reads_what_raters_said(design: str, tmp_path: Path) -> None:
         assert {*read.clips} == {made.clips[key].clip for key in kind.items}
         assert read.ratings[dimension].shape[1] == 3
         expected = [1 + ranks[clip] % 5 for clip in read.clips]
-        assert (read.ratings[dimension] == np.array(expected)[:, None]).all()
+        expected = 1 - np.array(expected) / 5 if kind.marks else np.array(expected)
+        assert read.ratings[dimension] == pytest.approx(np.tile(expected[:, None], 3), abs=1e-5)
     for pairs in read.preferences.values():
         ahead = [ranks[read.clips[a]] > ranks[read.clips[b]] for a, b in zip(pairs.left, pairs.right, strict=True)]
         assert len(ahead) == 12 * 3 and (pairs.outcome == np.where(ahead, LEFT, RIGHT)).all()

@@ -36,7 +36,7 @@ rate = group(
         "check": "rate:check",
         "serve": "rate:serve",
         "status": "rate:status",
-        "export": "rate:export",
+        "export": "rate_export:export",
         "pack": "rate_sites:pack",
         "merge": "rate_sites:merge",
         "forget": "rate:forget",

@@ -13,7 +13,7 @@ import typer
 
 from vmmetrics.cli import options
 from vmmetrics.cli.formats import print_result
-from vmmetrics.cli.options import MAX_PRICE, argument, count_option, number_option, option, out_option
+from vmmetrics.cli.options import MAX_PRICE, argument, count_option, number_option, option
 from vmmetrics.cli.stopping import stoppable
 from vmmetrics.cli.terminal import Bar, count, open_consoles, until_stopped, usage, warn
 from vmmetrics.errors import SetupError, install
@@ -278,28 +278,6 @@ def _status_parts(name: str, figures: dict[str, Any]) -> list[Part]:
     notes = tuple(f"{dimension}: {note}" for dimension, note in figures["recovered"].items() if note)
     limits = [Lines("recovered", "Limits of recovered opinion scores", notes)] if notes else []
     return [progress, agreement, *limits, *([flags] if flags.rows else [])]
-
-
-def export(
-    study: StudyFolder,
-    out: Annotated[
-        Path | None, out_option("Folder; an earlier export there is replaced. Default: export in the study.")
-    ] = None,
-) -> None:
-    """Write the answers as tables: what counts for align and cas label, and every answer with what excludes it.
-
-    The sheet of payments stays in the study's folder. Exit codes: 0 written, 2 wrong usage or setup.
-    """
-    from vmmetrics.rating.export import PAYMENTS
-    from vmmetrics.rating.export import export as write
-    from vmmetrics.rating.study import read_study
-
-    output, messages = open_consoles()
-    folder = study / "export" if out is None else out
-    results = write(read_study(study), folder)
-    excluded = sum(session.finished for session in results.state.sessions.values()) - len(results.counted)
-    messages.print(f"{count(len(results.counted), 'session')} counted, {excluded} excluded; {study / PAYMENTS}")
-    output.print(str(folder), soft_wrap=True)
 
 
 def check(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,12 +15,14 @@ from vmmetrics.errors import SetupError
 from vmmetrics.rating.designs import Trial
 from vmmetrics.rating.journal import PEOPLE, AnswerJournal, Session, mark_of, read_packs, read_state
 from vmmetrics.rating.merge import COPIES, linked, remove_files
+from vmmetrics.rating.moments import KINDS, ClipMarks, TimedEvent, consensus, event_agreement, event_hits
 from vmmetrics.rating.results import Results
 from vmmetrics.rating.sessions import digest
 from vmmetrics.rating.standards import clauses, to_markdown
 from vmmetrics.rating.study import BROKEN, RECORD, Study
 from vmmetrics.utils.display.markup import csv_text
-from vmmetrics.utils.schema import check, read_json
+from vmmetrics.utils.schema import check, plain, read_json
+from vmmetrics.utils.statistics.bootstrap import Estimate
 from vmmetrics.utils.statistics.bradley_terry import INTERVAL_Z
 from vmmetrics.utils.statistics.preferences import LEFT, RIGHT
 from vmmetrics.utils.storage.atomic import making, write_json, write_text
@@ -32,16 +35,21 @@ PAYMENTS = "payments.csv"
 _PLAYED = ("seconds", "replays", "frames", "dropped", "stalls", "stalled", "width", "height")
 RESERVED = frozenset((
     *("clip", "left", "right", "rater", "session", "position", "kind", "outcome", "dimension", "prompt", "model"),
-    *("left_model", "right_model", "expected", "excluded", "seconds_to_vote", "refresh", "window", "screen", "ratio"),
-    *("zoom", "full", "hidden", "ended", "reference"),
+    *("left_model", "right_model", "marks", "expected", "excluded", "seconds_to_vote", "refresh", "window", "screen"),
+    *("ratio", "zoom", "full", "hidden", "ended", "reference"),
     *(f"{side}{name}" for side in ("", "left_", "right_", "reference_", "clip_") for name in _PLAYED),
 ))  # fmt: skip
 """Columns of tables beside those of the dimensions."""
+_BOX = ("left", "top", "right", "bottom")
 _RATER = re.compile(r"[0-9a-f]{12}")
 _SIDE: Mapping[int, str] = {LEFT: "a", 0: "tie", RIGHT: "b"}
 
 
-def export(study: Study, out: Path) -> Results:
+Events = Mapping[str, Sequence[TimedEvent]]
+"""Events of scores, by the SHA-256 of the clip."""
+
+
+def export(study: Study, out: Path, events: Events | None = None) -> Results:
     """Write the export of a study; a server may go on meanwhile. An earlier one is replaced.
 
     ``ratings.csv`` and ``mos.csv``, or ``pairs.csv``, ``comparisons.jsonl``, ``clips.csv`` and ``strengths.csv`` (and
@@ -50,14 +58,25 @@ def export(study: Study, out: Path) -> Results:
     Args:
         study: The study.
         out: Folder.
+        events: Events of scores to compare marks with.
 
     Raises:
-        SetupError: It cannot be written, or answers cannot be read.
+        SetupError: It cannot be written, answers cannot be read, or events are of other clips, or of no marks.
     """
     check_folder(out, SUMMARY, holds="export of a study")
     results = Results.of(study, read_state(study))
+    marked = results.marked()
+    figures, of_clips = summary(results), None
+    if events is not None:
+        of_clips = {clip.clip: events[clip.sha256] for clip in study.clips.values() if clip.sha256 in events}
+        compared = [one for one in marked if one.clip in of_clips]
+        if not compared:
+            raise SetupError("no clip of the run was marked")
+        figures["events"] = {name: _figures(of) for name, of in event_agreement(compared, of_clips).items()}
     with making(out, replace=True) as folder:
         for name, rows in (_rating_files if results.design.opinions else _pair_files)(results):
+            write_text(folder / name, csv_text(rows))
+        for name, rows in _mark_files(results, marked, of_clips) if results.design.marks else ():
             write_text(folder / name, csv_text(rows))
         if results.design.means:
             write_text(folder / results.design.means, csv_text(_means(results)))
@@ -70,7 +89,7 @@ def export(study: Study, out: Path) -> Results:
         write_text(folder / SESSIONS, csv_text(_sessions(results)))
         write_text(folder / "standards.md", to_markdown(clauses(results)))
         write_json(folder / RECORD, study.configuration)
-        write_json(folder / SUMMARY, summary(results))
+        write_json(folder / SUMMARY, figures)
     _write_payments(results)
     known, path, inside = _known_exports(study), out.resolve(), study.path.resolve()
     if path not in known:
@@ -169,14 +188,15 @@ def summary(results: Results) -> dict[str, Any]:
             for name in (one.name for one in next(iter(judged.values()), ()))
         },
         "minutes": results.minutes() or results.design.minutes,
-        "agreement": {
-            dimension: {
-                name: {"value": value.value, "low": value.low, "high": value.high, "note": value.note}
-                for name, value in results.agreement(dimension).items()
-            }
-            for dimension in questions
-        },
+        "agreement": {dimension: _figures(results.agreement(dimension)) for dimension in questions},
         "recovered": {name: results.opinions(name)[1] for name in questions} if results.design.opinions else {},
+    }  # fmt: skip
+
+
+def _figures(estimates: Mapping[str, Estimate]) -> dict[str, Any]:
+    return {
+        name: {"value": one.value, "low": one.low, "high": one.high, "note": one.note}
+        for name, one in estimates.items()
     }  # fmt: skip
 
 
@@ -192,6 +212,31 @@ def _pair_files(results: Results) -> Iterator[tuple[str, Rows]]:
     yield "strengths.csv", _strengths(results)
     listed = results.study.clips.values()
     yield "clips.csv", iter([("clip", "prompt", "group"), *((c.clip, c.prompt, c.model) for c in listed)])
+
+
+def _mark_files(results: Results, marked: Sequence[ClipMarks], events: Events | None) -> Iterator[tuple[str, Rows]]:
+    """Yield the tables of marks, of moments that most raters marked, and of events by the name of the clip."""
+    of_clip = {clip.clip: (clip.prompt, clip.model) for clip in results.study.clips.values()}
+    yield "moments.csv", iter([
+        ("clip", "rater", "kind", "begin", "end", *_BOX, "prompt", "model"),
+        *((one.clip, rater, KINDS[mark.kind - 1], mark.begin, mark.end, *mark.box, *of_clip[one.clip])
+          for one in marked for rater, mark in one.flat),
+    ])  # fmt: skip
+    yield "consensus.csv", iter([
+        ("clip", "begin", "end", "raters", "raters_of_clip", *_BOX, "prompt", "model"),
+        *((one.clip, moment.begin, moment.end, moment.raters, len(one.marks), *moment.box, *of_clip[one.clip])
+          for one in marked for moment in consensus(one)),
+    ])  # fmt: skip
+    if events is not None:
+        yield "events.csv", iter([
+            ("clip", "metric", "reason", "target", "begin", "end", "seconds", "raters", "raters_of_clip", "tiou",
+             "box_iou", "prompt", "model"),
+            *((one.clip, event.metric, event.reason, event.target, _rounded(event.spans[0][0]),
+               _rounded(event.spans[-1][1]), _rounded(sum(end - begin for begin, end in event.spans)), hits.raters,
+               len(one.marks), _rounded(hits.tiou), _rounded(hits.box_iou), *of_clip[one.clip])
+              for one in marked if one.clip in events
+              for event, hits in zip(events[one.clip], event_hits(one, events[one.clip]), strict=True)),
+        ])  # fmt: skip
 
 
 def _ratings(results: Results) -> Rows:
@@ -252,24 +297,27 @@ def _counted(results: Results, *, active: bool = False) -> Iterator[tuple[Sessio
     for session in results.counted:
         for at, answer in sorted(session.answers.items()):
             if session.trials[at].kind == "item" or (active and session.trials[at].is_vote):
-                yield session, session.trials[at], answer.values
+                trial = session.trials[at]
+                yield session, trial, {name: results.design.vote(trial, answer, name) for name in answer.values}
 
 
 def _answers(results: Results) -> Rows:
     dimensions = list(results.study.settings.questions)
-    sides = results.design.columns
+    sides, of_marks = results.design.columns, ("marks",) if results.design.marks else ()
     played = [name if len(sides) == 1 else f"{side}_{name}" for side in sides for name in _PLAYED]
-    yield ("rater", "session", "position", "kind", *sides, *dimensions, "expected", "excluded", "seconds_to_vote",
-           *played, "refresh", "window", "screen", "ratio", "zoom", "full", "hidden", "ended")  # fmt: skip
+    yield ("rater", "session", "position", "kind", *sides, *dimensions, *of_marks, "expected", "excluded",
+           "seconds_to_vote", *played, "refresh", "window", "screen", "ratio", "zoom", "full", "hidden",
+           "ended")  # fmt: skip
     for name, session in results.state.sessions.items():
         failed = "; ".join(one.name for one in results.judged[name] if not one.passed)
         for at, answer in sorted(session.answers.items()):
             trial, seen = session.trials[at], answer.display
             clips = [_clip_name(results.study, identity) for identity in trial.media]
             numbers = [getattr(clip, field) for clip in answer.clips for field in _PLAYED]
+            marks = [json.dumps(plain(answer.marks))] if of_marks else []
             yield (
                 session.rater, name, at, trial.kind, *clips, *(answer.values.get(of) for of in dimensions),
-                trial.expected, failed, answer.seconds, *numbers, seen.refresh,
+                *marks, trial.expected, failed, answer.seconds, *numbers, seen.refresh,
                 *("x".join(f"{side:g}" for side in size) for size in (seen.window, seen.screen)),
                 seen.ratio, seen.zoom, int(seen.full), seen.hidden, answer.at,
             )  # fmt: skip

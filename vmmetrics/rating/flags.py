@@ -34,14 +34,15 @@ class Criterion:
 def own_criteria(design: Design, session: Session) -> list[Criterion]:
     """Return the criteria that need no other session."""
     rules, clips = design.rules, [clip for answer in session.answers.values() for clip in answer.clips]
-    votes = [value for _, answer in _answered(session, "item", "active") for value in answer.values.values()]
+    answered = _answered(session, *design.varied)
+    votes = [design.vote(trial, answer, name) for trial, answer in answered for name in answer.values]
     first = next(iter(design.settings.questions))  # a gold item breaks the motion: other dimensions may stay good
     missed = {
         "traps": sum({*answer.values.values()} != {trial.expected} for trial, answer in _answered(session, "trap")),
         "gold": sum(not design.is_right(trial, one.values[first]) for trial, one in _answered(session, "gold")),
     }
     straight, varied = design.straight(votes)
-    repeated = list(_repeated(session))
+    repeated = list(_repeated(design, session))
     steady, consistent = design.steady(repeated)
     thinking = [answer.seconds for answer in session.answers.values()]
     shown = sum(design.study.seconds(media) for at in session.answers for media in session.trials[at].media)
@@ -72,8 +73,8 @@ def judge(design: Design, state: State) -> dict[str, list[Criterion]]:
     passing = [state.sessions[name] for name, criteria in judged.items() if all(one.passed for one in criteria)]
     dimension = next(iter(design.settings.questions))
     given = {name: votes_of(design, session, dimension) for name, session in state.sessions.items()}
-    votes: dict[str, list[int]] = defaultdict(list)
-    of_raters: dict[tuple[str, str], list[int]] = defaultdict(list)
+    votes: dict[str, list[float]] = defaultdict(list)
+    of_raters: dict[tuple[str, str], list[float]] = defaultdict(list)
     for session in passing:
         for key, value in given[session.session].items():
             votes[key].append(value)
@@ -95,7 +96,7 @@ def used(state: State, judged: Mapping[str, Sequence[Criterion]]) -> list[Sessio
     return [session for name, session in state.sessions.items() if all(one.passed for one in judged[name])]
 
 
-def votes_of(design: Design, session: Session, dimension: str, *, active: bool = False) -> dict[str, int]:
+def votes_of(design: Design, session: Session, dimension: str, *, active: bool = False) -> dict[str, float]:
     """Return a session's vote by item; of a pair as if its sides had been those of the item.
 
     Args:
@@ -109,7 +110,8 @@ def votes_of(design: Design, session: Session, dimension: str, *, active: bool =
         trial = session.trials[at]
         if (trial.is_vote if active else trial.kind == "item") and dimension in answer.values:
             turned = len(trial.media) > 1 and trial.media != design.items[trial.item].clips
-            votes[trial.item] = -answer.values[dimension] if turned else answer.values[dimension]
+            vote = design.vote(trial, answer, dimension)
+            votes[trial.item] = -vote if turned else vote
     return votes
 
 
@@ -130,10 +132,12 @@ def _answered(session: Session, *kinds: str) -> list[tuple[Trial, Answer]]:
     return [(session.trials[at], answer) for at, answer in answers if session.trials[at].kind in kinds]
 
 
-def _repeated(session: Session) -> Iterable[tuple[int, int]]:
-    """Yield first and repeated value of each repetition and dimension."""
+def _repeated(design: Design, session: Session) -> Iterable[tuple[float, float]]:
+    """Yield first and repeated vote of each repetition and dimension."""
     first = {trial.item: at for at, trial in enumerate(session.trials) if trial.is_vote}
     for at, answer in session.answers.items():
         before = session.answers.get(first.get(session.trials[at].item, -1))
         if session.trials[at].kind == "repeat" and before is not None:
-            yield from ((before.values[name], value) for name, value in answer.values.items() if name in before.values)
+            trial = session.trials[at]
+            for name in answer.values.keys() & before.values.keys():
+                yield design.vote(trial, before, name), design.vote(trial, answer, name)

@@ -18,6 +18,7 @@ from typing import Any
 
 from vmmetrics.errors import SetupError, refusing
 from vmmetrics.rating.designs import Trial
+from vmmetrics.rating.moments import Mark
 from vmmetrics.rating.study import RECORD, Study
 from vmmetrics.utils.schema import convert, convert_json, plain
 from vmmetrics.utils.storage.atomic import write_atomically
@@ -98,6 +99,7 @@ class Answer:
         clips: How each clip was played.
         display: What they were shown on.
         at: Time, UTC.
+        marks: Marks of when and where something is wrong, in designs that have them.
     """
 
     id: str
@@ -108,6 +110,7 @@ class Answer:
     clips: tuple[Playback, ...]
     display: Display = field(default_factory=Display)
     at: str = ""
+    marks: tuple[Mark, ...] = ()
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.rating.designs import Design, Item, design_of
 from vmmetrics.rating.flags import Criterion, judge, preferences_of, used, votes_of
 from vmmetrics.rating.journal import Session, State, given_out
+from vmmetrics.rating.moments import ClipMarks, rater_agreement
 from vmmetrics.rating.study import Study
 from vmmetrics.utils.statistics.agreement import alpha_statistic, icc_statistic, recover_mos
 from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, Statistic, estimate, quotient, sampled
@@ -84,7 +85,7 @@ class Results:
 
     def table(self, dimension: str) -> tuple[list[Item], list[str], Votes]:
         """Return items with votes, raters, and (items, raters) votes, NaN where there is none."""
-        given: dict[str, dict[str, int]] = {}
+        given: dict[str, dict[str, float]] = {}
         for session in self.counted:
             given.setdefault(session.rater, {}).update(votes_of(self.design, session, dimension))
         voted = set[str]().union(*given.values())
@@ -139,8 +140,25 @@ class Results:
         except SetupError:
             return None
 
+    def marked(self) -> list[ClipMarks]:
+        """Return what raters marked in each clip, or no clips in designs without marks."""
+        clips = {key: ClipMarks(self.study.clips[key].clip, item.prompt, self.design.seconds(item.clips), {})
+                 for key, item in self.design.items.items() if self.design.marks}  # fmt: skip
+        for session in self.counted:
+            for at, answer in session.answers.items():
+                if clips and session.trials[at].is_vote:
+                    clips[session.trials[at].item].marks[session.rater] = answer.marks
+        return [clip for clip in clips.values() if clip.marks]
+
     def agreement(self, dimension: str, resamples: int = RESAMPLES) -> dict[str, Estimate]:
-        """Return the agreement of raters: α (ordinal), and ICC of opinions or the share of equal votes on pairs."""
+        """Return the agreement of raters: α (ordinal), and ICC of opinions or the share of equal votes on pairs.
+
+        Of marks, that of :func:`~vmmetrics.rating.moments.rater_agreement` as well.
+        """
+        of_marks = rater_agreement(self.marked(), resamples) if self.design.marks else {}
+        return of_marks | self._agreement(dimension, resamples)
+
+    def _agreement(self, dimension: str, resamples: int) -> dict[str, Estimate]:
         items, _, votes = self.table(dimension)
         names = ("α (ordinal)", *(("ICC(2,1)", "ICC(2,k)") if self.design.opinions else ("equal votes",)))
         if not items or not ((~np.isnan(votes)).sum(axis=1) > 1).any():

@@ -38,7 +38,7 @@ MAX_BYTES = 16_384
 """Bytes of a body; an answer has about 800."""
 COOKIE = "rater"
 _ASSETS = {
-    "rating/page": ("rate.js", "transport.js", "rate.css", "owner.js", "player.js"),
+    "rating/page": ("rate.js", "transport.js", "rate.css", "owner.js", "player.js", "marks.js"),
     "viewer/page": ("core.js", "style.css"),
 }
 _KINDS = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}

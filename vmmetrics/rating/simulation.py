@@ -16,9 +16,11 @@ from scipy.stats import spearmanr
 from vmmetrics.rating.designs import Design, Trial
 from vmmetrics.rating.export import export
 from vmmetrics.rating.journal import AnswerJournal, Session
+from vmmetrics.rating.moments import Mark
 from vmmetrics.rating.results import Results
 from vmmetrics.rating.sessions import Consent, RaterSessions
 from vmmetrics.rating.study import BROKEN, KEYS, Study, append_private
+from vmmetrics.utils.schema import plain
 from vmmetrics.utils.storage.journal import Line
 
 RaterKind = Literal["honest", "lazy", "random", "reversed"]
@@ -26,6 +28,8 @@ KINDS: tuple[RaterKind, ...] = ("honest", "lazy", "random", "reversed")
 _BROKEN_QUALITY, _BROKEN_LESS = -2.4, 3.0  # of gold versions at most, and less than the clip: bad beyond doubt
 _SLIP = 0.005  # of attention checks that honest raters miss
 _ACR_SCALE, _PAIR_SCALE = 0.9, 1.7
+MOMENT = 0.3
+"""Share of a clip's time in which something is wrong."""
 _PAIR_GRADES = (0.5, 1.5, 3.0)  # log odds from which a clip is (slightly) better, better, much better
 
 
@@ -40,8 +44,8 @@ class DryRun:
         fewest: Votes of the item with the fewest, without exclusion.
         most: Votes of the item with the most.
         recovered: Spearman's ρ of recovered and true qualities; None where nothing was recovered.
-        error: Root mean square error of the opinion scores in levels; None for pairs.
-        covered: Share of the 95 % intervals that hold the true level; None for pairs.
+        error: Root mean square error of the opinion scores in levels; None for pairs and marks.
+        covered: Share of the 95 % intervals that hold the true level; None for pairs and marks.
         sessions: Sessions that the study needs, at the share of the simulation's sessions that count.
         minutes: Expected length of a session.
         files: Files of the export.
@@ -87,6 +91,20 @@ class SimulatedRater:
             return int(trial.expected or 0)
         return self._opinion(trial.media) if self.kind == "honest" else self._turned(self._opinion(trial.media))
 
+    def marks(self, trial: Trial, value: int) -> list[Mark]:
+        """Return the marks that go with an answer, in designs that have them; true moments are those of the quality."""
+        identity, rng = trial.media[0], self._rng
+        seconds = self._design.seconds(trial.media)
+        begin = true_moment(self._quality[identity])
+        ends = np.array([begin, begin + MOMENT]) + rng.normal(0, 0.05, 2)
+        if self.kind in ("random", "reversed"):
+            ends = rng.uniform(0, 1, 2)
+        if self.kind == "lazy" or identity.endswith(BROKEN):
+            ends = np.array([0, 1])
+        low, high = np.sort(ends.clip(0, 1)) * seconds
+        whole = (0.0, 0.0, 1.0, 1.0)
+        return [Mark(value, float(low), float(high), whole)] if self._design.marks and value and low < high else []
+
     def seconds(self) -> float:
         """Return the time that the rater thinks about an answer."""
         return float(self._rng.uniform(0.05, 0.5) if self.kind == "lazy" else self._rng.lognormal(0.7, 0.5))
@@ -94,6 +112,8 @@ class SimulatedRater:
     def _opinion(self, media: tuple[str, ...]) -> int:
         quality = [self._quality[identity] for identity in media]
         levels, step = self._design.values, self._design.step
+        if self._design.marks:
+            return levels[0] if quality[0] < self._bias + float(self._rng.normal(0, self._noise)) else 0
         if not self._design.opinions:
             seen = _PAIR_SCALE * (quality[0] - quality[1]) + float(self._rng.logistic(0, self._noise))
             grade = sum(abs(seen) >= least for least in _PAIR_GRADES[: max(levels)])
@@ -102,6 +122,8 @@ class SimulatedRater:
         return int(min(max(round(seen), levels[0]), levels[-1]))
 
     def _turned(self, value: int) -> int:
+        if self._design.marks:
+            return 0 if value else self._design.values[0]
         return min(self._design.values) + max(self._design.values) - value
 
 
@@ -109,6 +131,11 @@ def true_level(quality: float, levels: int) -> float:
     """Return the level of a quality on a scale of so many."""
     step = (levels - 1) / 4
     return min(max((levels + 1) / 2 + step * _ACR_SCALE * quality, 1), levels)
+
+
+def true_moment(quality: float) -> float:
+    """Return where the moment of a clip of this quality begins, at which something is wrong: a share of its time."""
+    return quality * 1000 % 1 * (1 - MOMENT)
 
 
 def qualities(design: Design, rng: np.random.Generator) -> dict[str, float]:
@@ -130,9 +157,10 @@ def body_of(session: Session, at: int, rater: SimulatedRater, seconds: float) ->
     values = {name: rater.answer(trial) for name in asked}
     if trial.kind == "trap":  # whoever reads it answers every question of it
         values = dict.fromkeys(asked, rater.answer(trial))
+    marks = rater.marks(trial, next(iter(values.values())))
     clip = {"ended": True, "seconds": seconds, "frames": 100, "dropped": 0}
     return {
-        "id": secrets.token_hex(16), "trial": at, "values": values, "seconds": rater.seconds(),
+        "id": secrets.token_hex(16), "trial": at, "values": values, "seconds": rater.seconds(), "marks": plain(marks),
         "clips": [clip] * len(trial.media), "display": {"refresh": 60.0, "window": [1280, 720], "screen": [1280, 720]},
     }  # fmt: skip
 
@@ -198,7 +226,9 @@ def _outcome(
         got = np.array([one.recovered for one in opinions], float)
         true = np.array([true_level(quality[one.item], study.settings.levels) for one in opinions])
         if len(opinions) > 2:
-            recovered, error = float(spearmanr(got, true)[0]), float(np.sqrt(np.mean((got - true) ** 2)))
+            recovered = float(spearmanr(got, true)[0])
+        if len(opinions) > 2 and not results.design.marks:  # these are shares of time, and no levels
+            error = float(np.sqrt(np.mean((got - true) ** 2)))
             held = [one.recovered_low <= t <= one.recovered_high for one, t in zip(opinions, true, strict=True)]
             covered = float(np.mean(held))
     elif (fit := results.strengths(dimension)) is not None:

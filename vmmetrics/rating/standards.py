@@ -41,7 +41,7 @@ def clauses(results: Results) -> list[Clause]:
     fewest, gold = min(votes, default=0), settings.gold if design.gold else 0  # clips may be too short for any
     flash = max((clip.flashes for clip in results.study.clips.values()), default=0)
     return [
-        Clause(design.method[0], True, f"The method is {design.method[1]}."),
+        Clause(design.method[0] or "Method", bool(design.method[0]), f"The method is {design.method[1]}."),
         Clause("ITU-R BT.500-15, 2.5.1", len(raters) >= LEAST_OBSERVERS,
                f"{len(raters)} valid observers took part; {LEAST_OBSERVERS} are the least."),
         Clause("ITU-R BT.500-15, 2.5.1, per item", bool(votes) and fewest >= LEAST_OBSERVERS,

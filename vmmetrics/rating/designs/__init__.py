@@ -29,8 +29,6 @@ Z99 = 2.326
 """Quantile of the normal distribution for the upper end of a 99 % interval, one-sided."""
 GREY_SECONDS = 2.0
 """Seconds of grey between clips that are played in turn (P.910)."""
-VOTE_SECONDS = 6.0
-"""Seconds that an answer takes, to foretell the length of a session."""
 _CANDIDATES = 20  # of equally few votes that are looked at for each item of a session
 _TRIES = 20  # orders of which the one with the fewest neighbours of one prompt is taken
 
@@ -111,6 +109,12 @@ class Design(ABC):
     """Settings that it reads, of those that not every design does."""
     needs: ClassVar[str]
     """What clips it needs, in words."""
+    marks: ClassVar[int] = 0
+    """Marks of an answer at most."""
+    vote_seconds: ClassVar[float] = 6.0
+    """Seconds that an answer takes, to foretell the length of a session."""
+    varied: ClassVar[tuple[Kind, ...]] = ("item", "active")
+    """Kinds of trials whose answers tell of straight-lining."""
 
     def __init__(self, study: Study) -> None:
         self.study, self.settings = study, study.settings
@@ -158,15 +162,15 @@ class Design(ABC):
         """Return the repetition of a trial."""
 
     @abstractmethod
-    def straight(self, values: Sequence[int]) -> tuple[float, bool]:
+    def straight(self, values: Sequence[float]) -> tuple[float, bool]:
         """Return a measure of straight-lining of a session's votes, and True if they pass."""
 
     @abstractmethod
-    def steady(self, votes: Sequence[tuple[int, int]]) -> tuple[float, bool]:
+    def steady(self, votes: Sequence[tuple[float, float]]) -> tuple[float, bool]:
         """Return a measure of the differences of repeated votes (first, again), and True if they pass."""
 
     @abstractmethod
-    def agreement(self, own: Mapping[str, int], others: Mapping[str, Sequence[int]]) -> tuple[float, float] | None:
+    def agreement(self, own: Mapping[str, float], others: Mapping[str, Sequence[float]]) -> tuple[float, float] | None:
         """Return agreement of a rater with the others and the upper end of its 99 % interval, or None for too few.
 
         Args:
@@ -228,6 +232,12 @@ class Design(ABC):
         questions = self.settings.questions
         if answer.values.keys() != questions.keys() or not set(answer.values.values()) <= set(self.values):
             raise ValueError(f"values: expected one of {self.values} for each of {', '.join(questions)}")
+        if len(answer.marks) > self.marks:
+            raise ValueError(f"marks: expected {self.marks} at most")
+
+    def vote(self, trial: Trial, answer: Answer, dimension: str) -> float:  # noqa: ARG002
+        """Return the vote that an answer is, of clips in the order shown."""
+        return answer.values[dimension]
 
     def seconds(self, media: Sequence[str]) -> float:
         """Return how long clips take to be shown, in seconds."""
@@ -240,7 +250,7 @@ class Design(ABC):
         settings = self.settings
         shown = float(np.mean([self.seconds(item.clips) for item in self.items.values()]))
         trials = settings.items + settings.gold + settings.traps + settings.repeats + settings.training
-        return trials * (shown + VOTE_SECONDS * max(1, len(settings.questions))) / 60
+        return trials * (shown + self.vote_seconds * max(1, len(settings.questions))) / 60
 
     def training(self, rng: np.random.Generator, beside: Sequence[str]) -> tuple[Trial, ...]:
         """Return training items over the range: a gold one, and others that are not in the session if there are any.
@@ -270,6 +280,7 @@ class Design(ABC):
             "choices": [[value, texts.get(name, "")] for value, name in self.choices.items()],
             "labels": [texts.get(name, "") for name in self.labels],
             "tolerance": self.tolerance, "in_turn": self.in_turn, "grey": GREY_SECONDS,
+            "marks": self.marks,
         }  # fmt: skip
 
     def session(

@@ -11,8 +11,10 @@ from typing import ClassVar
 import numpy as np
 
 from vmmetrics.rating.designs import LEAST_SHARED, Z99, Design, Item, Trial, broken
+from vmmetrics.types import FloatArray
 
-_LEAST_VOTES = 8  # from which equal votes may be a habit: a last session may be of one item
+LEAST_VOTES = 8
+"""Votes from which equal ones may be a habit: a last session may be of one item."""
 
 
 class Acr(Design):
@@ -58,23 +60,27 @@ class Acr(Design):
         """Return the same trial."""
         return replace(trial, kind="repeat")
 
-    def straight(self, values: Sequence[int]) -> tuple[float, bool]:
+    def straight(self, values: Sequence[float]) -> tuple[float, bool]:
         """Return the variance of the votes in levels of five."""
         variance = float(np.var(np.array(values) / self.step)) if values else 0.0
-        return variance, len(values) < _LEAST_VOTES or variance >= self.rules.variance
+        return variance, len(values) < LEAST_VOTES or variance >= self.rules.variance
 
-    def steady(self, votes: Sequence[tuple[int, int]]) -> tuple[float, bool]:
+    def steady(self, votes: Sequence[tuple[float, float]]) -> tuple[float, bool]:
         """Return the mean difference of repeated votes in levels of five."""
         apart = float(np.mean([abs(first - again) for first, again in votes])) / self.step if votes else 0.0
         return apart, apart <= self.rules.unsteady
 
-    def agreement(self, own: Mapping[str, int], others: Mapping[str, Sequence[int]]) -> tuple[float, float] | None:
+    def agreement(self, own: Mapping[str, float], others: Mapping[str, Sequence[float]]) -> tuple[float, float] | None:
         """Return Pearson's r with the means of the others, its interval by Fisher's transform."""
         shared = [key for key in own if others.get(key)]
         mine = np.array([own[key] for key in shared], float)
         theirs = np.array([sum(others[key]) / len(others[key]) for key in shared])
         if len(shared) < LEAST_SHARED or not theirs.std():
             return None
-        r = float(np.corrcoef(mine, theirs)[0, 1]) if mine.std() else 0.0
-        transformed = math.atanh(min(max(r, -0.999), 0.999))
-        return r, math.tanh(transformed + Z99 / math.sqrt(len(shared) - 3))
+        return correlation(mine, theirs, len(shared))
+
+
+def correlation(mine: FloatArray, theirs: FloatArray, number: int) -> tuple[float, float]:
+    """Return Pearson's r, and the upper end of its 99 % interval as of so many values by Fisher's transform."""
+    r = float(np.corrcoef(mine, theirs)[0, 1]) if mine.std() else 0.0
+    return r, math.tanh(math.atanh(min(max(r, -0.999), 0.999)) + Z99 / math.sqrt(number - 3))

@@ -80,7 +80,7 @@ class Pair(Design):
         keys = (self._keys[frozenset((pair.left, pair.right))] for pair in asked)
         return [key for key in keys if key not in taken][:number]
 
-    def straight(self, values: Sequence[int]) -> tuple[float, bool]:
+    def straight(self, values: Sequence[float]) -> tuple[float, bool]:
         """Return the larger share of decisions for one side, 1 where every answer is a tie."""
         sides = Counter(np.sign(value) for value in values if value != TIE)
         decided = sides.total()
@@ -89,12 +89,12 @@ class Pair(Design):
         share = max(sides.values()) / decided
         return share, decided < _LEAST_DECIDED or share <= self.rules.one_side
 
-    def steady(self, votes: Sequence[tuple[int, int]]) -> tuple[float, bool]:
+    def steady(self, votes: Sequence[tuple[float, float]]) -> tuple[float, bool]:
         """Return how many repeated pairs the other clip won; the sides of a repetition are swapped."""
         contradictions = sum(first * again > 0 for first, again in votes)
         return float(contradictions), contradictions <= self.rules.contradictions
 
-    def agreement(self, own: Mapping[str, int], others: Mapping[str, Sequence[int]]) -> tuple[float, float] | None:
+    def agreement(self, own: Mapping[str, float], others: Mapping[str, Sequence[float]]) -> tuple[float, float] | None:
         """Return the share of decisions with the majority of the others, its interval by Wilson's formula."""
         sides = {key: np.sign(sum(votes)) for key, votes in others.items()}
         same = [own[key] * sides[key] > 0 for key in own if own[key] != TIE and sides.get(key)]

@@ -1,6 +1,7 @@
 // The rater's page: consent, practice, trials, end. The server knows where the rater is; this page shows it.
 
 import { button, h } from "../../viewer/page/core.js";
+import { MarkField } from "./marks.js";
 import { RatedClip, refreshRate } from "./player.js";
 import { base, saveAnswers, send } from "./transport.js";
 
@@ -65,7 +66,7 @@ async function ask(path, body, read = (answer) => answer.json()) {
 
 /** Show a screen. @param {...any} parts */
 function show(...parts) {
-  page.replaceChildren(...parts.flat().filter(Boolean), h("output.fault", { id: "said", role: "status" }));
+  page.replaceChildren(...parts.flat(Infinity).filter(Boolean), h("output.fault", { id: "said", role: "status" }));
   onKey = () => false;
 }
 
@@ -168,7 +169,7 @@ function footer() {
     button(texts.withdraw, sure, { id: "withdraw" }),
     other(),
     page.dataset.step === "trial" && saving(),
-    h("span", texts.keys),
+    h("span", study.marks ? texts.mark_keys : texts.keys),
     h("span", texts.link, " ", !saveAnswers && h("a", { href: location.href }, location.href)),
   ];
   foot.replaceChildren(...parts.filter(Boolean));
@@ -204,7 +205,7 @@ async function playAll(clips) {
  * Show the clips of a trial and wait for the answer.
  * @param {RatedTrial} trial
  * @param {any[]} head What stands above.
- * @returns {Promise<{ values: Record<string, number>, seconds: number, clips: PlaybackRecord[], display: object }>}
+ * @returns {Promise<{ values: Record<string, number>, marks: RatedMark[], seconds: number, clips: PlaybackRecord[], display: object }>}
  */
 async function vote(trial, head) {
   const loading = h("p", texts.loading);
@@ -227,36 +228,46 @@ async function vote(trial, head) {
   const values = {};
   const label = options.find(([value]) => value === trial.asked)?.[1] ?? "";
   const asked = trial.asked === null ? "" : texts.asked.replace("{choice}", label);
-  const fields = Object.entries(study.questions).map(([name, question]) =>
-    h(
-      "fieldset",
-      { disabled: true, "data-dimension": name },
-      h("legend", asked || question),
-      h(
-        "div.choices",
-        options.map(([value, text]) =>
-          h("label", h("input", { type: "radio", name, value, onchange: () => choose(name, value) }), text),
+  const questions = Object.entries(study.questions),
+    [first, asks] = questions[0];
+  const marking = study.marks
+    ? new MarkField(clips[0], options, KEYS, asked || asks, study.marks, texts, (value) => choose(first, value))
+    : null;
+  const fields = marking
+    ? [marking.root]
+    : questions.map(([name, question]) =>
+        h(
+          "fieldset",
+          { disabled: true, "data-dimension": name },
+          h("legend", asked || question),
+          h(
+            "div.choices",
+            options.map(([value, text]) =>
+              h("label", h("input", { type: "radio", name, value, onchange: () => choose(name, value) }), text),
+            ),
+          ),
         ),
-      ),
-    ),
-  );
+      );
   const again = button(texts.play, play, { id: "play" }),
     next = button(texts.next, () => done(), { class: "main", disabled: true, id: "next" });
-  /** @param {string} name @param {number} value */
+  /** @param {string} name @param {number | null} value Null for none yet. */
   function choose(name, value) {
-    values[name] = value;
+    if (value === null) delete values[name];
+    else values[name] = value;
     next.disabled = fields.length !== Object.keys(values).length;
   }
   async function play() {
     if (playing) return;
+    if (marking?.open) return marking.toggle();
     playing = again.disabled = true;
     try {
       await playAll(clips);
       if (!ended) [ended, before] = [performance.now(), outOfSight()];
-      again.textContent = texts.replay;
+      if (!marking) again.textContent = texts.replay;
       say("");
       for (const field of fields) field.disabled = false;
-      if (!fields[0].contains(document.activeElement)) fields[0].querySelector("input").focus();
+      if (marking) marking.start();
+      else if (!fields[0].contains(document.activeElement)) fields[0].querySelector("input").focus();
     } catch {
       // the browser wants a click before it plays, or a clip was paused: the button plays all from the beginning
       for (const clip of clips) clip.video.pause();
@@ -266,20 +277,22 @@ async function vote(trial, head) {
   /** @type {() => void} */
   let done = () => {};
   const given = new Promise((resolve) => (done = () => resolve(undefined)));
+  marking?.transport.prepend(again);
+  const shown = h(
+    study.in_turn ? "div.clips.turn" : "div.clips",
+    clips.map((clip) => clip.root),
+  );
   show(
     head,
-    h(
-      study.in_turn ? "div.clips.turn" : "div.clips",
-      clips.map((clip) => clip.root),
-    ),
-    h("div", again),
-    fields,
-    h("div", next),
+    marking
+      ? h("div.marking", h("div", shown, marking.transport), h("div", fields, h("div", next)))
+      : [shown, h("div", again), ...fields, h("div", next)],
   );
   say(texts.watch);
   onKey = (key) => {
     if (key === " ") play();
     else if (key === "Enter" && !next.disabled) done();
+    else if (marking) return marking.key(key);
     else if (KEYS.includes(key) && ended) {
       const field = fields.find((one) => !(one.dataset.dimension in values)) ?? fields[fields.length - 1];
       const input = field.querySelectorAll("input")[KEYS.indexOf(key)];
@@ -296,6 +309,7 @@ async function vote(trial, head) {
   seen();
   const record = {
     values,
+    marks: marking?.all ?? [],
     seconds: (performance.now() - ended) / 1000 - (hidden - before),
     clips: clips.map((clip) => clip.record),
     display: {
@@ -349,9 +363,10 @@ async function rate(view) {
 }
 
 document.addEventListener("keydown", (event) => {
-  const target = /** @type {HTMLElement} */ (event.target);
-  if (event.repeat || event.ctrlKey || event.altKey || event.metaKey) return;
-  if (target instanceof HTMLButtonElement || target instanceof HTMLAnchorElement) return;
+  const target = /** @type {HTMLElement} */ (event.target),
+    isPressed = target instanceof HTMLButtonElement || target instanceof HTMLAnchorElement;
+  if ((event.repeat && !",.".includes(event.key)) || event.ctrlKey || event.altKey || event.metaKey) return;
+  if (isPressed && " Enter".includes(event.key)) return;
   if (onKey(event.key)) event.preventDefault();
 });
 

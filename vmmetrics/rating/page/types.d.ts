@@ -11,6 +11,8 @@ interface StudyPage {
   labels: string[];
   /** Difference from the right answer of a training item that is right too. */
   tolerance: number;
+  /** Marks of a clip at most; 0 where there are none. */
+  marks: number;
   /** Clips are played one after the other. */
   in_turn: boolean;
   /** Seconds of grey between them. */
@@ -45,6 +47,17 @@ interface RaterView {
   training?: RatedTrial[];
   further?: boolean;
   url?: string;
+}
+
+/** Left, top, right, bottom as shares of the frame. */
+type MarkBox = [number, number, number, number];
+
+/** When and where something is wrong, as stored. */
+interface RatedMark {
+  kind: number;
+  begin: number;
+  end: number;
+  box: MarkBox;
 }
 
 /** What the rater of an offline page gave, as it is kept in the browser and saved. */
