@@ -66,7 +66,7 @@ async function ask(path, body, read = (answer) => answer.json()) {
 
 /** Show a screen. @param {...any} parts */
 function show(...parts) {
-  page.replaceChildren(...parts.flat().filter(Boolean), h("output.fault", { id: "said", role: "status" }));
+  page.replaceChildren(...parts.flat(Infinity).filter(Boolean), h("output.fault", { id: "said", role: "status" }));
   onKey = () => false;
 }
 

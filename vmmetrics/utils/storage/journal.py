@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, Literal, NamedTuple, TypeVar, cast
+from typing import IO, Any, Literal, NamedTuple, TypeVar
 
 from vmmetrics.errors import SetupError, cannot, refusing
 from vmmetrics.utils.schema import convert, parse_json
@@ -165,28 +165,34 @@ def sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def iterate_lines(path: Path, warnings: list[str] | None = None) -> Iterator[Line]:
-    """Return the lines of :func:`iterate_with_text`."""
-    return (line for line, _ in iterate_with_text(path, warnings=warnings))
-
-
-def iterate_with_text(path: Path, like: type = Line, warnings: list[str] | None = None) -> Iterator[tuple[Line, bytes]]:
-    """Yield the complete lines of a journal one at a time, each with its bytes; nothing where there is no file.
+def iterate_lines(
+    path: Path, containing: bytes = b"", like: type = Line, warnings: list[str] | None = None
+) -> Iterator[Line]:
+    """Return the complete lines of a journal, one at a time; nothing where there is no file.
 
     Args:
         path: The file.
+        containing: Lines without these bytes are left out.
         like: Lines that do not convert to it are skipped.
         warnings: Receives texts on skipped lines.
     """
+    return (line for line, _ in iterate_with_text(path, containing, like, warnings))
+
+
+def iterate_with_text(
+    path: Path, containing: bytes = b"", like: type = Line, warnings: list[str] | None = None
+) -> Iterator[tuple[Line, bytes]]:
+    """Yield :func:`iterate_lines`, each with the line as it stands, its end included."""
     if not path.exists():
         return
     damaged = []
     with _opened(path) as file:
         for number, raw in enumerate(_raw_lines(file, 0), 1):
-            try:
-                yield decoded(raw.text, like)[0], raw.text + b"\n"
-            except ValueError as error:
-                damaged.append((number, str(error)))
+            if containing in raw.text:
+                try:
+                    yield decoded(raw.text, like)[0], raw.text + b"\n"
+                except ValueError as error:
+                    damaged.append((number, str(error)))
     if warnings is not None:
         warnings += sentences(path.name, damaged)
 
@@ -226,14 +232,14 @@ def decoded(raw: bytes, kind: type[T]) -> tuple[Line, T]:
         line = parse_json(raw)
     except ValueError as error:
         raise ValueError(f"not JSON: {error}") from error
-    return line, cast("T", line) if kind is Line and isinstance(line, dict) else convert(kind, line)
+    return line, convert(kind, line)
 
 
-def _end_of_last_line(file: Any, size: int) -> int:
+def _end_of_last_line(file: Any, size: int, block: int = 1 << 16) -> int:
     """Return the offset behind the last line end, looking backwards; 0 where there is none."""
     start = size
     while start > 0:
-        stop, start = start, max(0, start - (1 << 16))
+        stop, start = start, max(0, start - block)
         file.seek(start)
         position = file.read(stop - start).rfind(b"\n")
         if position >= 0:
