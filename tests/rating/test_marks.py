@@ -127,6 +127,9 @@ def test_agreement_is_of_times_and_not_of_amounts(tmp_path: Path) -> None:
     def vote(begin: float) -> MarkedVote:
         return vote_of((Mark(1, begin, begin + 1.0, (0.0, 0.0, 1.0, 1.0)),), 4.0)
 
+    same_share = [vote(0), vote(2), vote(0)]
+    same_share.remove(vote(2))  # as a rater's own are left out of the others'
+    assert [one.spans[0][0] for one in same_share] == [0, 0] and vote_of((), 4.0) == 1.0
     rng, design = np.random.default_rng(0), design_of(marked_study(tmp_path))
     begins = {str(n): float(begin) for n, begin in enumerate(rng.uniform(0, 3, 24))}
     others = {key: [vote(begin), vote(min(3.0, begin + 0.2))] for key, begin in begins.items()}
