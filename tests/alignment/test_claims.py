@@ -25,9 +25,9 @@ from vmmetrics.alignment.results import (
     NameBaseline,
     PairAlignment,
     PreferenceAccuracy,
-    StudyReport,
 )
 from vmmetrics.alignment.study_report import align
+from vmmetrics.alignment.study_results import StudyReport
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
 NONE = Estimate(None, note="the models of the clips are not known")

@@ -11,9 +11,10 @@ import pytest
 
 from tests.alignment.made_study import crossed_study, study_of
 from vmmetrics.alignment.levels import NO_AMPLITUDE
-from vmmetrics.alignment.results import Matrix, StudyReport
+from vmmetrics.alignment.results import Matrix
 from vmmetrics.alignment.study import Matching, Preferences, Study
 from vmmetrics.alignment.study_report import align
+from vmmetrics.alignment.study_results import StudyReport
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.statistics.bootstrap import Estimate
 from vmmetrics.utils.statistics.correlation import spearman

@@ -5,7 +5,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("torchmetrics")
 
-from vmmetrics import torch_metric  # noqa: E402
+from vmmetrics.scoring import torch_metric  # noqa: E402
 from vmmetrics.scoring.clip_scores import ClipScores  # noqa: E402
 from vmmetrics.types import MetricResult  # noqa: E402
 
@@ -68,3 +68,9 @@ def test_reset_starts_again(metric: torch_metric.VideoMotionScore) -> None:
     metric.update([grey(51)])
     metric.reset()
     assert metric.compute()["scored"] == {"pas": 0}
+
+
+def test_it_is_found_under_its_public_name() -> None:
+    from vmmetrics.torch_metric import VideoMotionScore
+
+    assert VideoMotionScore is torch_metric.VideoMotionScore

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from vmmetrics.alignment.power import plan_study
     from vmmetrics.alignment.readers.read import read_study
-    from vmmetrics.alignment.results import StudyReport
     from vmmetrics.alignment.study import Matching, Study
     from vmmetrics.alignment.study_report import align
+    from vmmetrics.alignment.study_results import StudyReport
     from vmmetrics.utils.statistics.bootstrap import Estimate
     from vmmetrics.utils.statistics.preferences import Preferences
 
@@ -27,7 +27,7 @@ _HOMES = {
     "Matching": "vmmetrics.alignment.study",
     "Preferences": "vmmetrics.utils.statistics.preferences",
     "Study": "vmmetrics.alignment.study",
-    "StudyReport": "vmmetrics.alignment.results",
+    "StudyReport": "vmmetrics.alignment.study_results",
     "align": "vmmetrics.alignment.study_report",
     "plan_study": "vmmetrics.alignment.power",
     "read_study": "vmmetrics.alignment.readers.read",

@@ -18,7 +18,7 @@ from scipy.stats import binom
 from vmmetrics.alignment import results
 from vmmetrics.alignment.power import Power
 from vmmetrics.alignment.readers.columns import measures_amount
-from vmmetrics.alignment.results import StudyReport
+from vmmetrics.alignment.study_results import StudyReport
 from vmmetrics.utils.display.tables import number, p_value
 from vmmetrics.utils.statistics.bootstrap import Estimate
 

@@ -21,8 +21,8 @@ from vmmetrics.alignment.power import measure_power
 from vmmetrics.alignment.preference import Ties, measure_ablations, measure_preferences
 from vmmetrics.alignment.readers.columns import measures_amount
 from vmmetrics.alignment.reference_values import measure_preference_baselines, name_baseline, prompt_baseline
-from vmmetrics.alignment.results import StudyReport
 from vmmetrics.alignment.study import Study, with_averages, with_recovered_quality
+from vmmetrics.alignment.study_results import StudyReport
 from vmmetrics.errors import SetupError
 from vmmetrics.types import BoolArray
 from vmmetrics.utils.display.markup import listed

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from vmmetrics.alignment.results import StudyReport
     from vmmetrics.alignment.study import Study
+    from vmmetrics.alignment.study_results import StudyReport
     from vmmetrics.utils.display.tables import Part
 
 

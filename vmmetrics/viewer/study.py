@@ -12,8 +12,9 @@ from vmmetrics.alignment.report import tables as parts
 from vmmetrics.alignment.report.charts import draw_charts
 from vmmetrics.alignment.report.comparisons import comparison_parts, differences_part, misranked_table
 from vmmetrics.alignment.report.text import column_tables
-from vmmetrics.alignment.results import Agreement, StudyReport
+from vmmetrics.alignment.results import Agreement
 from vmmetrics.alignment.study import Study
+from vmmetrics.alignment.study_results import StudyReport
 from vmmetrics.utils.display import tables
 from vmmetrics.utils.display.bundle import digest
 from vmmetrics.utils.display.canvas import INK, MUTED, NULL, RULE, to_svg

@@ -22,9 +22,9 @@ from vmmetrics.alignment.results import (
     OutlyingRater,
     PairAlignment,
     PreferenceAccuracy,
-    StudyReport,
 )
 from vmmetrics.alignment.study import Matching, Preferences, Study
+from vmmetrics.alignment.study_results import StudyReport
 from vmmetrics.types import FloatArray
 
 MODELS = ("cogvideo", "damo", "t2v-zero", "zeroscope", "real")

@@ -19,7 +19,7 @@ from vmmetrics.alignment import align, read_study
 from vmmetrics.alignment.claims import widest_claims
 from vmmetrics.alignment.report.tables import HUMAN, NAME_ONLY, brief_table, main_table, report_parts, study_of
 from vmmetrics.alignment.report.text import print_report, to_csv, to_latex, to_markdown
-from vmmetrics.alignment.results import StudyReport
+from vmmetrics.alignment.study_results import StudyReport
 from vmmetrics.utils.display.markup import clean, markdown, shortened, tex
 from vmmetrics.utils.display.tables import DisplayTable, number
 from vmmetrics.utils.statistics.bootstrap import Estimate

@@ -13,8 +13,9 @@ from vmmetrics.alignment.claims import hardly_varies
 from vmmetrics.alignment.levels import LEAST_SHARED
 from vmmetrics.alignment.report.comparisons import accuracies_of
 from vmmetrics.alignment.report.tables import dimensions_of, study_of
-from vmmetrics.alignment.results import Matrix, PairAlignment, StudyReport
+from vmmetrics.alignment.results import Matrix, PairAlignment
 from vmmetrics.alignment.study import Study
+from vmmetrics.alignment.study_results import StudyReport
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.display import canvas
 from vmmetrics.utils.display.canvas import (

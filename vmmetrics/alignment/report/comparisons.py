@@ -12,8 +12,8 @@ from vmmetrics.alignment import results
 from vmmetrics.alignment.models import ModelFigures
 from vmmetrics.alignment.power import Power
 from vmmetrics.alignment.readers.columns import measures_amount
-from vmmetrics.alignment.results import StudyReport
 from vmmetrics.alignment.study import Study
+from vmmetrics.alignment.study_results import StudyReport
 from vmmetrics.utils.display import tables
 from vmmetrics.utils.display.markup import clean
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, count, heads, number, p_value

@@ -11,9 +11,10 @@ from vmmetrics.alignment.claims import hardly_varies, widest_claims
 from vmmetrics.alignment.pair_alignments import LESS_MOTION
 from vmmetrics.alignment.reference_values import MODEL_NAME, SINGLE_RATER
 from vmmetrics.alignment.report.comparisons import comparison_parts
-from vmmetrics.alignment.results import Agreement, PairAlignment, StudyReport
+from vmmetrics.alignment.results import Agreement, PairAlignment
 from vmmetrics.alignment.study import Study, with_averages
 from vmmetrics.alignment.study_report import without_models
+from vmmetrics.alignment.study_results import StudyReport
 from vmmetrics.utils.display import tables as display
 from vmmetrics.utils.display.markup import clean, shortened
 from vmmetrics.utils.display.tables import DisplayCell, DisplayColumn, DisplayTable, heads, number

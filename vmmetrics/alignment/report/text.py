@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from vmmetrics.alignment.models import ModelFigures
-    from vmmetrics.alignment.results import Ablation, StudyReport
+    from vmmetrics.alignment.results import Ablation
+    from vmmetrics.alignment.study_results import StudyReport
 
 
 from vmmetrics.alignment.study import Study
