@@ -18,11 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
-from vmmetrics.rating.designs import Trial, design_of
-from vmmetrics.rating.journal import ANSWERS, Session, read_state
+from vmmetrics.rating.designs import design_of
+from vmmetrics.rating.journal import ANSWERS, read_state
 from vmmetrics.rating.sessions import digest
 from vmmetrics.rating.simulation import SimulatedRater, body_of, qualities
 from vmmetrics.rating.study import RECORD, Settings, StudyClip, _Record, read_study
+from vmmetrics.rating.trials import Session, Trial
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.storage.atomic import write_json
 from vmmetrics.utils.storage.journal import encode

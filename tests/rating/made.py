@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from vmmetrics.rating.designs import Design
-from vmmetrics.rating.journal import AnswerJournal, Session
+from vmmetrics.rating.journal import AnswerJournal
 from vmmetrics.rating.sessions import Consent, RaterSessions
 from vmmetrics.rating.study import ClipSource, Settings, Study, new_study
+from vmmetrics.rating.trials import Session
 
 QUESTIONS = {"motion": ""}
 SETTINGS: Mapping[str, Mapping[str, Any]] = {

@@ -15,8 +15,9 @@ from scipy.stats import chisquare
 from tests.rating.made import sources, study
 from vmmetrics.errors import SetupError
 from vmmetrics.rating import DESIGNS
-from vmmetrics.rating.designs import Design, Trial, design_of, shown_sources
+from vmmetrics.rating.designs import Design, design_of, shown_sources
 from vmmetrics.rating.study import Settings
+from vmmetrics.rating.trials import Trial
 from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE
 
 RATERS = 200

@@ -16,9 +16,10 @@ from tests.rating.made import filled, study, take_part
 from vmmetrics.cli.rate import forget as forget_by_command
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.export import export, forget
-from vmmetrics.rating.journal import AnswerJournal, Session, read_state
+from vmmetrics.rating.journal import AnswerJournal, read_state
 from vmmetrics.rating.sessions import Consent, RaterSessions, digest
 from vmmetrics.rating.study import Study, read_study
+from vmmetrics.rating.trials import Session
 
 
 def test_one_process_writes_and_others_read(tmp_path: Path) -> None:

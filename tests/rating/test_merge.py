@@ -25,13 +25,14 @@ from vmmetrics.errors import SetupError
 from vmmetrics.rating import DESIGNS
 from vmmetrics.rating.designs import design_of
 from vmmetrics.rating.export import export, forget
-from vmmetrics.rating.journal import PACK_DAYS, AnswerJournal, Session, read_packs, read_state
+from vmmetrics.rating.journal import AnswerJournal, read_packs, read_state
 from vmmetrics.rating.merge import COPIES, merge
 from vmmetrics.rating.pack import write_packs
 from vmmetrics.rating.results import Results
 from vmmetrics.rating.sessions import Consent, RaterSessions
 from vmmetrics.rating.simulation import SimulatedRater, body_of, qualities
 from vmmetrics.rating.study import Study, read_study
+from vmmetrics.rating.trials import PACK_DAYS, Session
 from vmmetrics.utils.schema import convert
 
 JOURNAL = "answers.jsonl"

@@ -16,8 +16,9 @@ import pytest
 from tests.rating.made import filled, study
 from vmmetrics.rating import DESIGNS
 from vmmetrics.rating.export import export
-from vmmetrics.rating.journal import Session, read_state
+from vmmetrics.rating.journal import read_state
 from vmmetrics.rating.study import Study
+from vmmetrics.rating.trials import Session
 
 pytestmark = pytest.mark.browser
 

@@ -14,9 +14,10 @@ import pytest
 from tests.rating.made import body, rightly, study, take_part
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.flags import judge
-from vmmetrics.rating.journal import AnswerJournal, Session
+from vmmetrics.rating.journal import AnswerJournal
 from vmmetrics.rating.results import Results
 from vmmetrics.rating.sessions import Consent, RaterSessions, RefusedStepError
+from vmmetrics.rating.trials import Session
 
 
 @pytest.fixture
@@ -198,8 +199,8 @@ def test_items_of_sessions_that_fail_or_are_left_are_given_to_others(tmp_path: P
         left = take_part(sessions, upto=2)
         assert items_of(take_part(sessions)) == set(sessions.design.items) - items_of(left)  # which are in hand
         assert sessions.view("")["step"] == "full"
-        monkeypatch.setattr("vmmetrics.rating.journal.FIRST_MINUTES", -1.0)
-        monkeypatch.setattr("vmmetrics.rating.journal.LENGTHS", -1.0)
+        monkeypatch.setattr("vmmetrics.rating.trials.FIRST_MINUTES", -1.0)
+        monkeypatch.setattr("vmmetrics.rating.trials.LENGTHS", -1.0)
         assert items_of(take_part(sessions)) == items_of(left)
 
 

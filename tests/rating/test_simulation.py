@@ -10,11 +10,11 @@ import pytest
 
 from tests.rating.made import filled, study
 from vmmetrics.rating import DESIGNS
-from vmmetrics.rating.designs import Item
 from vmmetrics.rating.export import summary
 from vmmetrics.rating.journal import read_state
 from vmmetrics.rating.results import Results
 from vmmetrics.rating.simulation import KINDS, dry_run
+from vmmetrics.rating.trials import Item
 
 CAUGHT = 0.9
 """Share of each kind of bad raters that must be flagged; rates: python -m benchmarks.rating_raters."""

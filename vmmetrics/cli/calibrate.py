@@ -52,8 +52,7 @@ def calibrate(
     from vmmetrics.alignment.calibration_gains import measure_gains, refusal
     from vmmetrics.alignment.readers.read import matched_study, read_sides
     from vmmetrics.alignment.study_report import without_models
-    from vmmetrics.functional.motion_index import EXPONENTS, VERSION
-    from vmmetrics.scoring.own_index import FORMAT, CalibrationStudy, OwnIndex
+    from vmmetrics.scoring.own_index import CalibrationStudy, OwnIndex
     from vmmetrics.utils.schema import plain
     from vmmetrics.utils.statistics.bootstrap import SEED
 
@@ -69,12 +68,9 @@ def calibrate(
     counts = len(data.ratings), len(set(data.prompts)), len(set(data.models))
     versions = _versions(scores.versions)
     with usage("--name"):
-        index = OwnIndex(
-            FORMAT, name or re.sub(r"[^a-z0-9]+", "_", out.stem.lower()).strip("_"), VERSION,
-            study=CalibrationStudy(Path(sources[-1]).name, _sha256(Path(sources[-1])), rated, *counts),
-            exponents={key: EXPONENTS[key] for key in PARTS if key in versions},
-            versions={key: versions[key] for key in PARTS if key in versions}, held_out={}, **described,
-        )  # fmt: skip
+        of = CalibrationStudy(Path(sources[-1]).name, _sha256(Path(sources[-1])), rated, *counts)
+        name = name or re.sub(r"[^a-z0-9]+", "_", out.stem.lower()).strip("_")
+        index = OwnIndex.unfitted(name, of, versions, described)
     fit = fit_index(data, seed)
     gains = measure_gains(data, fit, seed=seed)
     fitted = dict(zip(PARTS, fit.exponents.round(6).tolist(), strict=True))
@@ -92,16 +88,17 @@ def calibrate(
 
 
 def _parts(index: OwnIndex, gains: Gains, notes: Sequence[str]) -> list[Part]:
+    from vmmetrics.alignment.calibration import DEFAULT, PARTS
     from vmmetrics.alignment.calibration_gains import LEVELS, OWN
-    from vmmetrics.functional.motion_index import EXPONENTS
     from vmmetrics.metrics.registry import label
     from vmmetrics.utils.display.tables import DisplayTable, Lines, figure, heads
 
     study = index.study
     of = f"{study.dimension}: {study.clips} clips, {study.prompts} prompts, {study.models} models"
     exponents = DisplayTable("exponents", "Exponents", "", heads("part", index.name, "INDEX"))
+    default = dict(zip(PARTS, DEFAULT.tolist(), strict=True))
     for key, power in index.exponents.items():
-        exponents.add(label(key), figure(power), figure(EXPONENTS[key]))
+        exponents.add(label(key), figure(power), figure(default[key]))
     unseen = "prompts and models" if study.models > 1 else "prompts"
     caption = (
         "Spearman's ρ with the ratings, and differences of it [95 % interval over prompts], on clips scored with "

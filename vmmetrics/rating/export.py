@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vmmetrics.errors import SetupError
-from vmmetrics.rating.designs import Trial
-from vmmetrics.rating.journal import PEOPLE, AnswerJournal, Session, mark_of, read_packs, read_state
+from vmmetrics.rating.journal import PEOPLE, AnswerJournal, mark_of, read_packs, read_state
 from vmmetrics.rating.merge import COPIES, linked, remove_files
 from vmmetrics.rating.moments import KINDS, ClipMarks, TimedEvent, consensus, event_agreement, event_hits
 from vmmetrics.rating.results import Results
 from vmmetrics.rating.sessions import digest
 from vmmetrics.rating.standards import clauses, to_markdown
 from vmmetrics.rating.study import BROKEN, RECORD, Study
+from vmmetrics.rating.trials import Session, Trial
 from vmmetrics.utils.display.markup import csv_text
 from vmmetrics.utils.schema import check, plain, read_json
 from vmmetrics.utils.statistics.bootstrap import Estimate

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vmmetrics.rating.designs import Design, Trial
-from vmmetrics.rating.journal import Answer, Session, State
+from vmmetrics.rating.designs import Design
+from vmmetrics.rating.journal import State
+from vmmetrics.rating.trials import Answer, Session, Trial
 from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE, Outcome, Preference
 
 LEAST_REFRESH = 30.0

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vmmetrics.errors import SetupError, refusing
-from vmmetrics.rating.designs import Trial, design_of
-from vmmetrics.rating.journal import ANSWERS, AnswerJournal, Session, State, mark_of, read_packs, read_state
+from vmmetrics.rating.designs import design_of
+from vmmetrics.rating.journal import ANSWERS, AnswerJournal, State, mark_of, read_packs, read_state
 from vmmetrics.rating.pack import FORMAT, key_of
 from vmmetrics.rating.sessions import RaterSessions, RefusedStepError, digest, line_of
 from vmmetrics.rating.study import Study, StudyClip, read_study
+from vmmetrics.rating.trials import Session, Trial
 from vmmetrics.utils.schema import check, convert, parse_json, plain, read_json
 from vmmetrics.utils.storage.atomic import write_json
 from vmmetrics.utils.storage.journal import Line, iterate_lines

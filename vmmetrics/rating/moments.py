@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from vmmetrics.types import Box, FloatArray
 from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, estimate, quotient, sampled
 
 KINDS = ("shape", "vanish", "jump", "physics", "other")
@@ -29,6 +29,9 @@ _SIDES = ("", ", chance", ", above chance")
 _NO_MARKS, _NO_EVENTS = "no two raters saw a clip that one of them marked", "there is none"
 Span = tuple[float, float]
 """Begin and end in seconds."""
+Area = tuple[float, float, float, float]
+"""Left, top, right and bottom as shares of the frame."""
+Numbers = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ class Mark:
     kind: int
     begin: float
     end: float
-    box: Box
+    box: Area
 
     def __post_init__(self) -> None:
         left, top, right, bottom = self.box
@@ -96,7 +99,7 @@ class Moment:
     begin: float
     end: float
     raters: int
-    box: Box
+    box: Area
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,7 @@ class TimedEvent:
     reason: str
     spans: tuple[Span, ...]
     target: str | None = None
-    box: Box | None = None
+    box: Area | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,14 +168,14 @@ def marked_share(marks: Sequence[Mark], seconds: float) -> float:
     return min(1.0, sum(end - begin for begin, end in joined(_spans(marks))) / seconds)
 
 
-def coverage(spans: Sequence[Span], parts: int) -> FloatArray:
+def coverage(spans: Sequence[Span], parts: int) -> Numbers:
     """Return the share of each of so many equal parts of 0 to 1 that spans, which are apart, cover: (parts,)."""
     cuts = np.linspace(0, 1, parts + 1)
-    covered: FloatArray = _shared(_array(spans), np.column_stack([cuts[:-1], cuts[1:]])).sum(axis=0) * parts
+    covered: Numbers = _shared(_array(spans), np.column_stack([cuts[:-1], cuts[1:]])).sum(axis=0) * parts
     return covered
 
 
-def box_iou(one: ArrayLike, other: ArrayLike) -> FloatArray:
+def box_iou(one: ArrayLike, other: ArrayLike) -> Numbers:
     """Return the IoU of boxes (..., 4) of left, top, right and bottom, by pairs as numpy broadcasts them."""
     first, second = np.asarray(one, float), np.asarray(other, float)
     sides = np.minimum(first[..., 2:], second[..., 2:]) - np.maximum(first[..., :2], second[..., :2])
@@ -291,9 +294,7 @@ def event_agreement(
     }
 
 
-def _shifted(
-    events: Sequence[TimedEvent], seconds: float, shifts: FloatArray, others: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _shifted(events: Sequence[TimedEvent], seconds: float, shifts: Numbers, others: Numbers) -> tuple[Numbers, Numbers]:
     """Return the seconds that events, shifted by (K,) seconds, share with (O, 2) spans, (K, E, O), and (E,) lengths."""
     spans = _array([span for event in events for span in event.spans]).clip(0, seconds)
     first = np.cumsum([0, *(len(event.spans) for event in events)])[:-1]
@@ -306,14 +307,14 @@ def _shifted(
     return np.add.reduceat(shared, first, axis=1), np.add.reduceat(lengths[:, 0], first)
 
 
-def _shared(spans: FloatArray, others: FloatArray) -> FloatArray:
+def _shared(spans: Numbers, others: Numbers) -> Numbers:
     """Return the seconds that each of (..., S, 2) spans shares with each of (O, 2): (..., S, O)."""
     ends = np.minimum(spans[..., 1, None], others[:, 1])
-    shared: FloatArray = np.maximum(ends - np.maximum(spans[..., 0, None], others[:, 0]), 0)
+    shared: Numbers = np.maximum(ends - np.maximum(spans[..., 0, None], others[:, 0]), 0)
     return shared
 
 
-def _ious(shared: FloatArray, lengths: FloatArray, others: FloatArray) -> FloatArray:
+def _ious(shared: Numbers, lengths: Numbers, others: Numbers) -> Numbers:
     """Return tIoU of (..., S, O) shared seconds, (S,) lengths and (O, 2) other spans."""
     return quotient(shared, lengths[:, None] + np.diff(others)[:, 0] - shared)
 
@@ -322,12 +323,12 @@ def _spans(marks: Sequence[Mark]) -> list[Span]:
     return [(mark.begin, mark.end) for mark in marks]
 
 
-def _array(spans: Sequence[Span]) -> FloatArray:
+def _array(spans: Sequence[Span]) -> Numbers:
     return np.array(spans, float).reshape(-1, 2)
 
 
 def _estimates(
-    names: Sequence[str], over: FloatArray, under: FloatArray, prompts: Sequence[str], resamples: int, undefined: str
+    names: Sequence[str], over: Numbers, under: Numbers, prompts: Sequence[str], resamples: int, undefined: str
 ) -> dict[str, Estimate]:
     """Return ratios of sums over clips, ``over`` and ``under`` (N, S), as estimates."""
     if not prompts:

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.errors import SetupError, refusing
-from vmmetrics.rating.journal import PACK, PACKS, AnswerJournal, Session
+from vmmetrics.rating.journal import PACKS, AnswerJournal
 from vmmetrics.rating.page import study_page
 from vmmetrics.rating.sessions import RaterSessions, RefusedStepError, digest, line_of
 from vmmetrics.rating.study import Study
+from vmmetrics.rating.trials import PACK, Session
 from vmmetrics.utils.display.bundle import bundle
 from vmmetrics.utils.display.bundle import digest as source_of
 from vmmetrics.utils.storage.atomic import making, writing

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from vmmetrics.errors import SetupError
-from vmmetrics.rating.designs import Design, Item, design_of
+from vmmetrics.rating.designs import Design, design_of
 from vmmetrics.rating.flags import Criterion, judge, preferences_of, used, votes_of
-from vmmetrics.rating.journal import Session, State, given_out
+from vmmetrics.rating.journal import State, given_out
 from vmmetrics.rating.moments import ClipMarks, rater_agreement
 from vmmetrics.rating.study import Study
+from vmmetrics.rating.trials import Item, Session
 from vmmetrics.utils.statistics.agreement import alpha_statistic, icc_statistic, recover_mos
 from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, Statistic, estimate, quotient, sampled
 from vmmetrics.utils.statistics.bradley_terry import Strengths, fit_strengths

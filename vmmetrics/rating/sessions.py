@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from vmmetrics.errors import refusing
-from vmmetrics.rating.designs import Trial, design_of
+from vmmetrics.rating.designs import design_of
 from vmmetrics.rating.flags import judge, preferences_of, used
-from vmmetrics.rating.journal import PEOPLE, Answer, AnswerJournal, Session, given_out
+from vmmetrics.rating.journal import PEOPLE, AnswerJournal, given_out
 from vmmetrics.rating.study import append_private
+from vmmetrics.rating.trials import Answer, Session, Trial
 from vmmetrics.utils.schema import convert, plain
 from vmmetrics.utils.statistics.bradley_terry import fit_strengths
 from vmmetrics.utils.statistics.preferences import Preference

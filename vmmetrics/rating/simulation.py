@@ -13,13 +13,14 @@ from typing import Literal
 import numpy as np
 from scipy.stats import spearmanr
 
-from vmmetrics.rating.designs import Design, Trial
+from vmmetrics.rating.designs import Design
 from vmmetrics.rating.export import export
-from vmmetrics.rating.journal import AnswerJournal, Session
+from vmmetrics.rating.journal import AnswerJournal
 from vmmetrics.rating.moments import Mark
 from vmmetrics.rating.results import Results
 from vmmetrics.rating.sessions import Consent, RaterSessions
 from vmmetrics.rating.study import BROKEN, KEYS, Study, append_private
+from vmmetrics.rating.trials import Session, Trial
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.storage.journal import Line
 

@@ -105,6 +105,17 @@ class OwnIndex:
         if (taken := find(self.metric().key)) is not None and not taken.is_index:
             raise ValueError(f"name: there is already a metric called {self.name!r}")
 
+    @classmethod
+    def unfitted(
+        cls, name: str, study: CalibrationStudy, versions: Mapping[str, int], configuration: Mapping[str, Any]
+    ) -> OwnIndex:
+        """Return the index with the default's exponents, of scores of these versions and this configuration."""
+        exponents = {key: power for key, power in EXPONENTS.items() if key in versions}
+        return cls(
+            FORMAT, name, VERSION, study=study, exponents=exponents, versions={key: versions[key] for key in exponents},
+            held_out={}, **configuration,
+        )  # fmt: skip
+
     def metric(self) -> Metric:
         """Return the metric that it is.
 

@@ -10,6 +10,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vmmetrics.errors import SetupError
 from vmmetrics.prompts.entry import PromptEntry
@@ -23,7 +24,6 @@ from vmmetrics.prompts.review.decisions import (
     reviews,
     value_of,
 )
-from vmmetrics.types import FloatArray
 from vmmetrics.utils.statistics.agreement import alpha_statistic, cohen_statistic
 from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, Statistic, estimate, sampled
 
@@ -244,13 +244,13 @@ def measure_review_agreement(
 
 def _matrix(
     verdicts: Mapping[str, Mapping[str, ReviewDecision]], keys: Sequence[str], categories: Mapping[str, int]
-) -> FloatArray:
+) -> NDArray[np.floating[Any]]:
     """Return (N, R) categories, NaN where a reviewer has not decided."""
     rows = [[categories[own[key].decision] if key in own else np.nan for own in verdicts.values()] for key in keys]
     return np.array(rows, dtype=np.float64).reshape(len(keys), len(verdicts))
 
 
-def _agreed(ratings: FloatArray, resamples: int, seed: int) -> Agreed:
+def _agreed(ratings: NDArray[np.floating[Any]], resamples: int, seed: int) -> Agreed:
     if len(ratings) < 2:
         none = Estimate(None, n=len(ratings), note="fewer than two prompts were decided by two reviewers")
         return Agreed(none, none, none)
@@ -264,14 +264,14 @@ def _agreed(ratings: FloatArray, resamples: int, seed: int) -> Agreed:
     return Agreed(percent, estimates(cohen_statistic(ratings))[0], estimates(alpha_statistic(ratings))[0])
 
 
-def _percent_statistic(ratings: FloatArray) -> Statistic:
+def _percent_statistic(ratings: NDArray[np.floating[Any]]) -> Statistic:
     """Return the share of agreeing pairs of judgements, as a statistic of weighted prompts."""
     counts = np.stack([(ratings == value).sum(axis=1) for value in range(len(VERDICTS))], axis=1).astype(np.float64)
     size = counts.sum(axis=1)
     agreeing = (counts * (counts - 1)).sum(axis=1) / (size * (size - 1))
 
-    def statistic(weights: FloatArray) -> FloatArray:
-        share: FloatArray = (weights @ agreeing / weights.sum(axis=1))[:, None]
+    def statistic(weights: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+        share: NDArray[np.floating[Any]] = (weights @ agreeing / weights.sum(axis=1))[:, None]
         return share
 
     return statistic

@@ -5,24 +5,21 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
 from vmmetrics.errors import SetupError
 from vmmetrics.rating import DESIGNS
 from vmmetrics.rating.study import BROKEN, ClipSource, Rules, Settings, Study, StudyClip
+from vmmetrics.rating.trials import Answer, Item, Kind, Trial
 from vmmetrics.utils.statistics.preferences import Preference
 
-if TYPE_CHECKING:
-    from vmmetrics.rating.journal import Answer
-
-Kind = Literal["training", "item", "active", "repeat", "gold", "trap"]
 LEAST_SHARED = 8
 """Votes on items that others voted on too, below which a rater's agreement is not judged."""
 Z99 = 2.326
@@ -31,45 +28,6 @@ GREY_SECONDS = 2.0
 """Seconds of grey between clips that are played in turn (P.910)."""
 _CANDIDATES = 20  # of equally few votes that are looked at for each item of a session
 _TRIES = 20  # orders of which the one with the fewest neighbours of one prompt is taken
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """What is voted on: a clip, or a pair of clips.
-
-    Attributes:
-        key: Name: the id of the clip, or of both of a pair.
-        clips: Ids of the clips that are shown.
-        prompt: Prompt that they share, or the clip's own name where there is none.
-        models: Models of its clips.
-    """
-
-    key: str
-    clips: tuple[str, ...]
-    prompt: str
-    models: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One showing of an item to a rater.
-
-    Attributes:
-        kind: What its answer is for: ``"item"`` was drawn at random, ``"active"`` chosen by the answers so far.
-        item: Key of the item.
-        media: Ids of the clips in the order shown: left, or first, comes first.
-        expected: The right answer of a gold item or attention check, else None.
-    """
-
-    kind: Kind
-    item: str
-    media: tuple[str, ...]
-    expected: int | None = None
-
-    @property
-    def is_vote(self) -> bool:
-        """True if its answer is a vote on an item."""
-        return self.kind in ("item", "active")
 
 
 class Design(ABC):

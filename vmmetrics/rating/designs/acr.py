@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from vmmetrics.rating.designs import LEAST_SHARED, Z99, Design, Item, Trial, broken
-from vmmetrics.types import FloatArray
+from vmmetrics.rating.designs import LEAST_SHARED, Z99, Design, broken
+from vmmetrics.rating.trials import Item, Trial
 
 LEAST_VOTES = 8
 """Votes from which equal ones may be a habit: a last session may be of one item."""
@@ -80,7 +81,7 @@ class Acr(Design):
         return correlation(mine, theirs, len(shared))
 
 
-def correlation(mine: FloatArray, theirs: FloatArray, number: int) -> tuple[float, float]:
+def correlation(mine: ArrayLike, theirs: ArrayLike, number: int) -> tuple[float, float]:
     """Return Pearson's r, and the upper end of its 99 % interval as of so many values by Fisher's transform."""
-    r = float(np.corrcoef(mine, theirs)[0, 1]) if mine.std() else 0.0
+    r = float(np.corrcoef(mine, theirs)[0, 1]) if np.std(mine) else 0.0
     return r, math.tanh(math.atanh(min(max(r, -0.999), 0.999)) + Z99 / math.sqrt(number - 3))

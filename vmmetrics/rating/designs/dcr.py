@@ -6,8 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from vmmetrics.rating.designs import GREY_SECONDS, Item, Trial, broken
+from vmmetrics.rating.designs import GREY_SECONDS, broken
 from vmmetrics.rating.designs.acr import Acr
+from vmmetrics.rating.trials import Item, Trial
 
 
 class Dcr(Acr):

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from vmmetrics.errors import SetupError
-from vmmetrics.rating.designs import LEAST_SHARED, Trial, broken
+from vmmetrics.rating.designs import LEAST_SHARED, broken
 from vmmetrics.rating.designs.acr import LEAST_VOTES, Acr, correlation
-from vmmetrics.rating.moments import KINDS, MOST_MARKS, Mark, Span, coverage, joined, marked_share, span_iou
-from vmmetrics.types import FloatArray
-
-if TYPE_CHECKING:
-    from vmmetrics.rating.journal import Answer
-    from vmmetrics.rating.study import Study
+from vmmetrics.rating.moments import KINDS, MOST_MARKS, Mark, Numbers, Span, coverage, joined, marked_share, span_iou
+from vmmetrics.rating.study import Study
+from vmmetrics.rating.trials import Answer, Trial
 
 _WHOLE = 0.1  # unmarked share of a clip that is marked as a whole
 _PARTS = 20  # of a clip, for the agreement of a rater with the others
@@ -39,7 +36,7 @@ class MarkedVote(float):
         return super().__eq__(other) is True and self.spans == getattr(other, "spans", self.spans)
 
     @cached_property
-    def parts(self) -> FloatArray:
+    def parts(self) -> Numbers:
         """Share of each part of the clip that is marked."""
         return coverage(self.spans, _PARTS)
 

@@ -11,7 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from vmmetrics.rating.designs import LEAST_SHARED, Z99, Design, Item, Trial, broken
+from vmmetrics.rating.designs import LEAST_SHARED, Z99, Design, broken
+from vmmetrics.rating.trials import Item, Trial
 from vmmetrics.utils.statistics.bradley_terry import fit_strengths
 from vmmetrics.utils.statistics.pair_choice import choose_pairs
 from vmmetrics.utils.statistics.preferences import LEFT, RIGHT, TIE, Preference
