@@ -6,10 +6,10 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from vmmetrics.rating.designs import LEAST_SHARED, Z99, Design, broken
 from vmmetrics.rating.trials import Item, Trial
@@ -81,7 +81,7 @@ class Acr(Design):
         return correlation(mine, theirs, len(shared))
 
 
-def correlation(mine: ArrayLike, theirs: ArrayLike, number: int) -> tuple[float, float]:
+def correlation(mine: NDArray[Any], theirs: NDArray[Any], number: int) -> tuple[float, float]:
     """Return Pearson's r, and the upper end of its 99 % interval as of so many values by Fisher's transform."""
-    r = float(np.corrcoef(mine, theirs)[0, 1]) if np.std(mine) else 0.0
+    r = float(np.corrcoef(mine, theirs)[0, 1]) if mine.std() else 0.0
     return r, math.tanh(math.atanh(min(max(r, -0.999), 0.999)) + Z99 / math.sqrt(number - 3))
