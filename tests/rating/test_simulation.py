@@ -15,6 +15,7 @@ from vmmetrics.rating.journal import read_state
 from vmmetrics.rating.results import Results
 from vmmetrics.rating.simulation import KINDS, dry_run
 from vmmetrics.rating.trials import Item
+from vmmetrics.utils.schema import read_json
 
 CAUGHT = 0.9
 """Share of each kind of bad raters that must be flagged; rates: python -m benchmarks.rating_raters."""
@@ -47,7 +48,9 @@ def test_opinion_scores_are_recovered_with_their_intervals(tmp_path: Path) -> No
 def test_a_dry_run_changes_nothing_and_goes_through_the_export(tmp_path: Path) -> None:
     made = study(tmp_path, "pair")
     before = sorted((path.name, path.stat().st_size) for path in made.path.rglob("*"))
-    run = dry_run(made, {"honest": 3, "reversed": 1})
+    run = dry_run(made, {"honest": 3, "reversed": 1}, out=tmp_path / "tried")
+    assert read_json(tmp_path / "tried" / "summary.json")["simulated"] == {"honest": 3, "reversed": 1}
+    assert (tmp_path / "tried" / "pairs.csv").read_text().count("\n") > 4
     assert sorted((path.name, path.stat().st_size) for path in made.path.rglob("*")) == before
     assert {"pairs.csv", "comparisons.jsonl", "sessions.csv", "standards.md", "strengths.csv"} <= set(run.files)
     assert run.raters == {"honest": 3, "reversed": 1}

@@ -13,7 +13,7 @@ import typer
 
 from vmmetrics.cli import options
 from vmmetrics.cli.formats import print_result
-from vmmetrics.cli.options import MAX_PRICE, argument, count_option, number_option, option
+from vmmetrics.cli.options import MAX_PRICE, argument, count_option, number_option, option, out_option
 from vmmetrics.cli.stopping import stoppable
 from vmmetrics.cli.terminal import Bar, count, open_consoles, until_stopped, usage, warn
 from vmmetrics.errors import SetupError, install
@@ -286,6 +286,7 @@ def check(
     lazy: Annotated[int, count_option("Raters who answer the same at once.", 0)] = 5,
     at_random: Annotated[int, count_option("Raters who answer anything.", 0)] = 5,
     turned: Annotated[int, count_option("Raters who take the scale the wrong way round.", 0)] = 5,
+    out: Annotated[Path | None, out_option("Folder for the export of their answers, to try align with.")] = None,
     seed: options.Seed = 0,
     form: options.Format = "text",
 ) -> None:
@@ -302,7 +303,7 @@ def check(
     raters: dict[RaterKind, int] = {"honest": honest, "lazy": lazy, "random": at_random, "reversed": turned}
     if not sum(raters.values()):
         raise typer.BadParameter("there must be raters")
-    run = dry_run(found, raters, seed)
+    run = dry_run(found, raters, seed, out)
     table = DisplayTable("check", "Simulated raters", "Flagged by the rules of study.json.",
                          heads("raters", "number", "flagged", "share", "criteria", texts=1))  # fmt: skip
     for kind, number in run.raters.items():

@@ -14,14 +14,15 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from vmmetrics.rating.designs import Design
-from vmmetrics.rating.export import export
+from vmmetrics.rating.export import SUMMARY, export
 from vmmetrics.rating.journal import AnswerJournal
 from vmmetrics.rating.moments import Mark
 from vmmetrics.rating.results import Results
 from vmmetrics.rating.sessions import Consent, RaterSessions
 from vmmetrics.rating.study import BROKEN, KEYS, Study, append_private
 from vmmetrics.rating.trials import Session, Trial
-from vmmetrics.utils.schema import plain
+from vmmetrics.utils.schema import plain, read_json
+from vmmetrics.utils.storage.atomic import write_json
 from vmmetrics.utils.storage.journal import Line
 
 RaterKind = Literal["honest", "lazy", "random", "reversed"]
@@ -166,16 +167,17 @@ def body_of(session: Session, at: int, rater: SimulatedRater, seconds: float) ->
     }  # fmt: skip
 
 
-def dry_run(study: Study, raters: Mapping[RaterKind, int], seed: int = 0) -> DryRun:
+def dry_run(study: Study, raters: Mapping[RaterKind, int], seed: int = 0, out: Path | None = None) -> DryRun:
     """Let simulated raters take part in a copy of a study.
 
     Args:
         study: The study; nothing of it changes.
         raters: Number of raters by kind; they come in random order.
         seed: Of the raters and their sessions.
+        out: Folder for the export, whose ``summary.json`` says that raters were simulated; None for none.
 
     Raises:
-        SetupError: The copy cannot be written.
+        SetupError: The copy or the export cannot be written.
     """
     rng = np.random.default_rng(seed)
     with tempfile.TemporaryDirectory() as folder:
@@ -188,8 +190,10 @@ def dry_run(study: Study, raters: Mapping[RaterKind, int], seed: int = 0) -> Dry
             everyone = [kind for kind, number in raters.items() for _ in range(number)]
             for at in rng.permutation(len(everyone)):
                 _take_part(sessions, SimulatedRater(everyone[at], quality, sessions.design, rng), kinds)
-        results = export(copy, copy.path / "export")
-        files = tuple(sorted(path.name for path in (copy.path / "export").iterdir()))
+        exported = out or copy.path / "export"
+        results = export(copy, exported)
+        write_json(exported / SUMMARY, {"simulated": dict(raters), **read_json(exported / SUMMARY)})
+        files = tuple(sorted(path.name for path in exported.iterdir()))
         return _outcome(study, results, kinds, quality, files)
 
 
