@@ -306,12 +306,12 @@ def test_overlays_are_drawn_again_for_the_worst_clips_alone(tmp_path: Path, monk
         drawn.append(record.clip)
         return gzip.compress(b"{}", mtime=0)
 
-    monkeypatch.setattr("vmmetrics.viewer.overlays.redraw", redraw)
+    monkeypatch.setattr("vmmetrics.viewer.pictures.redraw", redraw)
     report = write_report(run, tmp_path / "out", overlays=2)
     assert drawn == ["1.mp4", "3.mp4"]
     assert index_of(tmp_path / "out")["clips"]["overlay"] == [1, 1, 0, 0]
     assert [clips for reason, clips in report.left_out.items() if "--overlays N" in reason] == [2]
-    monkeypatch.setattr("vmmetrics.viewer.overlays.SECONDS", 4.5)  # of clips that took 1.5 s each
+    monkeypatch.setattr("vmmetrics.viewer.pictures.SECONDS", 4.5)  # of clips that took 1.5 s each
     (tmp_path / "clips" / "3.mp4").unlink()
     drawn.clear()
     write_report(run, tmp_path / "unasked")

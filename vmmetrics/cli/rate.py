@@ -272,12 +272,16 @@ def _status_parts(name: str, figures: dict[str, Any]) -> list[Part]:
         for measure, one in measures.items():
             interval = bounds(one["low"], one["high"])
             agreement.add(dimension, measure, figure(one["value"], why=one["note"] or ""), interval)
+    forecast = DisplayTable("forecast", "Agreement of a score inside models", "Half the 95 % interval to expect.",
+                            heads("dimension", "now", "with all votes", texts=1))  # fmt: skip
+    for dimension, half in figures["within_models"].items():
+        forecast.add(dimension, *(figure(half[when], why="too few clips of a model") for when in ("now", "end")))
     flags = DisplayTable("flags", "Finished sessions that a criterion excludes", "", heads("criterion", "sessions"))
     for criterion, number in figures["flagged"].items():
         flags.add(criterion, figure(number, str(number)))
     notes = tuple(f"{dimension}: {note}" for dimension, note in figures["recovered"].items() if note)
     limits = [Lines("recovered", "Limits of recovered opinion scores", notes)] if notes else []
-    return [progress, agreement, *limits, *([flags] if flags.rows else [])]
+    return [progress, agreement, forecast, *limits, *([flags] if flags.rows else [])]
 
 
 def check(

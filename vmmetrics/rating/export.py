@@ -189,6 +189,7 @@ def summary(results: Results) -> dict[str, Any]:
         },
         "minutes": results.minutes() or results.design.minutes,
         "agreement": {dimension: _figures(results.agreement(dimension)) for dimension in questions},
+        "within_models": {name: dict(zip(("now", "end"), results.forecast(name), strict=True)) for name in questions},
         "recovered": {name: results.opinions(name)[1] for name in questions} if results.design.opinions else {},
     }  # fmt: skip
 

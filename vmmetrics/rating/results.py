@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from vmmetrics.alignment.power import PROMPT_SHARE, design_effect, prompt_share, smallest_within_model
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.designs import Design, design_of
 from vmmetrics.rating.flags import Criterion, judge, preferences_of, used, votes_of
@@ -27,6 +29,8 @@ from vmmetrics.utils.statistics.preferences import TIE, Preference
 Votes = NDArray[np.floating[Any]]
 """Votes on items, or weights of items."""
 _UNDEFINED = "votes do not differ, or no two raters share items"
+LEAST_PAIRS, Z95 = 3, 1.96
+"""Pairs of one model from which a share has an interval; quantile of the normal distribution for both ends of one."""
 LEAST_RECOVERED = 3
 """Raters from which bias and inconsistency are taken out of opinion scores."""
 
@@ -174,6 +178,26 @@ class Results:
         observed, samples = sampled(statistic, prompts, resamples, SEED)
         return {name: estimate(float(observed[n]), samples[:, n], prompts, _UNDEFINED) for n, name in enumerate(names)}
 
+    def forecast(self, dimension: str) -> tuple[float | None, float | None]:
+        """Return half the 95 % interval of a score's agreement with people inside models: now, and with all votes.
+
+        Of a score that agrees no better than chance: in mean ρ within models (as
+        :func:`~vmmetrics.alignment.power.smallest_within_model`), or in the share of decided pairs of one model. None
+        where there are no models, or too few clips of each.
+        """
+        items, _, votes = self.table(dimension)
+        every = list(self.design.items.values())
+        if not self.design.opinions:
+            decided = np.nansum(votes, axis=1) != 0
+            now = [item for item, told in zip(items, decided, strict=True) if told]
+            return _half_of_share(now), _half_of_share(every)
+        models, means = np.array([item.models[-1] for item in items], object), np.nanmean(votes, axis=1)
+        inside = np.array([mean - means[models == model].mean() for mean, model in zip(means, models, strict=True)])
+        share = (prompt_share(inside, [item.prompt for item in items]) or 0.0) ** 2
+        counts = [Counter(item.models[-1] for item in of if item.models[-1]) for of in (items, every)]
+        now_half, end_half = (smallest_within_model([*of.values()], share) for of in counts)
+        return now_half, end_half
+
     @property
     def wanted(self) -> dict[str, int]:
         """Valid votes that items still lack."""
@@ -198,6 +222,16 @@ class Results:
         share = (len(self.counted) + 1) / (finished + 1)
         settings = self.study.settings
         return math.ceil(sum(self.wanted.values()) / min(settings.items, len(self.design.items)) / min(share, 1))
+
+
+def _half_of_share(pairs: Sequence[Item]) -> float | None:
+    """Return half the 95 % interval of a share near one half of pairs of one model, prompts as clusters."""
+    prompts = Counter(pair.prompt for pair in pairs if pair.models[0] and len(set(pair.models)) == 1)
+    number = prompts.total()
+    if number < LEAST_PAIRS:
+        return None
+    each = sum(count**2 for count in prompts.values()) / number
+    return Z95 * 0.5 * math.sqrt(design_effect(each, PROMPT_SHARE**2) / number)
 
 
 def _equal_votes(votes: Votes, values: Sequence[int]) -> Statistic:

@@ -29,6 +29,8 @@ const foretold = (
     ? "–"
     : `±${fixed(((high - low) / 2) * Math.sqrt(votes / (votes + votes_to_come)), 2)}`;
 
+const half = (/** @type {number | null} */ width) => (width === null ? "–" : `±${fixed(width, 2)}`);
+
 /** @param {StudyFigures} figures */
 function draw(figures) {
   const money = (/** @type {number} */ sessions) =>
@@ -61,6 +63,13 @@ function draw(figures) {
           `${interval(value)}; at the end ${foretold(value, figures)}`,
         ]),
       ),
+    ),
+    ...table(
+      "Agreement of a score inside models, half the interval to expect",
+      Object.entries(figures.within_models).map(([dimension, { now, end }]) => [
+        dimension,
+        `${half(now)}; at the end ${half(end)}`,
+      ]),
     ),
     ...table("Sessions finished that a criterion excludes", Object.entries(figures.flagged)),
   );

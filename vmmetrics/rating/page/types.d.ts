@@ -117,6 +117,7 @@ interface StudyFigures {
   flagged: Record<string, number>;
   minutes: number;
   agreement: Record<string, Record<string, AgreementFigure>>;
+  within_models: Record<string, { now: number | null; end: number | null }>;
   pay: number;
   currency: string;
 }
