@@ -62,7 +62,12 @@ def new(
     ] = None,
     levels: Annotated[Literal["5", "9", "11"], option("Levels of the scale of acr and vmbench5.")] = "5",
     reference: Annotated[
-        str, option("dcr: model whose clip of the prompt is the reference, as real footage.", metavar="MODEL")
+        str,
+        option(
+            "dcr: model whose clip of the prompt is the reference, as real footage.",
+            metavar="MODEL",
+            show_default=False,
+        ),
     ] = "",
     within_model: Annotated[bool, option("Compare clips of one model alone.", "--within-model")] = False,
     active: Annotated[
