@@ -168,6 +168,19 @@ def test_a_part_of_an_id_is_no_rater(tmp_path: Path) -> None:
     assert ((made.path / "people.jsonl").read_bytes(), (made.path / "answers.jsonl").read_bytes()) == before
 
 
+def test_an_id_that_is_another_word_of_the_files_removes_no_other_line(tmp_path: Path) -> None:
+    made = study(tmp_path, votes=9)
+    with AnswerJournal(made) as journal:
+        sessions = RaterSessions(journal, clock=None, seed=0)
+        gone = take_part(sessions)
+        kept = take_part(sessions, PROLIFIC_PID=gone.rater)
+    path = made.path / "answers.jsonl"
+    path.write_text(path.read_text().replace(gone.session, "kind"))
+    forget(made, gone.rater)
+    assert set(read_state(made).sessions) == {kept.session} and read_state(made).configuration
+    assert kept.rater in (made.path / "people.jsonl").read_text()
+
+
 def test_a_link_says_whom_to_forget(tmp_path: Path) -> None:
     made = study(tmp_path, votes=9)
     with AnswerJournal(made) as journal:

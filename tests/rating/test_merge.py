@@ -224,6 +224,7 @@ def _answer(**more: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
     [
         (_change("key", "0" * 32), "altered"),
         (_change("key", "ä\ud800"), "altered"),
+        (_change("rater", "\ud800"), "altered"),
         (_change("session", "0" * 16), "no page"),
         (_change("session", "../../keys.json"), "no page"),
         (_change("rater", "0" * 12), "altered"),
@@ -432,6 +433,12 @@ def test_other_clips_and_settings_are_no_other_site(change: dict[str, Any], said
         ('"media":["c', '"media":["c00001","c'),
         ('"item":"c', '"item":"x'),
         ('"at":"2', '"at":"x2'),
+        ('"session":"', '"session":"x'),
+        ('"rater":"', '"rater":"x'),
+        ('"token":"', '"token":"x'),
+        ('"id":"', '"id":"x'),
+        ('"],"expected"', '-x"],"expected"'),
+        ('"kind":"gold","item"', '"kind":"item","item"'),
         ('"kind":"answer"', '"kind":"merged"'),
         ('"kind":"answer"', '"kind":"merged","lines":[]'),
         ('"kind":"answer"', '"kind":"merged","lines":[{"kind":"study"},7]'),
@@ -448,6 +455,57 @@ def test_a_hostile_study_changes_nothing(old: str, new: str, made: Study, tmp_pa
     assert (made.path / JOURNAL).read_bytes() == before
     (other.path / JOURNAL).write_text(text)
     assert merge(made, other.path).sessions == 1
+
+
+def site(made: Study, folder: Path, raters: int = 1) -> Study:
+    """Return a study of the same clips in another place, with some raters."""
+    shutil.copytree(made.path, folder)
+    (folder / "packs.jsonl").unlink(missing_ok=True)
+    keys = json.loads((folder / "keys.json").read_text())
+    (folder / "keys.json").write_text(json.dumps(keys | {"secret": folder.name}))
+    return filled(read_study(folder), raters) if raters else read_study(folder)
+
+
+@pytest.mark.parametrize("name", ["rater", "token", "session", "id"])
+def test_another_study_takes_no_id_of_ours(name: str, made: Study, tmp_path: Path) -> None:
+    other = site(made, tmp_path / "other")
+    filled(made, 1)
+    ours, theirs = (
+        {
+            key: value
+            for line in (one.path / JOURNAL).read_text().splitlines()[1:]
+            for key, value in json.loads(line).items()
+        }
+        for one in (made, other)
+    )
+    text, before = (other.path / JOURNAL).read_text(), (made.path / JOURNAL).read_bytes()
+    (other.path / JOURNAL).write_text(text.replace(theirs[name], ours[name]))
+    with pytest.raises(SetupError, match="is of another"):
+        merge(made, other.path)
+    assert (made.path / JOURNAL).read_bytes() == before
+    (other.path / JOURNAL).write_text(text)
+    assert merge(made, other.path).sessions == 1
+
+
+def test_an_id_that_another_rater_used_is_refused_in_a_file(packed: Study, made: Study, tmp_path: Path) -> None:
+    first, second = given_back(packed, 1), given_back(packed, 2)
+    merge(made, written(tmp_path, first))
+    taken = [one | {"id": of["id"]} for one, of in zip(second["answers"], first["answers"], strict=True)]
+    with pytest.raises(SetupError, match="used for another"):
+        merge(made, written(tmp_path, second | {"answers": taken}))
+    assert merge(made, written(tmp_path, second)).answers == len(second["answers"])
+
+
+@pytest.mark.parametrize(
+    "time", ["0001-01-01T00:00:00+14:00", "2999-01-01T00:00:00+00:00", "9999-12-31T23:59:59-14:00"]
+)
+def test_clocks_of_another_study_stay_within_reason(time: str, made: Study, tmp_path: Path) -> None:
+    other = site(made, tmp_path / "other")
+    text = (other.path / JOURNAL).read_text()
+    (other.path / JOURNAL).write_text(re.sub(r'"at":"[^"]*"', f'"at":"{time}"', text))
+    assert merge(made, other.path).sessions == 1
+    (session,) = read_state(made).sessions.values()
+    assert "2020" <= session.at <= session.last <= datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def test_no_study_and_the_study_itself_are_refused(made: Study, tmp_path: Path) -> None:

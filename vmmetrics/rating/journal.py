@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -112,7 +112,9 @@ def given_out(study: Study, state: State) -> dict[str, Session]:
 
 def mark_of(study: Study, rater: str) -> str:
     """Return what stays of a forgotten rater: who has neither the rater's id nor the study's secret learns nothing."""
-    return hmac.new(study.keys["secret"].encode(), f"forgotten/{rater}".encode(), hashlib.sha256).hexdigest()
+    return hmac.new(
+        study.keys["secret"].encode(), f"forgotten/{rater}".encode("utf-8", "replace"), hashlib.sha256
+    ).hexdigest()
 
 
 def read_state(study: Study, warnings: list[str] | None = None) -> State:
@@ -219,19 +221,28 @@ class AnswerJournal(Locked):
         removed = sum(len(session.answers) + session.changes for session in own)
         has_page = any(pack["rater"] == rater for pack in read_packs(self.study).values())
         for name in (PEOPLE, PACKS):
-            _rewrite(self.study.path / name, [rater])
+            _rewrite(self.study.path / name, rater)
         if own or has_page:
             mark = encode({"kind": "forgotten", "at": now()[:10], "answers": removed, "marks": list(marks)})
-            _rewrite(self.study.path / ANSWERS, [rater, *(session.session for session in own)], mark)
+            _rewrite(self.study.path / ANSWERS, rater, {session.session for session in own}, mark)
         self._journal = Journal(self.study.path / ANSWERS)
         self.state = _replayed(self.study, self._journal.read_new())
         return removed
 
 
-def _rewrite(path: Path, without: Iterable[str], end: bytes = b"") -> None:
-    """Write a file again without the lines that have one of some ids."""
+def _rewrite(path: Path, rater: str, sessions: Collection[str] = (), end: bytes = b"") -> None:
+    """Write a file again without the lines of a rater and the rater's sessions."""
     if path.exists():
-        ids = [f'"{one}"'.encode() for one in without]
-        kept = [line for line in path.read_bytes().splitlines(keepends=True) if not any(one in line for one in ids)]
-        write_atomically(path, b"".join([*kept, end]))
+        lines = path.read_bytes().splitlines(keepends=True)
+        write_atomically(path, b"".join([*(line for line in lines if not _is_of(line, rater, sessions)), end]))
         path.chmod(0o600)
+
+
+def _is_of(raw: bytes, rater: str, sessions: Collection[str]) -> bool:
+    """Return True if a line is of a rater or a session; a damaged one if it has such an id anywhere."""
+    try:
+        line = decoded(raw, Line)[0]
+    except ValueError:
+        return any(f'"{one}"'.encode() in raw for one in (rater, *sessions))
+    first = line["lines"][0] if line.get("kind") == "merged" else line
+    return first.get("rater") == rater or first.get("session") in sessions
