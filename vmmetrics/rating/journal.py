@@ -10,7 +10,7 @@ import hashlib
 import hmac
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from vmmetrics.utils.storage.lock import ByteLocks, Locked
 from vmmetrics.utils.storage.provenance import differences, now
 
 ANSWERS, PEOPLE, PACKS, LOCK = "answers.jsonl", "people.jsonl", "packs.jsonl", ".lock"
+_COPIES_LOCK = ".copies.lock"  # of its own: whoever closes a file drops the process's locks on it
 _ANSWER = b'{"kind":"answer",'  # how the line of an answer begins
 
 
@@ -155,6 +156,22 @@ def _replayed(study: Study, lines: Iterable[Line | Answer]) -> State:
         if changed := differences(study.configuration, state.configuration, names=names):
             raise SetupError(f"{study.path / RECORD} was changed after the first session; restore it:", *changed)
     return state
+
+
+@contextmanager
+def holding_copies(study: Study) -> Iterator[None]:
+    """Hold what a study knows of its copies, also while it is served; not twice in one process.
+
+    Raises:
+        SetupError: It cannot be written.
+    """
+    with refusing("write", study.path):
+        locks = ByteLocks(study.path / _COPIES_LOCK)
+    try:
+        with locks.holding(0):
+            yield
+    finally:
+        locks.close()
 
 
 class AnswerJournal(Locked):

@@ -9,16 +9,16 @@ from __future__ import annotations
 import hmac
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vmmetrics.errors import SetupError, refusing
 from vmmetrics.rating.designs import design_of
-from vmmetrics.rating.journal import ANSWERS, AnswerJournal, State, mark_of, read_packs, read_state
+from vmmetrics.rating.journal import ANSWERS, AnswerJournal, State, holding_copies, mark_of, read_packs, read_state
 from vmmetrics.rating.pack import FORMAT, key_of
 from vmmetrics.rating.sessions import RaterSessions, RefusedStepError, check_id, digest, line_of
 from vmmetrics.rating.study import BROKEN, Study, StudyClip, read_study
@@ -28,6 +28,9 @@ from vmmetrics.utils.storage.atomic import write_json
 from vmmetrics.utils.storage.journal import Line, iterate_lines
 from vmmetrics.utils.storage.opening import read_regular
 from vmmetrics.utils.storage.provenance import differences
+
+if TYPE_CHECKING:
+    from vmmetrics.rating.export import Forgotten
 
 COPIES = "merged.json"
 """File of a study that says where its answers are besides."""
@@ -49,11 +52,13 @@ class Merged(NamedTuple):
         sessions: Sessions that are new, or have more answers than before.
         answers: Answers in them.
         forgotten: Sessions left out, of raters who were forgotten on their request.
+        removed: What was removed here of raters who were forgotten there.
     """
 
     sessions: int
     answers: int
     forgotten: int
+    removed: Sequence[Forgotten] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,15 +178,34 @@ def _merge_study(journal: AnswerJournal, other: Study) -> Merged:
         raise SetupError(f"{other.path} has a session that is none of this study: {error}") from error
     _note(other, studies={str(study.path.resolve()): identity_of(study)})  # before any answer is there
     _note(study, studies={str(other.path.resolve()): identity_of(other)})
+    removed = list(_forget_with(journal, other))
     marks = [
-        journal.take(line) for line in iterate_lines(other.path / ANSWERS, b'"forgotten"')
-        if line["kind"] == "forgotten" and line.get("marks") and journal.state.marks.isdisjoint(line["marks"])
+        journal.take(line) for line in _marks(other) if journal.state.marks.isdisjoint(line["marks"])
     ]  # fmt: skip
     forgotten = {
         one.rater for one in sessions
         if not journal.state.marks.isdisjoint(mark_of(of, one.rater) for of in (study, other))
     }  # fmt: skip
-    return _take(journal, wholes, forgotten, marks)
+    return _take(journal, wholes, forgotten, marks)._replace(removed=removed)
+
+
+def _forget_with(journal: AnswerJournal, other: Study) -> Iterator[Forgotten]:
+    """Remove raters who were forgotten in another study; one of this study's own alone by the mark that it made."""
+    from vmmetrics.rating.export import remove  # it knows of merged studies
+
+    marks = {mark: line["marks"] for line in _marks(other) for mark in line["marks"]}
+    for rater, own in list(journal.state.raters.items()):
+        known_by = (journal.study, other) if all(one.elsewhere for one in own) else (journal.study,)
+        for mark in {mark_of(of, rater) for of in known_by} & marks.keys():
+            yield remove([journal], rater, [*{mark_of(journal.study, rater), *marks[mark]}])
+            break
+
+
+def _marks(study: Study) -> Iterator[Line]:
+    """Yield the lines on raters who were forgotten."""
+    for line in iterate_lines(study.path / ANSWERS, b'"forgotten"'):
+        if line["kind"] == "forgotten" and line.get("marks"):
+            yield line | {"marks": [*map(str, line["marks"])]}
 
 
 def _check_owners(*states: State) -> None:
@@ -320,10 +344,11 @@ def read_copies(study: Study) -> Copies:
 
 
 def _note(study: Study, studies: Mapping[str, str] | None = None, answers: Mapping[str, str] | None = None) -> None:
-    before = read_copies(study)
-    after = Copies({**before.studies, **(studies or {})}, {**before.answers, **(answers or {})})
-    if after != before:
-        write_json(study.path / COPIES, plain(after))
+    with holding_copies(study):
+        before = read_copies(study)
+        after = Copies({**before.studies, **(studies or {})}, {**before.answers, **(answers or {})})
+        if after != before:
+            write_json(study.path / COPIES, plain(after))
 
 
 def linked(study: Study) -> tuple[list[Study], list[Path]]:
