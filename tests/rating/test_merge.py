@@ -11,6 +11,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.rating.made import body, filled, rightly, study
+from vmmetrics.cli.rate_sites import merge as merge_by_command
 from vmmetrics.errors import SetupError
 from vmmetrics.rating import DESIGNS
+from vmmetrics.rating import merge as merge_module
 from vmmetrics.rating.designs import design_of
 from vmmetrics.rating.export import export, forget
 from vmmetrics.rating.journal import AnswerJournal, read_packs, read_state
@@ -555,6 +558,59 @@ def test_a_rater_is_forgotten_in_every_copy_that_is_known(packed: Study, made: S
     assert [number for _, number in read_state(second).forgotten] == [len(back["answers"])]  # once
 
 
+@pytest.mark.parametrize("is_own", [False, True])
+def test_who_was_forgotten_at_another_site_is_forgotten_by_merging_again(
+    is_own: bool, made: Study, tmp_path: Path
+) -> None:
+    other = site(filled(made, 2), tmp_path / "other")
+    (other.path / JOURNAL).unlink()
+    gone = next(iter(read_state(made).sessions.values()))
+    if is_own:  # what is ours goes by our own mark alone: another study may make its own of anybody
+        shutil.copy(made.path / JOURNAL, other.path / JOURNAL)
+    else:
+        merge(other, made.path)
+    export(other, other.path / "export")
+    other = read_study(other.path.rename(tmp_path / "moved"))
+    forget(made, gone.rater)
+    merged = merge(other, made.path)
+    assert [one.answers for one in merged.removed] == [len(gone.answers)] * (not is_own)
+    assert len(read_state(other).sessions) == (2 if is_own else 1)
+    assert (traces(other.path, gone.rater, gone.session) == []) is not is_own
+    before = (other.path / JOURNAL).read_bytes()
+    assert merge(other, made.path)[:3] == (0, 0, 0)
+    assert (other.path / JOURNAL).read_bytes() == before
+    assert [number for _, number in read_state(other).forgotten] == [len(gone.answers)]
+
+
+def test_a_file_of_a_forgotten_rater_is_named(packed: Study, made: Study, tmp_path: Path, capsys: Any) -> None:
+    back = given_back(packed)
+    merge(made, written(tmp_path, back))
+    forget(made, back["rater"])
+    merge_by_command(made.path, [written(tmp_path, back, "again.json")])
+    assert "again.json still has answers of forgotten raters: remove it" in capsys.readouterr().err.replace("\n", "")
+
+
+def test_two_who_note_copies_at_once_note_both(made: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = merge_module.read_copies
+
+    def slow(of: Study) -> Any:
+        copies = real(of)
+        time.sleep(0.3)
+        return copies
+
+    monkeypatch.setattr(merge_module, "read_copies", slow)
+    children = []
+    for name in ("a", "b"):
+        if (child := os.fork()) == 0:
+            with suppress(BaseException):
+                merge_module._note(made, answers={name: name})
+            os._exit(0)
+        children.append(child)
+    for child in children:
+        os.waitpid(child, 0)
+    assert {*real(made).answers} == {"a", "b"}
+
+
 def test_copies_that_were_moved_are_named(packed: Study, made: Study, tmp_path: Path) -> None:
     back = given_back(packed)
     merge(made, written(tmp_path, back))
@@ -624,6 +680,11 @@ def test_who_has_given_nothing_back_yet_is_forgotten_as_well(packed: Study, made
     assert forget(made, back["rater"]).answers == 0
     assert merge(made, written(tmp_path, back))[:3] == (0, 0, 1)
     assert traces(made.path, back["rater"], back["session"]) == []
+
+
+def test_pages_are_not_written_onto_a_file(made: Study, tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="is a file"):
+        write_packs(made, written(tmp_path, ""), 1)
 
 
 def test_a_study_without_pages_merges_none(tmp_path: Path, packed: Study) -> None:
