@@ -11,17 +11,15 @@ from scipy.stats import norm, rankdata
 from tests.alignment.made_study import crossed_study, study_of
 from vmmetrics.alignment.power import (
     clips_needed,
-    design_effect,
     feasible,
     mean_reliability,
     measure_power,
     plan_study,
     power_of,
-    prompt_share,
-    smallest_within_model,
     unit_variance,
 )
 from vmmetrics.types import FloatArray
+from vmmetrics.utils.statistics.clusters import design_effect, prompt_share, smallest_within_model
 
 
 def transformed_differences(

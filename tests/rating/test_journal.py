@@ -19,7 +19,8 @@ import vmmetrics.rating.journal as journal_module
 from tests.rating.made import filled, study, take_part
 from vmmetrics.cli.rate import forget as forget_by_command
 from vmmetrics.errors import SetupError
-from vmmetrics.rating.export import export, forget
+from vmmetrics.rating.export import export
+from vmmetrics.rating.forgetting import forget
 from vmmetrics.rating.journal import AnswerJournal, read_state
 from vmmetrics.rating.moments import TimedEvent
 from vmmetrics.rating.sessions import Consent, RaterSessions, digest
@@ -148,7 +149,7 @@ def test_payments_forget_where_there_is_no_export_any_more(tmp_path: Path) -> No
     assert traces(tmp_path, gone) == []
 
 
-@pytest.mark.parametrize("step", ["journal.write_atomically", "export._export", "export._write_payments"])
+@pytest.mark.parametrize("step", ["journal.write_atomically", "forgetting.write_export", "forgetting.write_payments"])
 def test_forgetting_that_was_interrupted_is_done_again(step: str, tmp_path: Path) -> None:
     made, gone, kept = two_raters(tmp_path)
     real, calls = journal_module.write_atomically, []
@@ -183,7 +184,7 @@ def test_a_damaged_export_keeps_the_rater_in_no_other(tmp_path: Path) -> None:
 def test_an_export_that_was_interrupted_is_known(killed: bool, tmp_path: Path) -> None:
     made, gone, _ = two_raters(tmp_path)
     if (child := os.fork()) == 0:
-        step = "write_json" if killed else "_write_payments"  # in the folder that is made, or when it is there
+        step = "write_json" if killed else "write_payments"  # in the folder that is made, or when it is there
         real = export_module.write_json
 
         def torn(*arguments: Any) -> None:

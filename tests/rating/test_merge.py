@@ -25,11 +25,13 @@ from tests.rating.made import body, filled, rightly, study
 from vmmetrics.cli.rate_sites import merge as merge_by_command
 from vmmetrics.errors import SetupError
 from vmmetrics.rating import DESIGNS
-from vmmetrics.rating import merge as merge_module
+from vmmetrics.rating import copies as copies_module
+from vmmetrics.rating.copies import COPIES
 from vmmetrics.rating.designs import design_of
-from vmmetrics.rating.export import export, forget
+from vmmetrics.rating.export import export
+from vmmetrics.rating.forgetting import forget
 from vmmetrics.rating.journal import AnswerJournal, read_packs, read_state
-from vmmetrics.rating.merge import COPIES, merge
+from vmmetrics.rating.merge import merge
 from vmmetrics.rating.pack import write_packs
 from vmmetrics.rating.results import Results
 from vmmetrics.rating.sessions import Consent, RaterSessions
@@ -591,19 +593,19 @@ def test_a_file_of_a_forgotten_rater_is_named(packed: Study, made: Study, tmp_pa
 
 
 def test_two_who_note_copies_at_once_note_both(made: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = merge_module.read_copies
+    real = copies_module.read_copies
 
     def slow(of: Study) -> Any:
         copies = real(of)
         time.sleep(0.3)
         return copies
 
-    monkeypatch.setattr(merge_module, "read_copies", slow)
+    monkeypatch.setattr(copies_module, "read_copies", slow)
     children = []
     for name in ("a", "b"):
         if (child := os.fork()) == 0:
             with suppress(BaseException):
-                merge_module._note(made, answers={name: name})
+                copies_module.note(made, answers={name: name})
             os._exit(0)
         children.append(child)
     for child in children:

@@ -15,7 +15,7 @@ from benchmarks import rating_pool
 from benchmarks.rating_pool import MEAN, estimates, figures, house, study, together, truth, truths
 from tests.rating.unplayed import made, with_raters
 from vmmetrics.errors import SetupError
-from vmmetrics.rating.export import forget
+from vmmetrics.rating.forgetting import forget
 from vmmetrics.rating.sharing import LEAST_RATERS, SHARES, Figure, Measured, Share, pool, read_share, share
 from vmmetrics.rating.study import default_texts
 from vmmetrics.utils.schema import plain

@@ -31,6 +31,7 @@ from vmmetrics.alignment.study import Study
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.statistics import bootstrap
 from vmmetrics.utils.statistics.bootstrap import SEED
+from vmmetrics.utils.statistics.clusters import PROMPT_SHARE, design_effect, prompt_share, smallest_within_model
 from vmmetrics.utils.statistics.correlation import spearman_statistic
 
 LEVEL = 0.05
@@ -39,8 +40,6 @@ POWER = 0.8
 """Power that a study is planned for."""
 RELIABILITY = 0.5
 """Default reliability of one rating; measured 0.56 within models (temporal quality, four models of 2023)."""
-PROMPT_SHARE = 0.2
-"""Default share of the ratings' variance between prompts."""
 _Z = float(norm.ppf(1 - LEVEL / 2))
 _HIGHEST = 0.999  # a correlation at 1 has no transform
 
@@ -218,43 +217,9 @@ def feasible(between: float, first: float, second: float) -> float:
     return min(max(between, first * second - room), first * second + room)
 
 
-def design_effect(clips_per_prompt: float, share: float) -> float:
-    """Return the design effect: how many clips of a clustered study are worth one independent clip.
-
-    Args:
-        clips_per_prompt: m; for unequal numbers their mean weighted by themselves.
-        share: ι_ratings ι_scores.
-    """
-    return 1 + (clips_per_prompt - 1) * share
-
-
 def mean_reliability(single: float, raters: float) -> float:
     """Return the reliability of the mean of several ratings, from that of one (Spearman-Brown)."""
     return raters * single / (1 + (raters - 1) * single)
-
-
-def smallest_within_model(clips: Sequence[int], share: float = 0.0) -> float | None:
-    """Return the smallest mean within-model Spearman that a two-sided test at 5 % tells from 0.
-
-    With nothing to find Spearman of n clips has the variance 1 / (n − 1); models that made clips of the same prompts
-    have correlations in common as far as prompts do.
-
-    Args:
-        clips: Clips of each model.
-        share: ι_ratings ι_scores inside models.
-
-    Returns:
-        The correlation; None where no model has three clips or nothing below 1 would do.
-
-    >>> round(smallest_within_model([35] * 4), 3), round(smallest_within_model([17] * 4), 3)
-    (0.168, 0.245)
-    """
-    variances = np.array([1 / (count - 1) for count in clips if count >= 3])
-    if not variances.size:
-        return None
-    mean = variances.sum() / variances.size**2
-    smallest = _Z * math.sqrt(mean * design_effect(variances.size, share))
-    return smallest if smallest < 1 else None
 
 
 # What a study that there is can tell apart: its size, prompts and raters put into the closed form.
@@ -321,33 +286,6 @@ def measure_power(study: Study, dimension: str, metrics: Sequence[str], seed: in
         smallest=smallest,
         note="; ".join(notes),
     )
-
-
-def prompt_share(values: FloatArray, prompts: Sequence[str]) -> float | None:
-    """Return the share of variance between prompts: ICC(1) of Shrout and Fleiss, with Donner's mean size.
-
-    Args:
-        values: (N,), NaN where missing.
-        prompts: (N,) prompt of each clip.
-
-    Returns:
-        0 to 1 (0 where prompts differ by less than chance); None where no prompt has two clips or nothing varies.
-    """
-    finite = np.flatnonzero(~np.isnan(values))
-    if not finite.size:
-        return None
-    prompt = np.unique(np.asarray(prompts, dtype=object)[finite].astype(str), return_inverse=True)[1]
-    sizes = np.bincount(prompt)
-    spare = finite.size - sizes.size
-    if spare < 1 or sizes.size < 2:
-        return None
-    centred = values[finite] - values[finite].mean()
-    means = np.bincount(prompt, weights=centred) / sizes
-    between = (sizes * means**2).sum() / (sizes.size - 1)
-    within = ((centred - means[prompt]) ** 2).sum() / spare
-    size = (finite.size - (sizes**2).sum() / finite.size) / (sizes.size - 1)
-    whole = between + (size - 1) * within
-    return float(min(max((between - within) / whole, 0.0), 1.0)) if whole > 0 else None
 
 
 def _shared_variance(ratings: FloatArray, scores: Sequence[FloatArray], prompts: Sequence[str]) -> float:

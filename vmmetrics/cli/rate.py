@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from vmmetrics.rating.designs import Design
-    from vmmetrics.rating.export import Forgotten
+    from vmmetrics.rating.forgetting import Forgotten
     from vmmetrics.rating.study import ClipSource
     from vmmetrics.utils.display.tables import Part
 
@@ -346,7 +346,7 @@ def forget(
     A date and the number of answers stay. Copies that were moved are yours to remove. Exit codes: 0 removed, 2 no such
     rater.
     """
-    from vmmetrics.rating.export import forget as remove
+    from vmmetrics.rating.forgetting import forget as remove
     from vmmetrics.rating.journal import read_state
     from vmmetrics.rating.study import read_study
 

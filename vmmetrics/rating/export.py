@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from vmmetrics.errors import SetupError
-from vmmetrics.rating.journal import PEOPLE, AnswerJournal, holding_copies, mark_of, read_packs, read_state
-from vmmetrics.rating.merge import COPIES, linked, remove_files
+from vmmetrics.rating.journal import PEOPLE, holding_copies, read_state
 from vmmetrics.rating.moments import KINDS, ClipMarks, TimedEvent, consensus, event_agreement, event_hits
 from vmmetrics.rating.results import Results
-from vmmetrics.rating.sessions import digest
 from vmmetrics.rating.standards import clauses, to_markdown
 from vmmetrics.rating.study import BROKEN, RECORD, Study
 from vmmetrics.rating.trials import Session, Trial
@@ -25,7 +21,7 @@ from vmmetrics.utils.schema import check, plain, read_json
 from vmmetrics.utils.statistics.bootstrap import Estimate
 from vmmetrics.utils.statistics.bradley_terry import INTERVAL_Z
 from vmmetrics.utils.statistics.preferences import LEFT, RIGHT
-from vmmetrics.utils.storage.atomic import making, remove_leftovers, write_json, write_text
+from vmmetrics.utils.storage.atomic import making, write_json, write_text
 from vmmetrics.utils.storage.job_folder import check_folder
 from vmmetrics.utils.storage.journal import encode, iterate_lines
 
@@ -41,7 +37,6 @@ RESERVED = frozenset((
 ))  # fmt: skip
 """Columns of tables beside those of the dimensions."""
 _BOX = ("left", "top", "right", "bottom")
-_RATER = re.compile(r"[0-9a-f]{12}")
 _SIDE: Mapping[int, str] = {LEFT: "a", 0: "tie", RIGHT: "b"}
 
 
@@ -64,10 +59,11 @@ def export(study: Study, out: Path, events: Events | None = None) -> Results:
         SetupError: It cannot be written, answers cannot be read, or events are of other clips, or of no marks.
     """
     with holding_copies(study):  # or an answer that is forgotten meanwhile would come back
-        return _export(study, out, events)
+        return write_export(study, out, events)
 
 
-def _export(study: Study, out: Path, events: Events | None = None) -> Results:
+def write_export(study: Study, out: Path, events: Events | None = None) -> Results:
+    """Write the export of a study whose copies are held; arguments and errors as of :func:`export`."""
     check_folder(out, SUMMARY, holds="export of a study")
     results = Results.of(study, read_state(study))
     marked = results.marked()
@@ -78,7 +74,7 @@ def _export(study: Study, out: Path, events: Events | None = None) -> Results:
         if not compared:
             raise SetupError("no clip of the run was marked")
         figures["events"] = {name: _figures(of) for name, of in event_agreement(compared, of_clips).items()}
-    known, path, inside = _known_exports(study), out.resolve(), study.path.resolve()
+    known, path, inside = known_exports(study), out.resolve(), study.path.resolve()
     if path not in known:
         paths = (one.relative_to(inside) if one.is_relative_to(inside) else one for one in (*known, path))
         write_json(study.path / EXPORTS, [str(one) for one in paths])  # those in the study move with it
@@ -99,103 +95,19 @@ def _export(study: Study, out: Path, events: Events | None = None) -> Results:
         write_text(folder / "standards.md", to_markdown(clauses(results)))
         write_json(folder / RECORD, study.configuration)
         write_json(folder / SUMMARY, figures)
-    _write_payments(results)
+    write_payments(results)
     return results
 
 
-class Forgotten(NamedTuple):
-    """What was removed of a rater.
-
-    Attributes:
-        answers: Number of answers.
-        lost: Copies that are not where they were, or cannot be written.
-        eventless: Exports that were written again without the events of scores.
-    """
-
-    answers: int
-    lost: list[Path]
-    eventless: list[Path]
-
-
-def forget(study: Study, rater: str) -> Forgotten:
-    """Remove a rater's answers from the journal, the files given back, and the exports, which are written again.
-
-    So it is done in the studies that exchanged answers with this one.
-
-    Args:
-        study: The study.
-        rater: The rater's id, or the rater's link or key. After an interruption an id may be given again.
-
-    Raises:
-        SetupError: There is no such rater, or a study is being served.
-    """
-    studies, lost = linked(study)
-    with ExitStack() as opened:
-        journals = [opened.enter_context(AnswerJournal(one)) for one in studies]
-        lines = [line for one in studies for line in read_packs(one).values()]
-        known = {line["token"]: line["rater"] for line in lines}
-        known |= {one.token: one.rater for journal in journals for one in journal.state.sessions.values()}
-        rater = known.get(digest(rater.rpartition("#r=")[2]), rater)
-        if rater not in known.values() and not any(_is_named(rater, one) for one in studies):
-            raise SetupError(
-                f"{study.path} has no rater {rater!r}; sessions.csv of an export names them, or give the rater's link"
-            )
-        removed = remove(journals, rater, [mark_of(one, rater) for one in studies])
-        return removed._replace(lost=lost + removed.lost)
-
-
-def remove(journals: Sequence[AnswerJournal], rater: str, marks: Sequence[str]) -> Forgotten:
-    """Remove a rater from studies: from all journals, then from their copies.
-
-    Args:
-        journals: Answers of the studies.
-        rater: The rater.
-        marks: What stays in the journals.
-    """
-    lost, eventless = list[Path](), list[Path]()
-    with ExitStack() as held:
-        for journal in journals:
-            held.enter_context(holding_copies(journal.study))
-        removed = max(journal.forget(rater, marks) for journal in journals)
-        for journal in journals:
-            for path in _known_exports(journal.study):
-                remove_leftovers(path.parent)  # of an export that was killed
-                had_events = (path / EVENTS).exists()
-                try:
-                    if not _is_export(path, journal.study):
-                        raise SetupError(f"{path} is no export of the study")
-                    _export(journal.study, path)
-                except SetupError:  # the others do not wait for it
-                    lost.append(path)
-                else:
-                    eventless += [path] * had_events
-            _write_payments(Results.of(journal.study, journal.state))
-            lost += remove_files(journal.study, rater)
-    return Forgotten(removed, lost, eventless)
-
-
-def _is_export(path: Path, study: Study) -> bool:
-    """Return True if a folder holds an export of this study: a study that came from elsewhere may name any folder."""
-    files = (path / SUMMARY, path / RECORD)
-    return all(file.is_file() for file in files) and read_json(files[1]) == study.configuration
-
-
-def _is_named(rater: str, study: Study) -> bool:
-    """Return True if a rater without answers is in another file, as after an interruption."""
-    files = [study.path / name for name in (PEOPLE, PAYMENTS, COPIES)]
-    files += [path / SESSIONS for path in _known_exports(study)]
-    named = re.compile(rf'(?m)^{re.escape(rater)},|"{re.escape(rater)}"'.encode())
-    known = any(named.search(path.read_bytes()) for path in files if path.exists())
-    return known and _RATER.fullmatch(rater) is not None
-
-
-def _known_exports(study: Study) -> list[Path]:
+def known_exports(study: Study) -> list[Path]:
+    """Return the folders of the exports of a study."""
     path = study.path / EXPORTS
     listed = check(tuple[str, ...], read_json(path), path) if path.exists() else ()
     return [study.path.resolve() / text for text in listed]
 
 
-def _write_payments(results: Results) -> None:
+def write_payments(results: Results) -> None:
+    """Write the sheet of payments beside the study."""
     path = results.study.path / PAYMENTS
     write_text(path, csv_text(_payments(results)))
     path.chmod(0o600)

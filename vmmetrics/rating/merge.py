@@ -11,34 +11,28 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from vmmetrics.errors import SetupError, refusing
+from vmmetrics.errors import SetupError
+from vmmetrics.rating.copies import Returned, identity_of, note, read_returned
 from vmmetrics.rating.designs import design_of
-from vmmetrics.rating.journal import ANSWERS, AnswerJournal, State, holding_copies, mark_of, read_packs, read_state
+from vmmetrics.rating.forgetting import Forgotten, remove
+from vmmetrics.rating.journal import ANSWERS, AnswerJournal, State, mark_of, read_packs, read_state
 from vmmetrics.rating.pack import FORMAT, key_of
-from vmmetrics.rating.sessions import RaterSessions, RefusedStepError, check_id, digest, line_of
+from vmmetrics.rating.sessions import RaterSessions, RefusedStepError, check_id, line_of
 from vmmetrics.rating.study import BROKEN, Study, StudyClip, read_study
 from vmmetrics.rating.trials import Session, Trial
-from vmmetrics.utils.schema import check, convert, parse_json, plain, read_json
-from vmmetrics.utils.storage.atomic import write_json
+from vmmetrics.utils.schema import plain
 from vmmetrics.utils.storage.journal import Line, iterate_lines
-from vmmetrics.utils.storage.opening import read_regular
 from vmmetrics.utils.storage.provenance import differences
 
-if TYPE_CHECKING:
-    from vmmetrics.rating.export import Forgotten
-
-COPIES = "merged.json"
-"""File of a study that says where its answers are besides."""
 SITE = frozenset((
     "contact", "licence", "votes", "sessions", "seed", "min_age", "ethics", "pay", "currency", "completion_url",
 ))  # fmt: skip
 """Settings in which sites of one study may differ; besides texts of the consent, and all in another language."""
-_LARGEST = 1 << 24  # bytes of a file of answers; an answer has about 800
 _SHOWN = 20  # differences
 _IDS = re.compile(r"[0-9a-f]{16} [0-9a-f]{12} [0-9a-f]{64}")  # of a session, its rater and the rater's key
 _VOTED = frozenset(("item", "active", "repeat"))  # trials of which the votes are counted or compared
@@ -61,33 +55,6 @@ class Merged(NamedTuple):
     removed: Sequence[Forgotten] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Copies:
-    """Where answers of a study are besides.
-
-    Attributes:
-        studies: Folders of studies that it was merged into, or that were merged into it, and what tells each.
-        answers: Files that raters gave back, and the rater of each.
-    """
-
-    studies: Mapping[str, str] = field(default_factory=dict)
-    answers: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class _Returned:
-    """A file that an offline page gave back."""
-
-    format: int
-    session: str
-    rater: str
-    key: str
-    consent: str
-    begun: str
-    answers: tuple[dict[str, Any], ...]
-    withdrawn: bool
-
-
 def merge(study: Study, path: Path) -> Merged:
     """Take the answers of a rater's file, or of another study, into a study.
 
@@ -105,7 +72,7 @@ def merge(study: Study, path: Path) -> Merged:
 
 
 def _merge_file(journal: AnswerJournal, path: Path) -> Merged:
-    study, returned = journal.study, _read_returned(path)
+    study, returned = journal.study, read_returned(path)
     if returned.format != FORMAT:
         raise SetupError(f"{path} was written by another version of vmmetrics (format {FORMAT} expected)")
     if mark_of(study, returned.rater) in journal.state.marks:
@@ -122,19 +89,11 @@ def _merge_file(journal: AnswerJournal, path: Path) -> Merged:
         raise SetupError(f"{path} has an answer that its page does not give: {error}") from error
     resolved, inside = path.resolve(), study.path.resolve()
     place = resolved.relative_to(inside) if resolved.is_relative_to(inside) else resolved  # moves with the study
-    _note(study, answers={str(place): returned.rater})
+    note(study, answers={str(place): returned.rater})
     return _take(journal, [lines])
 
 
-def _read_returned(path: Path) -> _Returned:
-    try:
-        with refusing("read", path):
-            return convert(_Returned, parse_json(read_regular(path, _LARGEST)))
-    except ValueError as error:
-        raise SetupError(f"{path} is no file of answers: {error}") from error
-
-
-def _replayed(journal: AnswerJournal, drawn: Line, returned: _Returned) -> list[Line]:
+def _replayed(journal: AnswerJournal, drawn: Line, returned: Returned) -> list[Line]:
     """Return the lines of a session whose answers were taken one by one, as the server takes them.
 
     Raises:
@@ -176,8 +135,8 @@ def _merge_study(journal: AnswerJournal, other: Study) -> Merged:
         _check_owners(journal.state, theirs)
     except (ValueError, LookupError) as error:
         raise SetupError(f"{other.path} has a session that is none of this study: {error}") from error
-    _note(other, studies={str(study.path.resolve()): identity_of(study)})  # before any answer is there
-    _note(study, studies={str(other.path.resolve()): identity_of(other)})
+    note(other, studies={str(study.path.resolve()): identity_of(study)})  # before any answer is there
+    note(study, studies={str(other.path.resolve()): identity_of(other)})
     removed = list(_forget_with(journal, other))
     marks = [
         journal.take(line) for line in _marks(other) if journal.state.marks.isdisjoint(line["marks"])
@@ -191,8 +150,6 @@ def _merge_study(journal: AnswerJournal, other: Study) -> Merged:
 
 def _forget_with(journal: AnswerJournal, other: Study) -> Iterator[Forgotten]:
     """Remove raters who were forgotten in another study; one of this study's own alone by the mark that it made."""
-    from vmmetrics.rating.export import remove  # it knows of merged studies
-
     marks = {mark: line["marks"] for line in _marks(other) for mark in line["marks"]}
     for rater, own in list(journal.state.raters.items()):
         known_by = (journal.study, other) if all(one.elsewhere for one in own) else (journal.study,)
@@ -325,64 +282,3 @@ def _take(
             lines.append(journal.take({"kind": "withdrawal", "rater": session.rater}))
     journal.write([*journal.start(), *lines] if lines else [])
     return Merged(sessions, answers, without)
-
-
-# Where answers are besides: what 'rate forget' has to know.
-
-
-def identity_of(study: Study) -> str:
-    """Return what tells a study from others, whatever its folder is called."""
-    return digest(study.keys["secret"])[:16]
-
-
-def read_copies(study: Study) -> Copies:
-    """Return where answers of a study are besides."""
-    path = study.path / COPIES
-    return check(Copies, read_json(path), path) if path.exists() else Copies()
-
-
-def _note(study: Study, studies: Mapping[str, str] | None = None, answers: Mapping[str, str] | None = None) -> None:
-    with holding_copies(study):
-        before = read_copies(study)
-        after = Copies({**before.studies, **(studies or {})}, {**before.answers, **(answers or {})})
-        if after != before:
-            write_json(study.path / COPIES, plain(after))
-
-
-def linked(study: Study) -> tuple[list[Study], list[Path]]:
-    """Return a study and those that exchanged answers with it, directly or not, and folders where one was once."""
-    studies, lost, waiting = {str(study.path.resolve()): study}, list[Path](), [study]
-    while waiting:
-        for text, identity in read_copies(waiting.pop()).studies.items():
-            path = Path(text)
-            if text in studies or path in lost:
-                continue
-            try:
-                other = read_study(path)
-                if identity_of(other) != identity:
-                    raise SetupError(f"{path} is another study now")
-            except SetupError:
-                lost.append(path)
-            else:
-                studies[text] = other
-                waiting.append(other)
-    return list(studies.values()), lost
-
-
-def remove_files(study: Study, rater: str) -> list[Path]:
-    """Remove the files that a rater gave back; return those that are not where they were."""
-    copies, lost = read_copies(study), list[Path]()
-    for path in (study.path.resolve() / text for text, one in copies.answers.items() if one == rater):
-        try:
-            found = _read_returned(path).rater == rater
-        except SetupError:
-            found = False
-        if not found:
-            lost.append(path)
-            continue
-        with refusing("write", path):
-            path.unlink()
-    if rater in copies.answers.values():
-        kept = {text: one for text, one in copies.answers.items() if one != rater}
-        write_json(study.path / COPIES, plain(replace(copies, answers=kept)))
-    return lost

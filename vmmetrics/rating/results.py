@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from vmmetrics.alignment.power import PROMPT_SHARE, design_effect, prompt_share, smallest_within_model
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.designs import Design, design_of
 from vmmetrics.rating.flags import Criterion, judge, preferences_of, used, votes_of
@@ -24,13 +23,20 @@ from vmmetrics.rating.trials import Item, Session
 from vmmetrics.utils.statistics.agreement import alpha_statistic, icc_statistic, recover_mos
 from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, Statistic, estimate, quotient, sampled
 from vmmetrics.utils.statistics.bradley_terry import Strengths, fit_strengths
+from vmmetrics.utils.statistics.clusters import (
+    PROMPT_SHARE,
+    Z95,
+    design_effect,
+    prompt_share,
+    smallest_within_model,
+)
 from vmmetrics.utils.statistics.preferences import TIE, Preference
 
 Votes = NDArray[np.floating[Any]]
 """Votes on items, or weights of items."""
 _UNDEFINED = "votes do not differ, or no two raters share items"
-LEAST_PAIRS, Z95 = 3, 1.96
-"""Pairs of one model from which a share has an interval; quantile of the normal distribution for both ends of one."""
+LEAST_PAIRS = 3
+"""Pairs of one model from which a share has an interval."""
 LEAST_RECOVERED = 3
 """Raters from which bias and inconsistency are taken out of opinion scores."""
 
@@ -181,9 +187,9 @@ class Results:
     def forecast(self, dimension: str) -> tuple[float | None, float | None]:
         """Return half the 95 % interval of a score's agreement with people inside models: now, and with all votes.
 
-        Of a score that agrees no better than chance: in mean ρ within models (as
-        :func:`~vmmetrics.alignment.power.smallest_within_model`), or in the share of decided pairs of one model. None
-        where there are no models, or too few clips of each.
+        Of a score that agrees no better than chance: in mean ρ within models
+        (:func:`~vmmetrics.utils.statistics.clusters.smallest_within_model`), or in the share of decided pairs of one
+        model. None where there are no models, or too few clips of each.
         """
         items, _, votes = self.table(dimension)
         every = list(self.design.items.values())
