@@ -17,7 +17,7 @@ import numpy as np
 from vmmetrics.errors import SetupError
 from vmmetrics.rating import DESIGNS
 from vmmetrics.rating.study import BROKEN, ClipSource, Rules, Settings, Study, StudyClip
-from vmmetrics.rating.trials import Answer, Item, Kind, Trial
+from vmmetrics.rating.trials import Answer, Item, Trial
 from vmmetrics.utils.statistics.preferences import Preference
 
 LEAST_SHARED = 8
@@ -71,8 +71,6 @@ class Design(ABC):
     """Marks of an answer at most."""
     vote_seconds: ClassVar[float] = 6.0
     """Seconds that an answer takes, to foretell the length of a session."""
-    varied: ClassVar[tuple[Kind, ...]] = ("item", "active")
-    """Kinds of trials whose answers tell of straight-lining."""
 
     def __init__(self, study: Study) -> None:
         self.study, self.settings = study, study.settings
