@@ -93,7 +93,8 @@ def _measured(study: Study) -> Iterator[Measured]:
         ):
             votes = (~np.isnan(study.ratings[pair.dimension][clips])).sum(axis=0)
             prompts = len({study.prompts[at] for at in np.flatnonzero(clips)})
-            yield Measured(pair.dimension, pair.metric, level, estimate, int(clips.sum()), prompts, votes)
+            counts, scores = (int(clips.sum()), prompts, votes), study.scores[pair.metric]
+            yield Measured(pair.dimension, pair.metric, level, estimate, *counts, scores)
     for dimension, pairs in study.preferences.items():
         for one in measure_preferences(study, dimension, list(study.scores), combined=()):
             scored, found = np.isfinite(study.scores[one.name]), one.accuracy
@@ -103,7 +104,8 @@ def _measured(study: Study) -> Iterator[Measured]:
             distinct = {frozenset((pairs.left[at], pairs.right[at])) for at in there}
             prompts = len({study.prompts[pairs.left[at]] for at in there})
             estimate = Estimate(ends[0], ends[1], ends[2], note=found.note)
-            yield Measured(dimension, one.name, "preference", estimate, len(distinct), prompts, votes)
+            counts = len(distinct), prompts, votes
+            yield Measured(dimension, one.name, "preference", estimate, *counts, study.scores[one.name])
 
 
 def _conditions(run: Run) -> dict[str, str]:
