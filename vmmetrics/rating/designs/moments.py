@@ -101,8 +101,9 @@ class Moments(Acr):
         return share, len(values) < LEAST_VOTES or share <= self.rules.one_side
 
     def steady(self, votes: Sequence[tuple[Any, Any]]) -> tuple[float, bool]:
-        """Return how many repeated clips have no time that is marked in both answers, and a mark in one."""
-        contradictions = sum(span_iou(first.spans, again.spans) == 0 for first, again in votes)
+        """Return how many repeated clips have marks in both answers, and none at the same time."""
+        apart = (one.spans and other.spans and span_iou(one.spans, other.spans) == 0 for one, other in votes)
+        contradictions = sum(map(bool, apart))
         return float(contradictions), contradictions <= self.rules.contradictions
 
     def agreement(self, own: Mapping[str, Any], others: Mapping[str, Sequence[Any]]) -> tuple[float, float] | None:
