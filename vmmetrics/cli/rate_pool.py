@@ -166,8 +166,8 @@ def _parts(shares: Mapping[str, Share], cells: Sequence[Pooled]) -> list[Part]:
         studies.add(name, *(figure(n, str(n)) for n in (one.raters, len(one.clips))), one.began, one.ended)
     table = DisplayTable(
         "pooled", "Agreement with people over all studies",
-        "ρ, or the share of equal preferences. Intervals of 95 %, Hartung and Knapp's; τ on Fisher's scale (Paule and "
-        "Mandel). I²: share of the differences that is no error of sampling; p: of one truth for all, by Q.",
+        "ρ, or the share of equal preferences. Intervals of 95 %, Hartung and Knapp's, modified; τ on Fisher's scale "
+        "(Paule and Mandel). I²: share of the differences that is no error of sampling; p: of one truth for all, by Q.",
         heads("dimension", "metric", "figure", "studies", "pooled", "another study", "τ", "I²", "Q", "p", texts=3),
     )  # fmt: skip
     for cell in cells:
