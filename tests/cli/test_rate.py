@@ -45,8 +45,8 @@ def test_a_reference_and_the_clips_without_one(vmmetrics: RunCommand, tmp_path: 
         np.save(path, np.random.default_rng(0).integers(0, 99, (6, 16, 24, 3)).astype(np.uint8))
     asked = ("rate", "new", "study", "--clips", "clips", "--contact", "c", "--licence", "l", "--flashing", "warn")
     for more, said in (
-        (("dcr",), "--reference names"),
-        (("dcr", "--reference", "nobody"), "--reference names"),
+        (("dcr",), "give --reference MODEL"),
+        (("dcr", "--reference", "nobody"), "give --reference MODEL"),
         (("dcr", "--reference", "real", "--levels", "9"), "dcr has no --levels"),
         (("acr", "--reference", "real"), "acr has no --reference"),
         (("mushra",), "acr, dcr, ccr, vmbench5, pair"),

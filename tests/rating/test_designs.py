@@ -111,7 +111,7 @@ def test_the_reference_comes_first_and_is_of_the_same_prompt(tmp_path: Path) -> 
     lone = sources(tmp_path / "more", 3, 2)[:5]  # the last prompt has no other model
     settings = Settings("dcr", "c", "l", reference="m0")
     assert [one.clip for one in shown_sources(lone, settings)] == ["m0/0.npy", "m0/1.npy", "m1/0.npy", "m1/1.npy"]
-    with pytest.raises(SetupError, match="--reference names"):
+    with pytest.raises(SetupError, match="give --reference MODEL"):
         shown_sources(lone, replace(settings, reference="nobody"))
 
 

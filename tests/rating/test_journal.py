@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import vmmetrics.rating.export as export_module
 import vmmetrics.rating.journal as journal_module
 from tests.rating.made import filled, study, take_part
 from vmmetrics.cli.rate import forget as forget_by_command
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.export import export, forget
 from vmmetrics.rating.journal import AnswerJournal, read_state
+from vmmetrics.rating.moments import TimedEvent
 from vmmetrics.rating.sessions import Consent, RaterSessions, digest
 from vmmetrics.rating.study import Study, read_study
 from vmmetrics.rating.trials import Session
@@ -84,7 +89,7 @@ def test_a_rater_who_asks_is_forgotten_everywhere(tmp_path: Path) -> None:
     made = study(tmp_path, votes=9)
     with AnswerJournal(made) as journal:
         sessions = RaterSessions(journal, clock=None, seed=0)
-        gone = take_part(sessions, PROLIFIC_PID="p1")
+        gone = take_part(sessions, PROLIFIC_PID="participant-1")
         kept = take_part(sessions, PROLIFIC_PID="p2")
     export(made, made.path / "export")
     export(made, tmp_path / "elsewhere")
@@ -94,7 +99,13 @@ def test_a_rater_who_asks_is_forgotten_everywhere(tmp_path: Path) -> None:
         path.read_bytes() for folder in (made.path, tmp_path / "elsewhere") for path in folder.rglob("*")
         if path.is_file() and path.suffix != ".mp4"
     )  # fmt: skip
-    for trace in (gone.rater, gone.session, gone.token, "p1", *(answer.id for answer in gone.answers.values())):
+    for trace in (
+        gone.rater,
+        gone.session,
+        gone.token,
+        "participant-1",
+        *(answer.id for answer in gone.answers.values()),
+    ):
         assert trace.encode() not in everything
     assert kept.rater.encode() in everything
     state = read_state(made)
@@ -137,7 +148,7 @@ def test_payments_forget_where_there_is_no_export_any_more(tmp_path: Path) -> No
     assert traces(tmp_path, gone) == []
 
 
-@pytest.mark.parametrize("step", ["journal.write_atomically", "export.export", "export._write_payments"])
+@pytest.mark.parametrize("step", ["journal.write_atomically", "export._export", "export._write_payments"])
 def test_forgetting_that_was_interrupted_is_done_again(step: str, tmp_path: Path) -> None:
     made, gone, kept = two_raters(tmp_path)
     real, calls = journal_module.write_atomically, []
@@ -159,6 +170,80 @@ def test_forgetting_that_was_interrupted_is_done_again(step: str, tmp_path: Path
     assert set(read_state(made).sessions) == {kept.session}
 
 
+def test_a_damaged_export_keeps_the_rater_in_no_other(tmp_path: Path) -> None:
+    made, gone, _ = two_raters(tmp_path)
+    export(made, tmp_path / "later")
+    (made.path / "export" / "study.json").write_text("{")
+    assert forget(made, gone.rater).lost == [made.path.resolve() / "export"]
+    assert traces(tmp_path / "later", gone) == [] and "payments.csv" not in traces(made.path, gone)
+    assert forget(made, gone.rater).lost == [made.path.resolve() / "export"]  # still there, still named
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_an_export_that_was_interrupted_is_known(killed: bool, tmp_path: Path) -> None:
+    made, gone, _ = two_raters(tmp_path)
+    if (child := os.fork()) == 0:
+        step = "write_json" if killed else "_write_payments"  # in the folder that is made, or when it is there
+        real = export_module.write_json
+
+        def torn(*arguments: Any) -> None:
+            if not killed or arguments[0].name == "study.json":
+                os._exit(9)
+            real(*arguments)
+
+        with pytest.MonkeyPatch.context() as patch, suppress(BaseException):
+            patch.setattr(export_module, step, torn)
+            export(made, tmp_path / "out" / "interrupted")
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert traces(tmp_path / "out", gone)
+    forget(made, gone.rater)
+    assert traces(tmp_path, gone) == []
+
+
+def test_forgetting_waits_for_an_export(tmp_path: Path) -> None:
+    made, gone, _ = two_raters(tmp_path)
+    if (child := os.fork()) == 0:
+        real = export_module.read_state
+
+        def slow(of: Study) -> Any:
+            state = real(of)
+            (tmp_path / "read").touch()
+            time.sleep(0.5)
+            return state
+
+        with pytest.MonkeyPatch.context() as patch, suppress(BaseException):
+            patch.setattr(export_module, "read_state", slow)
+            export(made, tmp_path / "out")
+        os._exit(0)
+    while not (tmp_path / "read").exists():
+        time.sleep(0.01)
+    forget(made, gone.rater)
+    os.waitpid(child, 0)
+    assert (tmp_path / "out" / "sessions.csv").exists() and traces(tmp_path, gone) == []
+
+
+def test_a_study_that_is_served_is_exported(tmp_path: Path) -> None:
+    made, _, _ = two_raters(tmp_path)
+    with AnswerJournal(made):
+        if (child := os.fork()) == 0:
+            with suppress(BaseException):
+                export(made, tmp_path / "out")
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert (tmp_path / "out" / "summary.json").exists()
+
+
+def test_forget_says_that_events_are_to_be_exported_again(tmp_path: Path, capsys: Any) -> None:
+    made = filled(study(tmp_path, "moments"), 4)
+    events = {clip.sha256: [TimedEvent("pas", "x", ((0.0, 0.2),))] for clip in made.clips.values()}
+    export(made, tmp_path / "with", events)
+    export(made, tmp_path / "without")
+    forget_by_command(made.path, next(iter(read_state(made).raters)))
+    said = capsys.readouterr().err.replace("\n", "")
+    assert "with: export again with --run" in said and "without: export" not in said
+
+
 def test_a_part_of_an_id_is_no_rater(tmp_path: Path) -> None:
     made, gone, _ = two_raters(tmp_path)
     before = (made.path / "people.jsonl").read_bytes(), (made.path / "answers.jsonl").read_bytes()
@@ -166,6 +251,19 @@ def test_a_part_of_an_id_is_no_rater(tmp_path: Path) -> None:
         with pytest.raises(SetupError, match="no rater"):
             forget(made, wrong)
     assert ((made.path / "people.jsonl").read_bytes(), (made.path / "answers.jsonl").read_bytes()) == before
+
+
+def test_an_id_that_is_another_word_of_the_files_removes_no_other_line(tmp_path: Path) -> None:
+    made = study(tmp_path, votes=9)
+    with AnswerJournal(made) as journal:
+        sessions = RaterSessions(journal, clock=None, seed=0)
+        gone = take_part(sessions)
+        kept = take_part(sessions, PROLIFIC_PID=gone.rater)
+    path = made.path / "answers.jsonl"
+    path.write_text(path.read_text().replace(gone.session, "kind"))
+    forget(made, gone.rater)
+    assert set(read_state(made).sessions) == {kept.session} and read_state(made).configuration
+    assert kept.rater in (made.path / "people.jsonl").read_text()
 
 
 def test_a_link_says_whom_to_forget(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.rating.made import body, filled, rightly, study
+from vmmetrics.cli.rate_sites import merge as merge_by_command
 from vmmetrics.errors import SetupError
 from vmmetrics.rating import DESIGNS
+from vmmetrics.rating import merge as merge_module
 from vmmetrics.rating.designs import design_of
 from vmmetrics.rating.export import export, forget
 from vmmetrics.rating.journal import AnswerJournal, read_packs, read_state
@@ -121,7 +124,7 @@ def test_a_file_gives_what_the_same_answers_give_online(packed: Study, made: Stu
                 lines += sessions.answer(back["key"], answer)
             journal.write(lines + (sessions.withdraw(back["key"]) if back["withdrawn"] else []))
             merged = merge(made, written(tmp_path, back, f"{number}.json"))
-            assert merged == (1, len(back["answers"]), 0)
+            assert merged[:3] == (1, len(back["answers"]), 0)
     assert exported(made) == exported(online)
     results = Results.of(made, read_state(made))
     assert len(results.counted) == 1 and results.state.sessions[results.counted[0].session].source == "pack"
@@ -224,6 +227,7 @@ def _answer(**more: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
     [
         (_change("key", "0" * 32), "altered"),
         (_change("key", "ä\ud800"), "altered"),
+        (_change("rater", "\ud800"), "altered"),
         (_change("session", "0" * 16), "no page"),
         (_change("session", "../../keys.json"), "no page"),
         (_change("rater", "0" * 12), "altered"),
@@ -389,7 +393,7 @@ def test_two_sites_have_the_figures_of_one_study_with_all_answers(design: str, t
     split(whole, site, other, 3)
     assert merge(site, other.path).sessions == 3
     before = (site.path / JOURNAL).read_bytes()
-    assert merge(site, other.path) == (0, 0, 0) and (site.path / JOURNAL).read_bytes() == before
+    assert merge(site, other.path)[:3] == (0, 0, 0) and (site.path / JOURNAL).read_bytes() == before
     ours, all_ = exported(site), exported(whole)
     assert ours.pop("payments").count("\n") == 4 and all_.pop("payments").count("\n") == 7  # each site pays its own
     assert ours == all_
@@ -419,7 +423,7 @@ def test_other_clips_and_settings_are_no_other_site(change: dict[str, Any], said
             merge(made, other.path)
         assert not (other.path / COPIES).exists()
     else:
-        assert merge(made, other.path) == (0, 0, 0)
+        assert merge(made, other.path)[:3] == (0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -432,6 +436,12 @@ def test_other_clips_and_settings_are_no_other_site(change: dict[str, Any], said
         ('"media":["c', '"media":["c00001","c'),
         ('"item":"c', '"item":"x'),
         ('"at":"2', '"at":"x2'),
+        ('"session":"', '"session":"x'),
+        ('"rater":"', '"rater":"x'),
+        ('"token":"', '"token":"x'),
+        ('"id":"', '"id":"x'),
+        ('"],"expected"', '-x"],"expected"'),
+        ('"kind":"gold","item"', '"kind":"item","item"'),
         ('"kind":"answer"', '"kind":"merged"'),
         ('"kind":"answer"', '"kind":"merged","lines":[]'),
         ('"kind":"answer"', '"kind":"merged","lines":[{"kind":"study"},7]'),
@@ -448,6 +458,57 @@ def test_a_hostile_study_changes_nothing(old: str, new: str, made: Study, tmp_pa
     assert (made.path / JOURNAL).read_bytes() == before
     (other.path / JOURNAL).write_text(text)
     assert merge(made, other.path).sessions == 1
+
+
+def site(made: Study, folder: Path, raters: int = 1) -> Study:
+    """Return a study of the same clips in another place, with some raters."""
+    shutil.copytree(made.path, folder)
+    (folder / "packs.jsonl").unlink(missing_ok=True)
+    keys = json.loads((folder / "keys.json").read_text())
+    (folder / "keys.json").write_text(json.dumps(keys | {"secret": folder.name}))
+    return filled(read_study(folder), raters) if raters else read_study(folder)
+
+
+@pytest.mark.parametrize("name", ["rater", "token", "session", "id"])
+def test_another_study_takes_no_id_of_ours(name: str, made: Study, tmp_path: Path) -> None:
+    other = site(made, tmp_path / "other")
+    filled(made, 1)
+    ours, theirs = (
+        {
+            key: value
+            for line in (one.path / JOURNAL).read_text().splitlines()[1:]
+            for key, value in json.loads(line).items()
+        }
+        for one in (made, other)
+    )
+    text, before = (other.path / JOURNAL).read_text(), (made.path / JOURNAL).read_bytes()
+    (other.path / JOURNAL).write_text(text.replace(theirs[name], ours[name]))
+    with pytest.raises(SetupError, match="is of another"):
+        merge(made, other.path)
+    assert (made.path / JOURNAL).read_bytes() == before
+    (other.path / JOURNAL).write_text(text)
+    assert merge(made, other.path).sessions == 1
+
+
+def test_an_id_that_another_rater_used_is_refused_in_a_file(packed: Study, made: Study, tmp_path: Path) -> None:
+    first, second = given_back(packed, 1), given_back(packed, 2)
+    merge(made, written(tmp_path, first))
+    taken = [one | {"id": of["id"]} for one, of in zip(second["answers"], first["answers"], strict=True)]
+    with pytest.raises(SetupError, match="used for another"):
+        merge(made, written(tmp_path, second | {"answers": taken}))
+    assert merge(made, written(tmp_path, second)).answers == len(second["answers"])
+
+
+@pytest.mark.parametrize(
+    "time", ["0001-01-01T00:00:00+14:00", "2999-01-01T00:00:00+00:00", "9999-12-31T23:59:59-14:00"]
+)
+def test_clocks_of_another_study_stay_within_reason(time: str, made: Study, tmp_path: Path) -> None:
+    other = site(made, tmp_path / "other")
+    text = (other.path / JOURNAL).read_text()
+    (other.path / JOURNAL).write_text(re.sub(r'"at":"[^"]*"', f'"at":"{time}"', text))
+    assert merge(made, other.path).sessions == 1
+    (session,) = read_state(made).sessions.values()
+    assert "2020" <= session.at <= session.last <= datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def test_no_study_and_the_study_itself_are_refused(made: Study, tmp_path: Path) -> None:
@@ -482,7 +543,7 @@ def test_a_rater_is_forgotten_in_every_copy_that_is_known(packed: Study, made: S
         assert merge(into, of.path).sessions == 1
         export(into, into.path / "export")
     backup = Path(shutil.copytree(made.path, tmp_path.parent / f"{tmp_path.name}-backup"))
-    answers, lost = forget(third, f"file:///x.html#r={back['key']}")
+    answers, lost, _ = forget(third, f"file:///x.html#r={back['key']}")
     assert (answers, lost) == (len(back["answers"]), [])
     assert traces(tmp_path, back["rater"], back["session"]) == [] and not (tmp_path / "back.json").exists()
     for one in (made, second, third):
@@ -490,11 +551,64 @@ def test_a_rater_is_forgotten_in_every_copy_that_is_known(packed: Study, made: S
         assert not state.sessions and [number for _, number in state.forgotten] == [len(back["answers"])]
     assert json.loads((third.path / "export" / "summary.json").read_text())["withdrawn"] == 1
     before = (made.path / JOURNAL).read_bytes()
-    assert merge(made, written(tmp_path, old)) == (0, 0, 1)
+    assert merge(made, written(tmp_path, old))[:3] == (0, 0, 1)
     assert (made.path / JOURNAL).read_bytes() == before and not read_state(made).sessions
-    assert merge(second, backup) == (0, 0, 1)  # a copy from before
-    assert merge(second, made.path) == (0, 0, 0)
+    assert merge(second, backup)[:3] == (0, 0, 1)  # a copy from before
+    assert merge(second, made.path)[:3] == (0, 0, 0)
     assert [number for _, number in read_state(second).forgotten] == [len(back["answers"])]  # once
+
+
+@pytest.mark.parametrize("is_own", [False, True])
+def test_who_was_forgotten_at_another_site_is_forgotten_by_merging_again(
+    is_own: bool, made: Study, tmp_path: Path
+) -> None:
+    other = site(filled(made, 2), tmp_path / "other")
+    (other.path / JOURNAL).unlink()
+    gone = next(iter(read_state(made).sessions.values()))
+    if is_own:  # what is ours goes by our own mark alone: another study may make its own of anybody
+        shutil.copy(made.path / JOURNAL, other.path / JOURNAL)
+    else:
+        merge(other, made.path)
+    export(other, other.path / "export")
+    other = read_study(other.path.rename(tmp_path / "moved"))
+    forget(made, gone.rater)
+    merged = merge(other, made.path)
+    assert [one.answers for one in merged.removed] == [len(gone.answers)] * (not is_own)
+    assert len(read_state(other).sessions) == (2 if is_own else 1)
+    assert (traces(other.path, gone.rater, gone.session) == []) is not is_own
+    before = (other.path / JOURNAL).read_bytes()
+    assert merge(other, made.path)[:3] == (0, 0, 0)
+    assert (other.path / JOURNAL).read_bytes() == before
+    assert [number for _, number in read_state(other).forgotten] == [len(gone.answers)]
+
+
+def test_a_file_of_a_forgotten_rater_is_named(packed: Study, made: Study, tmp_path: Path, capsys: Any) -> None:
+    back = given_back(packed)
+    merge(made, written(tmp_path, back))
+    forget(made, back["rater"])
+    merge_by_command(made.path, [written(tmp_path, back, "again.json")])
+    assert "again.json still has answers of forgotten raters: remove it" in capsys.readouterr().err.replace("\n", "")
+
+
+def test_two_who_note_copies_at_once_note_both(made: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = merge_module.read_copies
+
+    def slow(of: Study) -> Any:
+        copies = real(of)
+        time.sleep(0.3)
+        return copies
+
+    monkeypatch.setattr(merge_module, "read_copies", slow)
+    children = []
+    for name in ("a", "b"):
+        if (child := os.fork()) == 0:
+            with suppress(BaseException):
+                merge_module._note(made, answers={name: name})
+            os._exit(0)
+        children.append(child)
+    for child in children:
+        os.waitpid(child, 0)
+    assert {*real(made).answers} == {"a", "b"}
 
 
 def test_copies_that_were_moved_are_named(packed: Study, made: Study, tmp_path: Path) -> None:
@@ -505,7 +619,7 @@ def test_copies_that_were_moved_are_named(packed: Study, made: Study, tmp_path: 
     export(made, tmp_path / "export")
     for name in ("export", "back.json", "b"):
         (tmp_path / name).rename(tmp_path / f"moved-{name}")
-    answers, lost = forget(made, back["rater"])
+    answers, lost, _ = forget(made, back["rater"])
     assert answers == len(back["answers"])
     assert {path.name for path in lost} == {"export", "back.json", "study"}
     assert traces(made.path, back["rater"], back["session"]) == []
@@ -564,8 +678,13 @@ def test_forgetting_waits_for_no_study_that_is_being_served(packed: Study, made:
 def test_who_has_given_nothing_back_yet_is_forgotten_as_well(packed: Study, made: Study, tmp_path: Path) -> None:
     back = given_back(packed)
     assert forget(made, back["rater"]).answers == 0
-    assert merge(made, written(tmp_path, back)) == (0, 0, 1)
+    assert merge(made, written(tmp_path, back))[:3] == (0, 0, 1)
     assert traces(made.path, back["rater"], back["session"]) == []
+
+
+def test_pages_are_not_written_onto_a_file(made: Study, tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="is a file"):
+        write_packs(made, written(tmp_path, ""), 1)
 
 
 def test_a_study_without_pages_merges_none(tmp_path: Path, packed: Study) -> None:

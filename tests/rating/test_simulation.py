@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from tests.rating.made import filled, study
+from vmmetrics.alignment.readers.read import read_judgements
+from vmmetrics.errors import SetupError
 from vmmetrics.rating import DESIGNS
-from vmmetrics.rating.export import summary
+from vmmetrics.rating.export import export, summary
 from vmmetrics.rating.journal import read_state
 from vmmetrics.rating.results import Results
 from vmmetrics.rating.simulation import KINDS, dry_run
@@ -50,7 +52,12 @@ def test_a_dry_run_changes_nothing_and_goes_through_the_export(tmp_path: Path) -
     before = sorted((path.name, path.stat().st_size) for path in made.path.rglob("*"))
     run = dry_run(made, {"honest": 3, "reversed": 1}, out=tmp_path / "tried")
     assert read_json(tmp_path / "tried" / "summary.json")["simulated"] == {"honest": 3, "reversed": 1}
-    assert (tmp_path / "tried" / "pairs.csv").read_text().count("\n") > 4
+    (note, *_) = read_judgements(tmp_path / "tried", []).notes
+    assert "SIMULATED" in note
+    export(filled(study(tmp_path / "rated"), 2), tmp_path / "people")
+    with pytest.raises(SetupError, match="people's answers"):
+        dry_run(made, {"honest": 1}, out=tmp_path / "people")
+    assert "SIMULATED" not in str(read_judgements(tmp_path / "people", []).notes)
     assert sorted((path.name, path.stat().st_size) for path in made.path.rglob("*")) == before
     assert {"pairs.csv", "comparisons.jsonl", "sessions.csv", "standards.md", "strengths.csv"} <= set(run.files)
     assert run.raters == {"honest": 3, "reversed": 1}

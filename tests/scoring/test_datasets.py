@@ -53,6 +53,7 @@ def test_rows_of_parquet_files_are_scored_like_files(tmp_path: Path) -> None:
     write(tmp_path / "d/a-1.parquet", clips=clips[2:], **{name: values[2:] for name, values in told.items()})
     out, listener = tmp_path / "run", Counting()
     table = score(tmp_path / "d", metrics=["mss"], out=out, jobs=2, listener=listener)
+    assert [record.error for record in table] == [None] * 5
     assert [(record.sha256, record.scores, record.frames) for record in table] == expected
     assert {(record.model, record.prompt_source) for record in table} == {("m", "dataset")}
     assert table[3].path == f"{tmp_path}/d/a-1.parquet#1"

@@ -266,5 +266,7 @@ def test_rewards_are_those_of_the_file(tmp_path: Path, moving: np.ndarray) -> No
     both = vmmetrics.rewards([moving], fps=8, index=file, weights={"mine": 1, "motion_index": 1})
     assert both.values[0] == pytest.approx((both.components["mine"][0] + both.components["motion_index"][0]) / 2)
     file_of(tmp_path, real(exponents={**SHARES, "cas": 3.0}))  # another file of that path is another index
+    with pytest.raises(ValueError, match="file of mine"):  # though the process has registered it
+        vmmetrics.rewards([moving], fps=8, weights={"mine": 1})
     again = vmmetrics.rewards([moving], fps=8, index=file)
     assert again.values[0] == pytest.approx(motion_index(suite.scores, suite.own_change, {**SHARES, "cas": 3.0}).score)

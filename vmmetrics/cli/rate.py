@@ -23,7 +23,10 @@ from vmmetrics.utils.request_rules import HOST
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rich.console import Console
+
     from vmmetrics.rating.designs import Design
+    from vmmetrics.rating.export import Forgotten
     from vmmetrics.rating.study import ClipSource
     from vmmetrics.utils.display.tables import Part
 
@@ -62,7 +65,12 @@ def new(
     ] = None,
     levels: Annotated[Literal["5", "9", "11"], option("Levels of the scale of acr and vmbench5.")] = "5",
     reference: Annotated[
-        str, option("dcr: model whose clip of the prompt is the reference, as real footage.", metavar="MODEL")
+        str,
+        option(
+            "dcr: model whose clip of the prompt is the reference, as real footage.",
+            metavar="MODEL",
+            show_default=False,
+        ),
     ] = "",
     within_model: Annotated[bool, option("Compare clips of one model alone.", "--within-model")] = False,
     active: Annotated[
@@ -323,6 +331,13 @@ def check(
     print_result(form, [table, Lines("size", "The study", tuple(lines))], output, data=lambda: run)
 
 
+def tell_forgotten(messages: Console, removed: Forgotten) -> None:
+    """Print what was removed of a rater, and what is left to do."""
+    messages.print(f"removed {count(removed.answers, 'answer')}")
+    lost = (f"{path} is not there any more, or cannot be written: remove it, or the copy" for path in removed.lost)
+    warn(messages, [*lost, *(f"{path}: export again with --run; its events went" for path in removed.eventless)])
+
+
 def forget(
     study: StudyFolder, rater: Annotated[str, argument("The rater, as in sessions.csv, or the rater's link.")]
 ) -> None:
@@ -337,8 +352,6 @@ def forget(
 
     _, messages = open_consoles()
     found, warnings = read_study(study), list[str]()
-    removed, lost = remove(found, rater)
-    messages.print(f"removed {count(removed, 'answer')}")
-    warn(messages, (f"{path} is not there any more: if it was moved, remove the copy" for path in lost))
+    tell_forgotten(messages, remove(found, rater))
     read_state(found, warnings)
     warn(messages, warnings)  # a damaged line may be the rater's and not say so

@@ -34,7 +34,11 @@ def share(
     run: Annotated[Path, option("Run directory with scores of the clips.", show_default=False)],
     out: Annotated[Path, out_option("File to write (JSON).", show_default=False)],
     key: Annotated[
-        str, option("Text that all who pool agree on; without it, whoever has a clip can tell that it was rated.")
+        str,
+        option(
+            "Text that all who pool agree on; without it, whoever has a clip can tell that it was rated.",
+            show_default=False,
+        ),
     ] = "",
 ) -> None:
     """Write how well scores agree with raters, for 'rate pool': no clip, no vote, no name.

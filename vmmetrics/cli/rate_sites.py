@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from vmmetrics.cli.options import argument, option, out_option
-from vmmetrics.cli.rate import StudyFolder
-from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, count, error, open_consoles, until_stopped
+from vmmetrics.cli.rate import StudyFolder, tell_forgotten
+from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, count, error, open_consoles, until_stopped, warn
 from vmmetrics.errors import SetupError
 
 
@@ -58,5 +58,9 @@ def merge(
         forgotten = f", {count(merged.forgotten, 'session')} of forgotten raters left out" if merged.forgotten else ""
         new = f"{count(merged.answers, 'answer')} of {count(merged.sessions, 'session')}"
         messages.print(f"{path}: {new if merged.sessions else 'nothing new'}{forgotten}", soft_wrap=True)
+        for removed in merged.removed:
+            tell_forgotten(messages, removed)
+        if merged.forgotten:
+            warn(messages, [f"{path} still has answers of forgotten raters: remove it, or forget them there too"])
     if refused:
         raise typer.Exit(EXIT_FAILURES)

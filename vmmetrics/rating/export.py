@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vmmetrics.errors import SetupError
-from vmmetrics.rating.journal import PEOPLE, AnswerJournal, mark_of, read_packs, read_state
+from vmmetrics.rating.journal import PEOPLE, AnswerJournal, holding_copies, mark_of, read_packs, read_state
 from vmmetrics.rating.merge import COPIES, linked, remove_files
 from vmmetrics.rating.moments import KINDS, ClipMarks, TimedEvent, consensus, event_agreement, event_hits
 from vmmetrics.rating.results import Results
@@ -25,11 +25,11 @@ from vmmetrics.utils.schema import check, plain, read_json
 from vmmetrics.utils.statistics.bootstrap import Estimate
 from vmmetrics.utils.statistics.bradley_terry import INTERVAL_Z
 from vmmetrics.utils.statistics.preferences import LEFT, RIGHT
-from vmmetrics.utils.storage.atomic import making, write_json, write_text
+from vmmetrics.utils.storage.atomic import making, remove_leftovers, write_json, write_text
 from vmmetrics.utils.storage.job_folder import check_folder
 from vmmetrics.utils.storage.journal import encode, iterate_lines
 
-SUMMARY, EXPORTS, SESSIONS = "summary.json", "exports.json", "sessions.csv"
+SUMMARY, EXPORTS, SESSIONS, EVENTS = "summary.json", "exports.json", "sessions.csv", "events.csv"
 PAYMENTS = "payments.csv"
 """Sheet of payments, beside the export: it names people by the ids of their platform."""
 _PLAYED = ("seconds", "replays", "frames", "dropped", "stalls", "stalled", "width", "height")
@@ -63,6 +63,11 @@ def export(study: Study, out: Path, events: Events | None = None) -> Results:
     Raises:
         SetupError: It cannot be written, answers cannot be read, or events are of other clips, or of no marks.
     """
+    with holding_copies(study):  # or an answer that is forgotten meanwhile would come back
+        return _export(study, out, events)
+
+
+def _export(study: Study, out: Path, events: Events | None = None) -> Results:
     check_folder(out, SUMMARY, holds="export of a study")
     results = Results.of(study, read_state(study))
     marked = results.marked()
@@ -73,6 +78,10 @@ def export(study: Study, out: Path, events: Events | None = None) -> Results:
         if not compared:
             raise SetupError("no clip of the run was marked")
         figures["events"] = {name: _figures(of) for name, of in event_agreement(compared, of_clips).items()}
+    known, path, inside = _known_exports(study), out.resolve(), study.path.resolve()
+    if path not in known:
+        paths = (one.relative_to(inside) if one.is_relative_to(inside) else one for one in (*known, path))
+        write_json(study.path / EXPORTS, [str(one) for one in paths])  # those in the study move with it
     with making(out, replace=True) as folder:
         for name, rows in (_rating_files if results.design.opinions else _pair_files)(results):
             write_text(folder / name, csv_text(rows))
@@ -91,18 +100,21 @@ def export(study: Study, out: Path, events: Events | None = None) -> Results:
         write_json(folder / RECORD, study.configuration)
         write_json(folder / SUMMARY, figures)
     _write_payments(results)
-    known, path, inside = _known_exports(study), out.resolve(), study.path.resolve()
-    if path not in known:
-        paths = (one.relative_to(inside) if one.is_relative_to(inside) else one for one in (*known, path))
-        write_json(study.path / EXPORTS, [str(one) for one in paths])  # those in the study move with it
     return results
 
 
 class Forgotten(NamedTuple):
-    """What was removed of a rater: number of answers, and copies that are not where they were."""
+    """What was removed of a rater.
+
+    Attributes:
+        answers: Number of answers.
+        lost: Copies that are not where they were, or cannot be written.
+        eventless: Exports that were written again without the events of scores.
+    """
 
     answers: int
     lost: list[Path]
+    eventless: list[Path]
 
 
 def forget(study: Study, rater: str) -> Forgotten:
@@ -128,17 +140,38 @@ def forget(study: Study, rater: str) -> Forgotten:
             raise SetupError(
                 f"{study.path} has no rater {rater!r}; sessions.csv of an export names them, or give the rater's link"
             )
-        marks, removed = [mark_of(one, rater) for one in studies], 0
+        removed = remove(journals, rater, [mark_of(one, rater) for one in studies])
+        return removed._replace(lost=lost + removed.lost)
+
+
+def remove(journals: Sequence[AnswerJournal], rater: str, marks: Sequence[str]) -> Forgotten:
+    """Remove a rater from studies: from all journals, then from their copies.
+
+    Args:
+        journals: Answers of the studies.
+        rater: The rater.
+        marks: What stays in the journals.
+    """
+    lost, eventless = list[Path](), list[Path]()
+    with ExitStack() as held:
         for journal in journals:
-            removed = max(removed, journal.forget(rater, marks))
+            held.enter_context(holding_copies(journal.study))
+        removed = max(journal.forget(rater, marks) for journal in journals)
+        for journal in journals:
             for path in _known_exports(journal.study):
-                if _is_export(path, journal.study):
-                    export(journal.study, path)
-                else:
+                remove_leftovers(path.parent)  # of an export that was killed
+                had_events = (path / EVENTS).exists()
+                try:
+                    if not _is_export(path, journal.study):
+                        raise SetupError(f"{path} is no export of the study")
+                    _export(journal.study, path)
+                except SetupError:  # the others do not wait for it
                     lost.append(path)
+                else:
+                    eventless += [path] * had_events
             _write_payments(Results.of(journal.study, journal.state))
             lost += remove_files(journal.study, rater)
-    return Forgotten(removed, lost)
+    return Forgotten(removed, lost, eventless)
 
 
 def _is_export(path: Path, study: Study) -> bool:
@@ -229,7 +262,7 @@ def _mark_files(results: Results, marked: Sequence[ClipMarks], events: Events | 
           for one in marked for moment in consensus(one)),
     ])  # fmt: skip
     if events is not None:
-        yield "events.csv", iter([
+        yield EVENTS, iter([
             ("clip", "metric", "reason", "target", "begin", "end", "seconds", "raters", "raters_of_clip", "tiou",
              "box_iou", "prompt", "model"),
             *((one.clip, event.metric, event.reason, event.target, _rounded(event.spans[0][0]),

@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from vmmetrics.utils.storage.lock import ByteLocks, Locked
 from vmmetrics.utils.storage.provenance import differences, now
 
 ANSWERS, PEOPLE, PACKS, LOCK = "answers.jsonl", "people.jsonl", "packs.jsonl", ".lock"
+_COPIES_LOCK = ".copies.lock"  # of its own: whoever closes a file drops the process's locks on it
 _ANSWER = b'{"kind":"answer",'  # how the line of an answer begins
 
 
@@ -112,7 +113,9 @@ def given_out(study: Study, state: State) -> dict[str, Session]:
 
 def mark_of(study: Study, rater: str) -> str:
     """Return what stays of a forgotten rater: who has neither the rater's id nor the study's secret learns nothing."""
-    return hmac.new(study.keys["secret"].encode(), f"forgotten/{rater}".encode(), hashlib.sha256).hexdigest()
+    return hmac.new(
+        study.keys["secret"].encode(), f"forgotten/{rater}".encode("utf-8", "replace"), hashlib.sha256
+    ).hexdigest()
 
 
 def read_state(study: Study, warnings: list[str] | None = None) -> State:
@@ -153,6 +156,22 @@ def _replayed(study: Study, lines: Iterable[Line | Answer]) -> State:
         if changed := differences(study.configuration, state.configuration, names=names):
             raise SetupError(f"{study.path / RECORD} was changed after the first session; restore it:", *changed)
     return state
+
+
+@contextmanager
+def holding_copies(study: Study) -> Iterator[None]:
+    """Hold what a study knows of its copies, also while it is served; not twice in one process.
+
+    Raises:
+        SetupError: It cannot be written.
+    """
+    with refusing("write", study.path):
+        locks = ByteLocks(study.path / _COPIES_LOCK)
+    try:
+        with locks.holding(0):
+            yield
+    finally:
+        locks.close()
 
 
 class AnswerJournal(Locked):
@@ -219,19 +238,28 @@ class AnswerJournal(Locked):
         removed = sum(len(session.answers) + session.changes for session in own)
         has_page = any(pack["rater"] == rater for pack in read_packs(self.study).values())
         for name in (PEOPLE, PACKS):
-            _rewrite(self.study.path / name, [rater])
+            _rewrite(self.study.path / name, rater)
         if own or has_page:
             mark = encode({"kind": "forgotten", "at": now()[:10], "answers": removed, "marks": list(marks)})
-            _rewrite(self.study.path / ANSWERS, [rater, *(session.session for session in own)], mark)
+            _rewrite(self.study.path / ANSWERS, rater, {session.session for session in own}, mark)
         self._journal = Journal(self.study.path / ANSWERS)
         self.state = _replayed(self.study, self._journal.read_new())
         return removed
 
 
-def _rewrite(path: Path, without: Iterable[str], end: bytes = b"") -> None:
-    """Write a file again without the lines that have one of some ids."""
+def _rewrite(path: Path, rater: str, sessions: Collection[str] = (), end: bytes = b"") -> None:
+    """Write a file again without the lines of a rater and the rater's sessions."""
     if path.exists():
-        ids = [f'"{one}"'.encode() for one in without]
-        kept = [line for line in path.read_bytes().splitlines(keepends=True) if not any(one in line for one in ids)]
-        write_atomically(path, b"".join([*kept, end]))
+        lines = path.read_bytes().splitlines(keepends=True)
+        write_atomically(path, b"".join([*(line for line in lines if not _is_of(line, rater, sessions)), end]))
         path.chmod(0o600)
+
+
+def _is_of(raw: bytes, rater: str, sessions: Collection[str]) -> bool:
+    """Return True if a line is of a rater or a session; a damaged one if it has such an id anywhere."""
+    try:
+        line = decoded(raw, Line)[0]
+    except ValueError:
+        return any(f'"{one}"'.encode() in raw for one in (rater, *sessions))
+    first = line["lines"][0] if line.get("kind") == "merged" else line
+    return first.get("rater") == rater or first.get("session") in sessions

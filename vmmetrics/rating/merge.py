@@ -7,26 +7,30 @@ out, and the same input again changes nothing. Of two versions of a session the 
 from __future__ import annotations
 
 import hmac
+import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vmmetrics.errors import SetupError, refusing
 from vmmetrics.rating.designs import design_of
-from vmmetrics.rating.journal import ANSWERS, AnswerJournal, State, mark_of, read_packs, read_state
+from vmmetrics.rating.journal import ANSWERS, AnswerJournal, State, holding_copies, mark_of, read_packs, read_state
 from vmmetrics.rating.pack import FORMAT, key_of
-from vmmetrics.rating.sessions import RaterSessions, RefusedStepError, digest, line_of
-from vmmetrics.rating.study import Study, StudyClip, read_study
+from vmmetrics.rating.sessions import RaterSessions, RefusedStepError, check_id, digest, line_of
+from vmmetrics.rating.study import BROKEN, Study, StudyClip, read_study
 from vmmetrics.rating.trials import Session, Trial
 from vmmetrics.utils.schema import check, convert, parse_json, plain, read_json
 from vmmetrics.utils.storage.atomic import write_json
 from vmmetrics.utils.storage.journal import Line, iterate_lines
 from vmmetrics.utils.storage.opening import read_regular
 from vmmetrics.utils.storage.provenance import differences
+
+if TYPE_CHECKING:
+    from vmmetrics.rating.export import Forgotten
 
 COPIES = "merged.json"
 """File of a study that says where its answers are besides."""
@@ -36,6 +40,9 @@ SITE = frozenset((
 """Settings in which sites of one study may differ; besides texts of the consent, and all in another language."""
 _LARGEST = 1 << 24  # bytes of a file of answers; an answer has about 800
 _SHOWN = 20  # differences
+_IDS = re.compile(r"[0-9a-f]{16} [0-9a-f]{12} [0-9a-f]{64}")  # of a session, its rater and the rater's key
+_VOTED = frozenset(("item", "active", "repeat"))  # trials of which the votes are counted or compared
+_EARLIEST = "2020-01-01T00:00:00+00:00"  # before any study
 
 
 class Merged(NamedTuple):
@@ -45,11 +52,13 @@ class Merged(NamedTuple):
         sessions: Sessions that are new, or have more answers than before.
         answers: Answers in them.
         forgotten: Sessions left out, of raters who were forgotten on their request.
+        removed: What was removed here of raters who were forgotten there.
     """
 
     sessions: int
     answers: int
     forgotten: int
+    removed: Sequence[Forgotten] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +142,7 @@ def _replayed(journal: AnswerJournal, drawn: Line, returned: _Returned) -> list[
         ValueError: One is no answer.
     """
     alone = copy(journal)
-    alone.state = State()
+    alone.state = State(ids={one: of for one, of in journal.state.ids.items() if of[0] != drawn["session"]})
     at = _moment(returned.begun, drawn["at"])
     lines = [alone.take({**drawn, "at": at})]
     sessions = RaterSessions(alone, clock=None)
@@ -160,22 +169,60 @@ def _merge_study(journal: AnswerJournal, other: Study) -> Merged:
     if other.path.resolve() == study.path.resolve():
         raise SetupError(f"{other.path} is the study itself")
     translated = _Translation(study, other, _same_clips(study, other))
-    sessions = read_state(other).sessions.values()
+    theirs = read_state(other)
+    sessions = theirs.sessions.values()
     try:
         wholes = [translated(session) for session in sessions]
+        _check_owners(journal.state, theirs)
     except (ValueError, LookupError) as error:
         raise SetupError(f"{other.path} has a session that is none of this study: {error}") from error
     _note(other, studies={str(study.path.resolve()): identity_of(study)})  # before any answer is there
     _note(study, studies={str(other.path.resolve()): identity_of(other)})
+    removed = list(_forget_with(journal, other))
     marks = [
-        journal.take(line) for line in iterate_lines(other.path / ANSWERS, b'"forgotten"')
-        if line["kind"] == "forgotten" and line.get("marks") and journal.state.marks.isdisjoint(line["marks"])
+        journal.take(line) for line in _marks(other) if journal.state.marks.isdisjoint(line["marks"])
     ]  # fmt: skip
     forgotten = {
         one.rater for one in sessions
         if not journal.state.marks.isdisjoint(mark_of(of, one.rater) for of in (study, other))
     }  # fmt: skip
-    return _take(journal, wholes, forgotten, marks)
+    return _take(journal, wholes, forgotten, marks)._replace(removed=removed)
+
+
+def _forget_with(journal: AnswerJournal, other: Study) -> Iterator[Forgotten]:
+    """Remove raters who were forgotten in another study; one of this study's own alone by the mark that it made."""
+    from vmmetrics.rating.export import remove  # it knows of merged studies
+
+    marks = {mark: line["marks"] for line in _marks(other) for mark in line["marks"]}
+    for rater, own in list(journal.state.raters.items()):
+        known_by = (journal.study, other) if all(one.elsewhere for one in own) else (journal.study,)
+        for mark in {mark_of(of, rater) for of in known_by} & marks.keys():
+            yield remove([journal], rater, [*{mark_of(journal.study, rater), *marks[mark]}])
+            break
+
+
+def _marks(study: Study) -> Iterator[Line]:
+    """Yield the lines on raters who were forgotten."""
+    for line in iterate_lines(study.path / ANSWERS, b'"forgotten"'):
+        if line["kind"] == "forgotten" and line.get("marks"):
+            yield line | {"marks": [*map(str, line["marks"])]}
+
+
+def _check_owners(*states: State) -> None:
+    """Refuse studies in which an id is of two: what is done to one rater would be done to another.
+
+    Raises:
+        ValueError: It is.
+    """
+    owners: dict[tuple[str, str], str] = {}
+    for state in states:
+        links = [("answer", answer, session) for answer, (session, _) in state.ids.items()]
+        for one in state.sessions.values():
+            links += [("session", one.session, one.rater), ("rater", one.rater, one.token)]
+            links += [("key", one.token, one.rater)]
+        for kind, name, owner in links:
+            if owners.setdefault((kind, name), owner) != owner:
+                raise ValueError(f"the {kind} {name} is of another")
 
 
 class _Translation:
@@ -196,23 +243,28 @@ class _Translation:
         self._items = {**clips, **{key: ours[shown] for key, shown in theirs.items()}}
 
     def __call__(self, session: Session) -> list[Line]:
+        if not _IDS.fullmatch(f"{session.session} {session.rater} {session.token}"):
+            raise ValueError("expected hexadecimal ids")
         trials, training = (tuple(map(self._trial, listed)) for listed in (session.trials, session.training))
-        for at, answer in session.answers.items():
+        moment, answers = _moment(session.at, _EARLIEST), list[Line]()
+        made = line_of(replace(session, trials=trials, training=training, at=moment, elsewhere=True))
+        for at, answer in sorted(session.answers.items()):
+            check_id(answer)
             self._design.check(trials[at], answer)
             if len(answer.clips) != len(trials[at].media):
                 raise ValueError("an answer is about other clips")
-        for moment in (session.at, *(answer.at for answer in session.answers.values())):
-            _moment(moment, moment)
-        made = line_of(replace(session, trials=trials, training=training, elsewhere=True))
-        answers = [plain(answer) | {"kind": "answer"} for _, answer in sorted(session.answers.items())]
+            moment = _moment(answer.at, moment)
+            answers.append(plain(replace(answer, at=moment)) | {"kind": "answer"})
         return [made | {"changes": session.changes}, *answers]
 
     def _trial(self, trial: Trial) -> Trial:
-        parts = [identity.partition("-") for identity in trial.media]  # "-broken" may follow
-        if len(parts) != len(next(iter(self._design.items.values())).clips):
-            raise ValueError(f"{len(parts)} clips in a trial")
-        media = tuple(f"{self._clips[clip]}{dash}{rest}" for clip, dash, rest in parts)
-        return replace(trial, item=self._items[trial.item], media=media)
+        media = tuple(self._clips[one.removesuffix(BROKEN)] + BROKEN * one.endswith(BROKEN) for one in trial.media)
+        made = replace(trial, item=self._items[trial.item], media=media)
+        item = self._design.items.get(made.item, next(iter(self._design.items.values())))
+        own = made.item == item.key and {*media} == {*item.clips}
+        if len(media) != len(item.clips) or (trial.kind in _VOTED and not own):
+            raise ValueError("a trial shows other clips than its item")
+        return made
 
 
 def _same_clips(study: Study, other: Study) -> dict[str, str]:
@@ -290,10 +342,11 @@ def read_copies(study: Study) -> Copies:
 
 
 def _note(study: Study, studies: Mapping[str, str] | None = None, answers: Mapping[str, str] | None = None) -> None:
-    before = read_copies(study)
-    after = Copies({**before.studies, **(studies or {})}, {**before.answers, **(answers or {})})
-    if after != before:
-        write_json(study.path / COPIES, plain(after))
+    with holding_copies(study):
+        before = read_copies(study)
+        after = Copies({**before.studies, **(studies or {})}, {**before.answers, **(answers or {})})
+        if after != before:
+            write_json(study.path / COPIES, plain(after))
 
 
 def linked(study: Study) -> tuple[list[Study], list[Path]]:

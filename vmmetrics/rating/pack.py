@@ -53,6 +53,8 @@ def write_packs(study: Study, out: Path, raters: int, progress: Callable[[str], 
     Raises:
         SetupError: The folder has files or cannot be written, the study is being served, or a page is too large.
     """
+    if out.is_file():
+        raise SetupError(f"{out} is a file; choose an empty or new folder")
     if out.exists() and any(out.iterdir()):
         raise SetupError(f"{out} holds other files; choose an empty or new folder")
     with AnswerJournal(study) as journal, refusing("write", out), making(out) as folder:

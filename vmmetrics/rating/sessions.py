@@ -149,8 +149,7 @@ class RaterSessions:
         """
         session = self._known(token)
         answer = convert(Answer, {**body, "session": session.session, "at": at})
-        if not re.fullmatch(r"[0-9a-f]{16,64}", answer.id):
-            raise ValueError("id: expected hexadecimal digits")
+        check_id(answer)
         if self.state.ids.get(answer.id) is not None:
             if self.state.ids[answer.id] == (session.session, answer.trial):
                 return []
@@ -344,6 +343,16 @@ class RaterSessions:
         asked = trial.expected if trial.kind == "trap" else None
         told = {"expected": trial.expected} if at.startswith("t") else {}
         return {"at": at, "media": media, "asked": asked, **told}
+
+
+def check_id(answer: Answer) -> None:
+    """Refuse an answer's id that no browser makes.
+
+    Raises:
+        ValueError: It is one.
+    """
+    if not re.fullmatch(r"[0-9a-f]{16,64}", answer.id):
+        raise ValueError("id: expected hexadecimal digits")
 
 
 def digest(token: str) -> str:

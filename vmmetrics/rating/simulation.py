@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 from scipy.stats import spearmanr
 
+from vmmetrics.errors import SetupError
 from vmmetrics.rating.designs import Design
 from vmmetrics.rating.export import SUMMARY, export
 from vmmetrics.rating.journal import AnswerJournal
@@ -179,6 +180,8 @@ def dry_run(study: Study, raters: Mapping[RaterKind, int], seed: int = 0, out: P
     Raises:
         SetupError: The copy or the export cannot be written.
     """
+    if out is not None and (out / SUMMARY).is_file() and "simulated" not in read_json(out / SUMMARY):
+        raise SetupError(f"{out} holds an export of people's answers; choose another folder for simulated ones")
     rng = np.random.default_rng(seed)
     with tempfile.TemporaryDirectory() as folder:
         copy = replace(study, path=Path(folder), settings=replace(study.settings, votes=10**6))

@@ -122,7 +122,7 @@ class OwnIndex:
         Raises:
             ValueError: The name is that of another column, or no name of a metric.
         """
-        title = f"index calibrated on {self.study.ratings}"
+        title = f"{self.name}, an index calibrated on {self.study.ratings}"
         return Metric(self.name, title, self.result, after=tuple(self.exponents), low_is_fault=False, is_index=True)
 
     def result(self, results: Mapping[str, MetricResult], own_change: float | None) -> MetricResult:

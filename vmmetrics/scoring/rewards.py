@@ -87,6 +87,9 @@ def rewards(
     """
     own = None if index is None else register_index(index)
     chosen = checked_weights({own.name if own else INDEX: 1.0} if weights is None else weights)
+    named = [key for key, metric in registered().items() if metric.is_index and key in chosen]
+    if own is None and named:
+        raise ValueError(f"Expected index to be the file of {', '.join(named)}")
     for name, value, kind in (("missing", missing, Missing), ("collapsed", collapsed, Collapsed)):
         if value not in get_args(kind):
             raise ValueError(f"Expected {name} to be one of {', '.join(get_args(kind))} but got {value!r}")

@@ -176,7 +176,7 @@ def metric_info(key: str, described: Mapping[str, Any] | None = None) -> dict[st
         "title": legible(title),
         "range": ends,
         "lower_is_better": bool(lower),
-        "low_is_fault": key == INDEX or metric is None or metric.low_is_fault,
+        "low_is_fault": key == INDEX or metric is None or metric.low_is_fault or metric.is_index,
         "colour": "index" if key == INDEX else key if key in METRICS else "own",
         "meaning": "" if metric is None else metric.meaning,
         "kind": "index" if key == INDEX else "metric" if key in METRICS else "own",

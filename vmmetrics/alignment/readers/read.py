@@ -29,7 +29,7 @@ from vmmetrics.alignment.readers.score_files import read_score_file
 from vmmetrics.alignment.readers.score_tables import SourceScores
 from vmmetrics.alignment.readers.scores import is_run, read_scores, turned
 from vmmetrics.alignment.readers.source_table import SourceTable, clips_of, texts, with_roles
-from vmmetrics.alignment.readers.tables import exported_table, read_table, table_of_files
+from vmmetrics.alignment.readers.tables import exported_table, read_table, simulation_note, table_of_files
 from vmmetrics.alignment.study import Matching, Study
 from vmmetrics.errors import SetupError
 from vmmetrics.types import BoolArray, FloatArray
@@ -160,8 +160,10 @@ def read_judgements(ratings: Any, clips: Sequence[str], options: RatingOptions =
         SetupError: The ratings cannot be read, or may mean several things.
     """
     name = options.form if options.form in RELEASED else None
+    notes: tuple[str, ...] = ()
     if isinstance(ratings, str | Path):
         ratings = path = exported_table(Path(ratings))
+        notes = simulation_note(path)
         may_be = (options.form is None or name is not None) and not options.roles
         if may_be and (released := read_released(path, name, options.scale)) is not None:
             return judgements_turned(released, options.lower)
@@ -178,7 +180,8 @@ def read_judgements(ratings: Any, clips: Sequence[str], options: RatingOptions =
     table = with_roles(rearranged(with_roles(table, before), clips) if before else plain, after)
     asked = options.clip_column or ("clip" if "clip" in options.roles.values() else None)
     clip = next((of for of in table.columns if asked in {of, table.origins.get(of, of)}), None)
-    return read_ratings(table, replace(options, form=None if name else options.form, clip_column=clip))
+    judged = read_ratings(table, replace(options, form=None if name else options.form, clip_column=clip))
+    return replace(judged, notes=(*notes, *judged.notes))
 
 
 def _to_one_level(scores: SourceScores, judged: Judgements) -> tuple[SourceScores, Judgements, tuple[str, ...]]:

@@ -20,7 +20,7 @@ from vmmetrics.alignment.readers.formats.label_studio import answer, plain_colum
 from vmmetrics.alignment.readers.source_table import DECIMAL_COMMA, SourceTable, is_blank, to_number
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.utils.display.markup import listed
-from vmmetrics.utils.schema import parse_json
+from vmmetrics.utils.schema import parse_json, read_json
 from vmmetrics.utils.storage.opening import read_regular
 from vmmetrics.utils.tables import json_lines, open_parquet, parquet_rows, read_cells, refuse_headers
 
@@ -56,6 +56,16 @@ def exported_table(folder: Path) -> Path:
     """Return the table of judgements in an export of ``vmmetrics rate``; any other path as it is."""
     tables = (folder / name for name in ("ratings.csv", "pairs.csv") if (folder / "sessions.csv").is_file())
     return next((table for table in tables if table.is_file()), folder)
+
+
+def simulation_note(table: Path) -> tuple[str, ...]:
+    """Return what to say of a table that ``vmmetrics rate check`` wrote."""
+    summary = table.with_name("summary.json")
+    try:
+        told = read_json(summary) if (table.with_name("sessions.csv")).is_file() else {}
+    except SetupError:
+        return ()
+    return ("These raters were SIMULATED by 'vmmetrics rate check': nobody has rated",) if "simulated" in told else ()
 
 
 def table_of_files(folder: Path) -> SourceTable:

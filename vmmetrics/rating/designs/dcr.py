@@ -21,7 +21,7 @@ class Dcr(Acr):
     reads = frozenset({"reference"})
     scale = "impairment"
     turns = True
-    needs = "the model that --reference names must share a prompt with others"
+    needs = "give --reference MODEL, whose clips share prompts with other models'"
 
     @property
     def method(self) -> tuple[str, str]:
