@@ -91,7 +91,7 @@ def figures(sample: Sample) -> dict[str, tuple[float, float]]:
     clips, prompts = len(sample.ratings), len(set(sample.prompts))
     shared = {}
     for level, estimate in estimates(sample, RESAMPLES).items():
-        figure = Measured("motion", "x", level, estimate, clips, prompts, [clips] * VOTES).figure()
+        figure = Measured("motion", "x", level, estimate, clips, prompts, [clips] * VOTES, sample.scores).figure()
         shared[level] = figure.z, figure.error
     return shared
 

@@ -183,7 +183,8 @@ def test_agreement_and_habits(tmp_path: Path) -> None:
     assert pair.straight([LEFT] * 12)[1] is False and pair.straight([LEFT] * 8)[1] is True
     assert pair.straight([TIE] * 12)[1] is False and pair.straight([LEFT, RIGHT] * 6)[1] is True
     assert pair.steady([(LEFT, RIGHT), (LEFT, TIE)]) == (0, True)  # sides were swapped
-    assert pair.steady([(LEFT, LEFT)] * 3) == (3, False)
+    assert pair.steady([(LEFT, LEFT)] * pair.settings.repeats) == (2, False)  # a limit that can be failed
+    assert pair.steady([(LEFT, LEFT), (LEFT, RIGHT)]) == (1, True)
     ccr = design_of(study(tmp_path / "c", "ccr"))
     assert ccr.straight([1, 2, 3] * 4)[1] is ccr.straight([0] * 12)[1] is False and ccr.straight([2, -1] * 6)[1] is True
     assert ccr.steady([(3, -1), (1, 0), (2, 1)]) == (1, True)

@@ -205,6 +205,32 @@ def test_two_tabs_give_one_answer_and_withdrawal_is_given_back(open_page: Any, t
     assert session.withdrawn and session.answers[0].values == {"motion": 3} and session.next == 1
 
 
+def test_answers_are_deleted_from_the_browser_when_the_rater_says_so(open_page: Any, tmp_path: Path) -> None:
+    _, path = packed(tmp_path, training=0, items=2, repeats=0)
+    page = open_page(path)
+    page.wait_for_selector("#begin")
+    assert "until you delete them" in page.inner_text("main")
+    for step, end in (("done", rate), ("withdrawn", None)):
+        consent(page)
+        page.wait_for_selector(OPEN)
+        if end:
+            end(page, f"main[data-step={step}]")
+        else:
+            page.click("#withdraw")
+            page.click("footer button >> nth=0")
+        page.wait_for_selector(f"main[data-step={step}]")
+        page.click("#erase")
+        page.click("footer button >> nth=1")  # no
+        saved(page, tmp_path)
+        assert page.evaluate("localStorage.length") == 1
+        page.click("#erase")
+        page.click("footer button >> nth=0")
+        page.wait_for_selector("text=no longer in this browser")
+        assert page.evaluate("localStorage.length") == 0 and page.inner_text("footer") == ""
+        page.reload()
+        page.wait_for_selector("#begin")
+
+
 def test_a_browser_that_stores_nothing_asks_before_answers_are_lost(open_page: Any, tmp_path: Path) -> None:
     made, path = packed(tmp_path, training=0)
     page = open_page(path, script="Storage.prototype.setItem = () => { throw new Error('full'); }")

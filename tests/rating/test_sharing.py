@@ -27,7 +27,7 @@ SCORES = {
     "preset": "embedded", "protocol": "vmmetrics", "models and weights": "ab",
     **{f"version of {name}": "2" for name in ("mss", "pas", *(f"m{n}" for n in range(20)))},
 }  # fmt: skip
-GOOD = Measured("motion", "mss", "pooled", Estimate(0.5, 0.3, 0.65), 40, 20, [10] * 6)
+GOOD = Measured("motion", "mss", "pooled", Estimate(0.5, 0.3, 0.65), 40, 20, [10] * 6, np.arange(40.0))
 
 
 def shares(folder: Path, number: int = 2, **changes: Any) -> dict[str, Share]:
@@ -91,6 +91,26 @@ def test_no_more_figures_than_half_the_clips(tmp_path: Path) -> None:
         share(results, many[10:], SCORES)
 
 
+def test_a_metric_of_another_version_is_another_one(tmp_path: Path) -> None:
+    """Figures of other scores are other equations, whatever they are called; those of the same scores are the same."""
+    results = made(tmp_path)
+    for _ in range(8):
+        share(results, [GOOD], {**SCORES, "preset": "other"})
+    for number in range(1, 40 // 6):
+        share(results, [GOOD._replace(scores=GOOD.scores * number + (GOOD.scores > 2 * number))], SCORES)
+    with pytest.raises(SetupError, match="too many"):
+        share(results, [GOOD._replace(scores=-GOOD.scores)], SCORES)
+    share(results, [GOOD], SCORES)
+
+
+def test_references_of_other_models_are_other_designs(tmp_path: Path) -> None:
+    designs = [
+        share(made(tmp_path, first=100 * n, design="dcr", reference=f"m{n}"), [GOOD], SCORES)[0].conditions["design"]
+        for n in range(2)
+    ]
+    assert designs[0] != designs[1] and all("dcr" in one and "m0" not in one for one in designs)
+
+
 def test_two_shares_differ_by_enough_raters_or_by_none(tmp_path: Path) -> None:
     results = made(tmp_path)
     first, _ = share(results, [GOOD], SCORES)
@@ -138,6 +158,13 @@ def test_unlike_studies_are_not_pooled(tmp_path: Path, conditions: dict[str, str
     assert why in str(refused.value) and "pool those apart that differ" in str(refused.value)
 
 
+@pytest.mark.parametrize("name", ["all studies", "another study"])
+def test_a_study_is_not_named_as_a_pooled_figure(name: str, tmp_path: Path) -> None:
+    given = shares(tmp_path, 3)
+    with pytest.raises(SetupError, match=f"{name}: give its file another name"):
+        pool({name: given.pop("s0"), **given})
+
+
 def test_nothing_counts_twice(tmp_path: Path) -> None:
     results = made(tmp_path)
     one, _ = share(results, [GOOD], SCORES)
@@ -174,7 +201,12 @@ def first(value: Any) -> Any:
         (lambda v: first(v).update(clips=3), "rests on too few"),
         (lambda v: first(v).update(raters=0), "rests on too few"),
         (lambda v: first(v).update(clips=True), "expected a whole number"),
-        (lambda v: v.update(format=2), "another version"),
+        (lambda v: v.update(format=2, figures=[]), "another version"),
+        (lambda v: v.update(raters=-5), "-5 raters cannot"),
+        (lambda v: v.update(sessions=0), "0 sessions"),
+        (lambda v: v.update(clips=v["clips"][:1]), "more clips, prompts or raters"),
+        (lambda v: first(v).update(prompts=41), "more clips, prompts or raters"),
+        (lambda v: first(v).update(raters=7), "more clips, prompts or raters"),
         (lambda v: v.update(clips=[]), "expected hashes"),
         (lambda v: v.update(clips=["a", "a"]), "expected hashes"),
         (lambda v: v.pop("study"), "study: expected a value"),
@@ -225,7 +257,7 @@ def test_means_of_small_groups_are_not_too_small_on_average() -> None:
     error, reach = np.arctanh(values).std(), stats.t.ppf(0.975, 22)
     ends = [np.tanh(np.arctanh(values) + side * reach * error) for side in (-1, 1)]
     shared = [
-        Measured("motion", "mss", "within_model", Estimate(*three, n=4), 96, 24, [96] * 6).figure()
+        Measured("motion", "mss", "within_model", Estimate(*three, n=4), 96, 24, [96] * 6, np.empty(0)).figure()
         for three in zip(values.tolist(), *(end.tolist() for end in ends), strict=True)
     ]
     assert np.mean([one.z for one in shared]) == pytest.approx(true, abs=0.004)

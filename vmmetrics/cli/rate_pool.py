@@ -97,7 +97,8 @@ def _measured(study: Study) -> Iterator[Measured]:
         ):
             votes = (~np.isnan(study.ratings[pair.dimension][clips])).sum(axis=0)
             prompts = len({study.prompts[at] for at in np.flatnonzero(clips)})
-            yield Measured(pair.dimension, pair.metric, level, estimate, int(clips.sum()), prompts, votes)
+            counts, scores = (int(clips.sum()), prompts, votes), study.scores[pair.metric]
+            yield Measured(pair.dimension, pair.metric, level, estimate, *counts, scores)
     for dimension, pairs in study.preferences.items():
         for one in measure_preferences(study, dimension, list(study.scores), combined=()):
             scored, found = np.isfinite(study.scores[one.name]), one.accuracy
@@ -107,7 +108,8 @@ def _measured(study: Study) -> Iterator[Measured]:
             distinct = {frozenset((pairs.left[at], pairs.right[at])) for at in there}
             prompts = len({study.prompts[pairs.left[at]] for at in there})
             estimate = Estimate(ends[0], ends[1], ends[2], note=found.note)
-            yield Measured(dimension, one.name, "preference", estimate, len(distinct), prompts, votes)
+            counts = len(distinct), prompts, votes
+            yield Measured(dimension, one.name, "preference", estimate, *counts, study.scores[one.name])
 
 
 def _conditions(run: Run) -> dict[str, str]:
@@ -168,8 +170,8 @@ def _parts(shares: Mapping[str, Share], cells: Sequence[Pooled]) -> list[Part]:
         studies.add(name, *(figure(n, str(n)) for n in (one.raters, len(one.clips))), one.began, one.ended)
     table = DisplayTable(
         "pooled", "Agreement with people over all studies",
-        "ρ, or the share of equal preferences. Intervals of 95 %, Hartung and Knapp's; τ on Fisher's scale (Paule and "
-        "Mandel). I²: share of the differences that is no error of sampling; p: of one truth for all, by Q.",
+        "ρ, or the share of equal preferences. Intervals of 95 %, Hartung and Knapp's, modified; τ on Fisher's scale "
+        "(Paule and Mandel). I²: share of the differences that is no error of sampling; p: of one truth for all, by Q.",
         heads("dimension", "metric", "figure", "studies", "pooled", "another study", "τ", "I²", "Q", "p", texts=3),
     )  # fmt: skip
     for cell in cells:

@@ -35,7 +35,7 @@ class Criterion:
 def own_criteria(design: Design, session: Session) -> list[Criterion]:
     """Return the criteria that need no other session."""
     rules, clips = design.rules, [clip for answer in session.answers.values() for clip in answer.clips]
-    answered = _answered(session, *design.varied)
+    answered = _answered(session, "item", "active")
     votes = [design.vote(trial, answer, name) for trial, answer in answered for name in answer.values]
     first = next(iter(design.settings.questions))  # a gold item breaks the motion: other dimensions may stay good
     missed = {

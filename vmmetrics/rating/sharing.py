@@ -27,6 +27,7 @@ from scipy.special import ndtri, stdtrit
 
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.results import Results
+from vmmetrics.types import FloatArray
 from vmmetrics.utils.display.markup import shortened
 from vmmetrics.utils.schema import check, plain, read_json
 from vmmetrics.utils.statistics.bootstrap import CONFIDENCE, Estimate
@@ -46,6 +47,7 @@ LEVELS: Mapping[str, str] = {
 }  # fmt: skip
 """Levels of agreement: Spearman's ρ, or for preferences the share that the metric shares, 2 · share − 1."""
 _STATED = ("preset", "protocol", "models and weights", "design")  # conditions of every share
+_ROWS = ("all studies", "another study")  # of pooled figures, after those of the studies
 _CLIPS_TO_A_FIGURE = 2
 _SURE = 0.25  # times 1 / √clips: no error on Fisher's scale is smaller
 _NEAR_ONE = 0.9999
@@ -91,6 +93,7 @@ class Measured(NamedTuple):
         clips: Clips, or pairs, that it rests on.
         prompts: Their prompts.
         votes: Votes on them, by rater.
+        scores: (n,) the metric's scores of the study's clips.
     """
 
     dimension: str
@@ -100,6 +103,7 @@ class Measured(NamedTuple):
     clips: int
     prompts: int
     votes: Iterable[int]
+    scores: FloatArray
 
     def figure(self) -> Figure:
         """Return it as it is shared.
@@ -162,7 +166,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class _Noted:
-    """A share that was made."""
+    """A share that was made; each metric with a hash of its scores."""
 
     at: str
     raters: tuple[str, ...]
@@ -200,7 +204,8 @@ def share(
     withheld, metrics = dict[str, str](), dict.fromkeys(name for one in earlier for name in one.metrics)
     for cell in measured:
         name = f"{cell.metric}, {cell.dimension}, {LEVELS[cell.level]}"
-        room = len({*metrics, cell.metric}) * (len(LEVELS) - 1) * _CLIPS_TO_A_FIGURE  # of each dimension
+        scored = f"{cell.metric} {hashlib.sha256(cell.scores.tobytes()).hexdigest()[:16]}"  # other scores tell more
+        room = len({*metrics, scored}) * (len(LEVELS) - 1) * _CLIPS_TO_A_FIGURE  # of each dimension
         try:
             if f"version of {cell.metric}" not in scores:
                 raise ValueError("the run states no version of it")
@@ -210,17 +215,19 @@ def share(
         except ValueError as error:
             withheld[name] = str(error)
             continue
-        metrics[cell.metric] = None
+        metrics[scored] = None
         figures.setdefault(cell.dimension, {}).setdefault(cell.metric, {})[cell.level] = figure
     if not figures:
         raise SetupError("nothing can be shared:", *(f"  {name}: {why}" for name, why in withheld.items()))
     asks = results.design.asks
     wording = {name: settings.texts.get(asks.get(name, next(iter(asks.values()))), "") for name in settings.questions}
+    shared_metrics = {metric for of in figures.values() for metric in of}
+    reference = f", reference {_hashed(key, 'reference', settings.reference)}" * bool(settings.reference)
     conditions = {
         "design": f"{settings.design}, {settings.levels} levels" + ", in turn" * settings.in_turn
-                  + ", within models" * settings.within_model,
+                  + ", within models" * settings.within_model + reference,
         **{f"question of {name}": asked or wording[name] for name, asked in settings.questions.items()},
-        **{name: text for name, text in scores.items() if name.removeprefix("version of ") in {name, *metrics}},
+        **{name: text for name, text in scores.items() if name.removeprefix("version of ") in {name, *shared_metrics}},
     }  # fmt: skip
     write_json(record, plain([*earlier, _Noted(now()[:10], tuple(sorted(marks)), tuple(metrics))]))
     shared = Share(
@@ -242,11 +249,18 @@ def read_share(path: Path) -> Share:
     Raises:
         SetupError: It cannot be read, is of another version, or a figure is none that is shared.
     """
-    found = check(Share, read_json(path), path)
-    if found.format != FORMAT:
+    value = read_json(path)
+    if isinstance(value, dict) and value.get("format") != FORMAT:
         raise SetupError(f"{path} was written by another version of vmmetrics (format {FORMAT} expected)")
+    found = check(Share, value, path)
     if not found.clips or len(set(found.clips)) < len(found.clips):
         raise SetupError(f"{path}, clips: expected hashes, each once")
+    if not LEAST_RATERS <= found.raters <= found.sessions:
+        raise SetupError(f"{path}: {found.raters} raters cannot have had {found.sessions} sessions")
+    for level, one in [cell for of in found.figures.values() for levels in of.values() for cell in levels.items()]:
+        most = math.comb(len(found.clips), 1 + (level == "preference"))  # of these, pairs
+        if one.clips > most or one.prompts > len(found.clips) or one.raters > found.raters:
+            raise SetupError(f"{path}: a figure rests on more clips, prompts or raters than the study has")
     metrics = {f"version of {metric}" for of in found.figures.values() for metric in of}
     if lacking := {*_STATED, *metrics, *(f"question of {name}" for name in found.figures)} - found.conditions.keys():
         raise SetupError(f"{path}, conditions: there is no {', '.join(sorted(lacking))}")
@@ -277,9 +291,9 @@ class Pooled(NamedTuple):
     def estimates(self) -> dict[str, Estimate]:
         """Return the figure of each study with its 95 % interval, then the pooled one and that of another study."""
         ends = {name: (f.z, f.z - _Z * f.error, f.z + _Z * f.error) for name, f in self.studies.items()}
-        ends["all studies"] = self.result.mean, self.result.low, self.result.high
+        ends[_ROWS[0]] = self.result.mean, self.result.low, self.result.high
         if self.result.predicted is not None:
-            ends["another study"] = self.result.mean, *self.result.predicted
+            ends[_ROWS[1]] = self.result.mean, *self.result.predicted
         return {
             name: Estimate(self.shown(z), self.shown(low), self.shown(high)) for name, (z, low, high) in ends.items()
         }
@@ -294,7 +308,8 @@ def pool(shares: Mapping[str, Share]) -> list[Pooled]:
     Raises:
         SetupError: Clips would count twice, the figures are not of one thing, or none is in two shares.
     """
-    if problems := [*_counted_twice(shares), *_unlike(shares)]:
+    taken = [f"{name}: give its file another name: pooled figures have this one" for name in _ROWS if name in shares]
+    if problems := [*taken, *_counted_twice(shares), *_unlike(shares)]:
         raise SetupError("these cannot be pooled:", *(f"  {problem}" for problem in problems))
     cells: dict[tuple[str, str, str], dict[str, Figure]] = {}
     for name, one in shares.items():

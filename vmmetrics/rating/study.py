@@ -69,7 +69,7 @@ class Rules:
     one_side: float = 0.95
     seconds: float = 0.3
     unsteady: float = 2.5
-    contradictions: int = 2
+    contradictions: int = 1
     agreement: float = 0.5
     playback: float = 1.15
 

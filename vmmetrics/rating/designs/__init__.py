@@ -17,7 +17,7 @@ import numpy as np
 from vmmetrics.errors import SetupError
 from vmmetrics.rating import DESIGNS
 from vmmetrics.rating.study import BROKEN, ClipSource, Rules, Settings, Study, StudyClip
-from vmmetrics.rating.trials import Answer, Item, Kind, Trial
+from vmmetrics.rating.trials import Answer, Item, Trial
 from vmmetrics.utils.statistics.preferences import Preference
 
 LEAST_SHARED = 8
@@ -26,6 +26,8 @@ Z99 = 2.326
 """Quantile of the normal distribution for the upper end of a 99 % interval, one-sided."""
 GREY_SECONDS = 2.0
 """Seconds of grey between clips that are played in turn (P.910)."""
+DEPARTURE = "It departs from ITU-T P.910 (10/2023), {}, by which the two are of one source; these are of one prompt"
+"""What to say of a method whose clause compares a clip with its source, or versions of one."""
 _CANDIDATES = 20  # of equally few votes that are looked at for each item of a session
 _TRIES = 20  # orders of which the one with the fewest neighbours of one prompt is taken
 
@@ -71,8 +73,6 @@ class Design(ABC):
     """Marks of an answer at most."""
     vote_seconds: ClassVar[float] = 6.0
     """Seconds that an answer takes, to foretell the length of a session."""
-    varied: ClassVar[tuple[Kind, ...]] = ("item", "active")
-    """Kinds of trials whose answers tell of straight-lining."""
 
     def __init__(self, study: Study) -> None:
         self.study, self.settings = study, study.settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from vmmetrics.rating.designs import GREY_SECONDS
+from vmmetrics.rating.designs import DEPARTURE, GREY_SECONDS
 from vmmetrics.rating.designs.pair import Pair
 
 
@@ -25,9 +25,9 @@ class Ccr(Pair):
 
     @property
     def method(self) -> tuple[str, str]:
-        """Clause of the standard, and the method."""
+        """No clause, since it departs from the standard's, and the method."""
         shown = f"two clips of one prompt in random order, {GREY_SECONDS:g} s of grey between them"
-        return "ITU-T P.910 (10/2023), 8.3", f"comparison category rating from -3 to 3: {shown}"
+        return "", f"comparison category rating from -3 to 3: {shown}. {DEPARTURE.format('8.3')}"
 
     def make_choices(self) -> dict[int, str]:
         """Return the grades of the second clip."""

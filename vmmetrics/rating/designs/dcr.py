@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from vmmetrics.rating.designs import GREY_SECONDS, broken
+from vmmetrics.rating.designs import DEPARTURE, GREY_SECONDS, broken
 from vmmetrics.rating.designs.acr import Acr
 from vmmetrics.rating.trials import Item, Trial
 
@@ -25,9 +25,9 @@ class Dcr(Acr):
 
     @property
     def method(self) -> tuple[str, str]:
-        """Clause of the standard, and the method."""
+        """No clause, since it departs from the standard's, and the method."""
         shown = f"a clip of {self.settings.reference} as the reference, {GREY_SECONDS:g} s of grey, the clip"
-        return "ITU-T P.910 (10/2023), 8.2", f"degradation category rating on 5 levels: {shown}"
+        return "", f"degradation category rating on 5 levels: {shown}. {DEPARTURE.format('8.2')}"
 
     def make_items(self) -> list[Item]:
         """Return every clip whose prompt has one of the reference, by name the first."""

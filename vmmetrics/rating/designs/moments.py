@@ -57,7 +57,6 @@ class Moments(Acr):
     reads = frozenset[str]()
     marks = MOST_MARKS
     vote_seconds = 20.0
-    varied = ("item", "active", "gold")  # nothing may be wrong with any item, but not with a gold one
 
     def __init__(self, study: Study) -> None:
         super().__init__(study)
@@ -97,14 +96,14 @@ class Moments(Acr):
         return vote_of(answer.marks, self.seconds(trial.media))
 
     def straight(self, values: Sequence[float]) -> tuple[float, bool]:
-        """Return the larger share of answers that mark nothing, or the whole clip."""
-        marked = np.array(values)
-        share = float(max(np.mean(marked == 1), np.mean(marked < _WHOLE))) if values else 0.0
+        """Return the share of answers that mark the whole clip; that nothing is wrong may be true of every item."""
+        share = float(np.mean(np.array(values) < _WHOLE)) if values else 0.0
         return share, len(values) < LEAST_VOTES or share <= self.rules.one_side
 
     def steady(self, votes: Sequence[tuple[Any, Any]]) -> tuple[float, bool]:
-        """Return how many repeated clips have no time that is marked in both answers, and a mark in one."""
-        contradictions = sum(span_iou(first.spans, again.spans) == 0 for first, again in votes)
+        """Return how many repeated clips have marks in both answers, and none at the same time."""
+        apart = (one.spans and other.spans and span_iou(one.spans, other.spans) == 0 for one, other in votes)
+        contradictions = sum(map(bool, apart))
         return float(contradictions), contradictions <= self.rules.contradictions
 
     def agreement(self, own: Mapping[str, Any], others: Mapping[str, Sequence[Any]]) -> tuple[float, float] | None:

@@ -1,4 +1,4 @@
-// A page of 'rate pack': the study is in this file, and the answers stay in this browser until the rater saves them.
+// A page of 'rate pack': the study is in this file, and the answers stay in this browser until the rater deletes them.
 
 import { save } from "../../viewer/page/core.js";
 
@@ -25,7 +25,7 @@ function keep(given) {
   try {
     localStorage.setItem(place, JSON.stringify(given));
   } catch {
-    addEventListener("beforeunload", (event) => event.preventDefault()); // else the answers are lost unasked
+    addEventListener("beforeunload", (event) => kept && event.preventDefault()); // else the answers are lost unasked
   }
 }
 
@@ -70,3 +70,13 @@ export async function send(path, body) {
 /** @type {(() => void) | null} */
 export const saveAnswers = () =>
   save(`answers-${pack.given.rater}.json`, JSON.stringify({ ...pack.given, ...read() }), "application/json");
+
+/** @type {(() => void) | null} */
+export const eraseAnswers = () => {
+  kept = null;
+  try {
+    localStorage.removeItem(place);
+  } catch {
+    // nothing was stored
+  }
+};

@@ -3,7 +3,7 @@
 import { button, h } from "../../viewer/page/core.js";
 import { MarkField } from "./marks.js";
 import { RatedClip, refreshRate } from "./player.js";
-import { base, saveAnswers, send } from "./transport.js";
+import { base, eraseAnswers, saveAnswers, send } from "./transport.js";
 
 const AGAIN = 2000; // ms until an answer that did not arrive is sent again
 const FORMAT = 'video/mp4; codecs="avc1.64001f"';
@@ -94,10 +94,21 @@ async function proceed(view) {
     h("p", words),
     view.url && h("p", h("a", { href: view.url, rel: "noreferrer" }, texts.done_url)),
     view.further && button(texts.further, () => step("further"), { class: "main" }),
-    saveAnswers && h("div", saving({ class: "main" })),
+    saveAnswers && h("div", saving({ class: "main" }), button(texts.erase, erase, { id: "erase" })),
     view.step === "withdrawn" && other(),
   );
   if (view.step === "done") footer();
+  function erase() {
+    sure(
+      "erase",
+      () => {
+        eraseAnswers?.();
+        foot.replaceChildren();
+        show(h("p", texts.erased));
+      },
+      () => proceed(view),
+    );
+  }
 }
 
 /** Take a step, and show what comes of it. @param {string} path @param {object} [body] */
@@ -157,16 +168,18 @@ function somebodyElse() {
   consent();
 }
 
+/** Ask before something is done for good. @param {string} name @param {() => void} act @param {() => void} back */
+const sure = (name, act, back) =>
+  foot.replaceChildren(
+    h("span", texts[`${name}_sure`]),
+    button(texts[`${name}_yes`], act),
+    button(texts[`${name}_no`], back),
+  );
+
 /** The link that resumes, and the way out. */
 function footer() {
-  const sure = () =>
-    foot.replaceChildren(
-      h("span", texts.withdraw_sure),
-      button(texts.withdraw_yes, () => step("withdraw")),
-      button(texts.withdraw_no, footer),
-    );
   const parts = [
-    button(texts.withdraw, sure, { id: "withdraw" }),
+    button(texts.withdraw, () => sure("withdraw", () => step("withdraw"), footer), { id: "withdraw" }),
     other(),
     page.dataset.step === "trial" && saving(),
     h("span", study.marks ? texts.mark_keys : texts.keys),

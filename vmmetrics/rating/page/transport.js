@@ -14,3 +14,6 @@ export const send = (path, body) =>
 
 /** Save the answers as a file, where no server has them. @type {(() => void) | null} */
 export const saveAnswers = null;
+
+/** Delete the answers from the browser, where they are. @type {(() => void) | null} */
+export const eraseAnswers = null;
