@@ -149,7 +149,7 @@ def test_payments_forget_where_there_is_no_export_any_more(tmp_path: Path) -> No
     assert traces(tmp_path, gone) == []
 
 
-@pytest.mark.parametrize("step", ["journal.write_atomically", "forgetting.write_export", "forgetting.write_payments"])
+@pytest.mark.parametrize("step", ["journal.write_atomically", "forgetting.write_export", "export.write_payments"])
 def test_forgetting_that_was_interrupted_is_done_again(step: str, tmp_path: Path) -> None:
     made, gone, kept = two_raters(tmp_path)
     real, calls = journal_module.write_atomically, []
