@@ -193,18 +193,20 @@ def test_killed_at_random_nothing_is_lost_or_doubled(packed: Study, made: Study,
     ]  # fmt: skip
     rng, kills = random.Random(0), 0
     undisturbed = read_study(Path(shutil.copytree(made.path, tmp_path / "undisturbed")))
-    began = time.monotonic()
     for path in files:
         merge(undisturbed, path)
-    seconds = time.monotonic() - began
+    whole = (undisturbed.path / JOURNAL).stat().st_size
     for _ in range(20):
         if (child := os.fork()) == 0:
             for path in files:
                 merge(made, path)
             os._exit(0)
-        time.sleep(rng.uniform(0, seconds))
-        os.kill(child, signal.SIGKILL)
-        kills += os.WIFSIGNALED(os.waitpid(child, 0)[1])
+        until, (ended, _) = rng.uniform(0, whole), (0, 0)
+        while not ended and not ((path := made.path / JOURNAL).exists() and path.stat().st_size > until):
+            ended, _ = os.waitpid(child, os.WNOHANG)
+        if not ended:
+            os.kill(child, signal.SIGKILL)
+            kills += os.WIFSIGNALED(os.waitpid(child, 0)[1])
         sessions = read_state(made).sessions.values()
         assert all(len(one.answers) in (3, 5, len(one.trials)) and one.changes == 0 for one in sessions)
         if sum(one.finished for one in sessions) == 4:

@@ -60,9 +60,8 @@ def exported_table(folder: Path) -> Path:
 
 def simulation_note(table: Path) -> tuple[str, ...]:
     """Return what to say of a table that ``vmmetrics rate check`` wrote."""
-    summary = table.with_name("summary.json")
     try:
-        told = read_json(summary) if (table.with_name("sessions.csv")).is_file() else {}
+        told = read_json(table.parent / "summary.json") if (table.parent / "sessions.csv").is_file() else {}
     except SetupError:
         return ()
     return ("These raters were SIMULATED by 'vmmetrics rate check': nobody has rated",) if "simulated" in told else ()
