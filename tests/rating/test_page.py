@@ -126,7 +126,7 @@ def test_a_whole_study_by_keyboard(
     assert page.is_disabled("#next")
     for _ in range(2):  # practice
         answer(page, "1")
-        if page.query_selector(".clips") is None:
+        if page.query_selector("fieldset") is None:
             page.keyboard.press("Enter")
     while "Rate" in page.title() and page.query_selector("main[data-step=done]") is None:
         page.wait_for_selector(f".position, {ANSWERED}, main[data-step=done]")
