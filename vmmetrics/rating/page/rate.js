@@ -344,7 +344,6 @@ async function practice({ expected, ...trial }) {
         else if (key === "Enter") go.click();
         return " Enter".includes(key);
       };
-      go.focus();
     });
   });
 }
