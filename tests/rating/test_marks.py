@@ -120,6 +120,11 @@ def test_habits_are_flagged_and_a_clip_without_a_fault_is_none(tmp_path: Path) -
     assert rater(lambda *of: obeys(*of) or (0, [])) == set()
     assert rater(lambda *of: obeys(*of) or (0, []), gold=0) == set()  # no clip may have a fault
     assert rater(lambda *of: obeys(*of) if of[3].kind == "trap" else (0, [])) == {"gold_missed"}
+    alone = lambda *of: (of[3].expected, []) if of[3].kind == "trap" else obeys(*of) or (0, [])  # noqa: E731
+    assert rater(alone) == set()
+    with pytest.raises(ValueError, match="kind of the first mark"):
+        rater(lambda *of: (of[3].expected % 5 + 1, [GOOD | {"kind": of[3].expected or 2}])
+              if of[3].kind == "trap" else obeys(*of) or (0, []))  # fmt: skip
     assert rater(lambda *of: obeys(*of) if of[3].kind == "trap" else whole(*of[:3])) == {"straight_lining"}
     assert rater(turned) == {"repeats_apart"}
 

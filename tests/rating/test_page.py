@@ -126,7 +126,7 @@ def test_a_whole_study_by_keyboard(
     assert page.is_disabled("#next")
     for _ in range(2):  # practice
         answer(page, "1")
-        if page.query_selector(".clips") is None:
+        if page.query_selector("fieldset") is None:
             page.keyboard.press("Enter")
     while "Rate" in page.title() and page.query_selector("main[data-step=done]") is None:
         page.wait_for_selector(f".position, {ANSWERED}, main[data-step=done]")
@@ -134,6 +134,9 @@ def test_a_whole_study_by_keyboard(
             page.wait_for_selector(OPEN)
             assert page.evaluate(AXE) == []
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            if width > 640 and len(page.query_selector_all("fieldset")) == 1:
+                box = page.query_selector("#next").bounding_box()
+                assert box["y"] + box["height"] <= 800  # in sight
             seen = page.inner_html("body").partition("<script")[0]
             assert not re.search(r"m[0-2]/|c0000|square|gold|broken", seen)
             number = position(page)
@@ -141,6 +144,7 @@ def test_a_whole_study_by_keyboard(
             page.wait_for_function("before => document.querySelector('.position')?.innerText !== before", arg=number)
         else:
             page.keyboard.press("Enter")
+    assert "Keys:" not in page.inner_text("body") and "keep this link" not in page.inner_text("body")
     session = served.session
     assert session.finished and session.source == "prolific"
     assert len(session.answers) == len(session.trials) == 7  # practice is not kept
@@ -319,6 +323,8 @@ def test_the_owner_sees_figures_that_raters_do_not(serve: Any, open_page: Any, t
     page = open_page(served.owner)
     page.wait_for_selector("table")
     text = page.inner_text("main")
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert "48 of 108" in text and "8.00 EUR" in text and "α (ordinal)" in text
     key = served.owner.rpartition("/")[2]
     assert page.request.get(f"{served.link.rpartition('/s/')[0]}/o/{key}").status == 404

@@ -26,13 +26,15 @@ export class MarkField {
    * @param {[number, string][]} choices Kinds of marks from 1, and 0: nothing is wrong.
    * @param {string} keys Key of each choice.
    * @param {string} question
+   * @param {string} asked What an attention check asks in its place, for a kind alone; "" for none.
    * @param {number} most Marks of a clip.
    * @param {Record<string, string>} texts
    * @param {(value: number | null) => void} changed Told the answer: the kind of the first mark, or 0; null for none yet.
    */
-  constructor(clip, choices, keys, question, most, texts, changed) {
+  constructor(clip, choices, keys, question, asked, most, texts, changed) {
     this.clip = clip;
     this.choices = choices;
+    this.asked = asked;
     this.most = most;
     this.texts = texts;
     this.changed = changed;
@@ -53,6 +55,7 @@ export class MarkField {
     this.strip = h("div.strip");
     this.now = h("output");
     this.state = h("output");
+    this.missing = h("output");
     this.list = h("ul.marks");
     this.radios = choices.map(([value]) =>
       h("input", { type: "radio", name: "kind", value, onchange: () => this.choose(value) }),
@@ -84,13 +87,13 @@ export class MarkField {
     this.root = h(
       "fieldset",
       { disabled: true },
-      h("legend", question),
+      h("legend", asked || question),
       h("div.row", press(texts.mark_whole, "w"), h("span", texts.mark_box)),
       h(
         "div.choices",
         choices.map(([, text], at) => h("label", this.radios[at], text)),
       ),
-      h("div.row", this.adds, this.undoes),
+      h("div.row", this.adds, this.undoes, this.missing),
       this.list,
     );
     /** @type {number[]} */
@@ -273,7 +276,7 @@ export class MarkField {
 
   /** Show the marks, and tell the answer. */
   draw() {
-    const { draft, made, all } = this;
+    const { draft, made, all, texts } = this;
     const { duration } = this.clip.video,
       begin = draft.begin ?? draft.end,
       end = draft.end ?? draft.begin;
@@ -293,7 +296,11 @@ export class MarkField {
     this.adds.disabled = !made;
     this.undoes.disabled = !this.begun && !this.marks.length;
     this.state.textContent = begin === null ? "" : this.span(draft);
-    if (this.begun && !made) this.changed(null);
+    const lacks = this.begun && !made;
+    const parts = Object.entries(draft).flatMap(([part, value]) => (value === null ? texts[`mark_lacks_${part}`] : []));
+    const alone = this.asked && !this.marks.length ? draft.kind : null;
+    this.missing.textContent = lacks && alone === null ? texts.mark_missing.replace("{parts}", parts.join(", ")) : "";
+    if (lacks) this.changed(alone);
     else this.changed(all.length ? all[0].kind : this.nothing ? 0 : null);
     this.tick();
   }

@@ -181,11 +181,13 @@ function footer() {
   const parts = [
     button(texts.withdraw, () => sure("withdraw", () => step("withdraw"), footer), { id: "withdraw" }),
     other(),
-    page.dataset.step === "trial" && saving(),
+  ];
+  const help = [
+    saving(),
     h("span", study.marks ? texts.mark_keys : texts.keys),
     h("span", texts.link, " ", !saveAnswers && h("a", { href: location.href }, location.href)),
   ];
-  foot.replaceChildren(...parts.filter(Boolean));
+  foot.replaceChildren(...[...parts, ...(page.dataset.step === "trial" ? help : [])].filter(Boolean));
 }
 
 /** @returns {[number, string][]} The answers and their texts with their keys. */
@@ -218,9 +220,11 @@ async function playAll(clips) {
  * Show the clips of a trial and wait for the answer.
  * @param {RatedTrial} trial
  * @param {any[]} head What stands above.
+ * @param {(values: Record<string, number>, shown: any, again: any) => Promise<void>} [after] Shows the clips again, and
+ *   the button that plays them.
  * @returns {Promise<{ values: Record<string, number>, marks: RatedMark[], seconds: number, clips: PlaybackRecord[], display: object }>}
  */
-async function vote(trial, head) {
+async function vote(trial, head, after) {
   const loading = h("p", texts.loading);
   show(head, loading);
   const clips = await clipsOf(trial);
@@ -244,7 +248,7 @@ async function vote(trial, head) {
   const questions = Object.entries(study.questions),
     [first, asks] = questions[0];
   const marking = study.marks
-    ? new MarkField(clips[0], options, KEYS, asked || asks, study.marks, texts, (value) => choose(first, value))
+    ? new MarkField(clips[0], options, KEYS, asks, asked, study.marks, texts, (value) => choose(first, value))
     : null;
   const fields = marking
     ? [marking.root]
@@ -335,21 +339,28 @@ async function vote(trial, head) {
       hidden,
     },
   };
+  shown.inert = true; // no more marks
+  await after?.(values, shown, again);
   for (const clip of clips) clip.close();
   return record;
 }
 
 /** @param {RatedTrial} trial */
-async function practice(trial) {
-  const { values } = await vote(trial, [h("h1", texts.training_title), h("p", texts.training_text)]);
-  if (trial.expected === null || trial.expected === undefined) return;
-  const value = values[Object.keys(study.questions)[0]];
-  const right = Math.abs(value - trial.expected) <= study.tolerance;
-  await new Promise((resolve) => {
-    const go = button(texts.next, () => resolve(undefined), { class: "main", id: "next" });
-    show(h("h1", texts.training_title), h("p", right ? texts.training_right : texts.training_wrong), h("div", go));
-    onKey = (key) => key === "Enter" && (resolve(undefined), true);
-    go.focus();
+async function practice({ expected, ...trial }) {
+  const title = h("h1", texts.training_title);
+  await vote(trial, [title, h("p", texts.training_text)], async (values, shown, again) => {
+    if (expected === null || expected === undefined) return;
+    const value = values[Object.keys(study.questions)[0]];
+    const right = Math.abs(value - expected) <= study.tolerance;
+    await new Promise((resolve) => {
+      const go = button(texts.next, () => resolve(undefined), { class: "main", id: "next" });
+      show(title, h("p", right ? texts.training_right : texts.training_wrong), shown, h("div.row", again, go));
+      onKey = (key) => {
+        if (key === " ") again.click();
+        else if (key === "Enter") go.click();
+        return " Enter".includes(key);
+      };
+    });
   });
 }
 
