@@ -76,7 +76,11 @@ def test_pairs_share_the_preferences_that_a_metric_shares(vmmetrics: RunCommand,
 
 def test_a_share_needs_answers_and_a_pool_two_files(vmmetrics: RunCommand, tmp_path: Path, capsys: Any) -> None:
     study, run = house(tmp_path, 0)
-    (study / "answers.jsonl").unlink()
+    answers = study / "answers.jsonl"
+    answers.write_bytes(answers.read_bytes().partition(b"\n")[0] + b"\n")
+    assert vmmetrics("rate", "share", study, "--run", run, "--out", "a.json") == 2
+    assert "counts yet, 0 were excluded" in " ".join(capsys.readouterr().err.split())
+    answers.unlink()
     assert vmmetrics("rate", "share", study, "--run", run, "--out", "a.json") == 2
     assert "no answers yet" in capsys.readouterr().err
     assert vmmetrics("rate", "pool", "a.json") == 2

@@ -53,6 +53,7 @@ def share(
     from vmmetrics.rating.sharing import share as shared
     from vmmetrics.rating.study import read_study
     from vmmetrics.scoring.prompt_scores import read_run
+    from vmmetrics.scoring.summary import INDEX
     from vmmetrics.utils.schema import plain
     from vmmetrics.utils.storage.atomic import write_json
 
@@ -64,12 +65,16 @@ def share(
         copy = replace(found, path=Path(folder))  # answers may come meanwhile
         shutil.copyfile(study / ANSWERS, copy.path / ANSWERS)
         results = export(copy, copy.path / "export")
+        if not results.counted:
+            excluded = sum(session.finished for session in results.state.sessions.values())
+            raise SetupError(f"no session of {study} counts yet, {excluded} were excluded: see 'rate status'")
         table = copy.path / "export" / ("ratings.csv" if results.design.opinions else "pairs.csv")
         aligned = matched_study(*read_sides([str(run)], str(table), RatingOptions()), None, ())
     asked = found.settings.questions
     named = dict(zip(asked, aligned.preferences.values(), strict=False)) if len(asked) == 1 else aligned.preferences
     aligned = replace(aligned, preferences=named, pairing={name: tuple(asked) for name in aligned.scores})
-    made, withheld = shared(replace(results, study=found), _measured(aligned), _conditions(scored), key)
+    measured = sorted(_measured(aligned), key=lambda one: one.metric != INDEX)  # first what there is most use for
+    made, withheld = shared(replace(results, study=found), measured, _conditions(scored), key)
     for name, why in withheld.items():
         messages.print(f"left out: {name}: {why}", style="yellow", soft_wrap=True)
     write_json(out, plain(made))
