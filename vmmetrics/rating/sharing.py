@@ -26,8 +26,8 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from vmmetrics.errors import SetupError
+from vmmetrics.rating.moments import Numbers
 from vmmetrics.rating.results import Results
-from vmmetrics.types import FloatArray
 from vmmetrics.utils.display.markup import shortened
 from vmmetrics.utils.schema import check, plain, read_json
 from vmmetrics.utils.statistics.bootstrap import CONFIDENCE, Estimate
@@ -103,7 +103,7 @@ class Measured(NamedTuple):
     clips: int
     prompts: int
     votes: Iterable[int]
-    scores: FloatArray
+    scores: Numbers
 
     def figure(self) -> Figure:
         """Return it as it is shared.
