@@ -18,7 +18,7 @@ from vmmetrics.alignment import read_study
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.address import Address
 from vmmetrics.rating.designs import design_of
-from vmmetrics.rating.designs.moments import MarkedVote, vote_of
+from vmmetrics.rating.designs.moments import MarkedVote, Moments, vote_of
 from vmmetrics.rating.export import export
 from vmmetrics.rating.flags import judge
 from vmmetrics.rating.journal import AnswerJournal, read_state
@@ -129,13 +129,32 @@ def test_habits_are_flagged_and_a_clip_without_a_fault_is_none(tmp_path: Path) -
     assert rater(turned) == {"repeats_apart"}
 
 
+def test_a_raters_own_marks_are_left_out_though_others_marked_as_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[Any, Any]] = []
+    monkeypatch.setattr(Moments, "agreement", lambda _, own, others: seen.append((own, others)))
+
+    def later(design: Any, session: Any, at: int, trial: Any) -> Any:
+        value = rightly(design, session, at)
+        return value, [
+            one | {"begin": design.seconds(trial.media) - one["end"], "end": design.seconds(trial.media)}
+            for one in marks(design, session, at, value)
+        ]
+
+    failed(marked_study(tmp_path, items=8, repeats=0), later)
+    own, others = next(one for one in seen if any(vote.spans and vote.spans[0][0] for vote in one[0].values()))
+    assert len(others) == 8
+    for key, votes in others.items():
+        assert len(votes) > 1 and [float(vote) for vote in votes] == pytest.approx([own[key]] * len(votes))
+        assert all(not vote.spans or vote.spans[0][0] == 0 for vote in votes)
+
+
 def test_agreement_is_of_times_and_not_of_amounts(tmp_path: Path) -> None:
     def vote(begin: float) -> MarkedVote:
         return vote_of((Mark(1, begin, begin + 1.0, (0.0, 0.0, 1.0, 1.0)),), 4.0)
 
-    same_share = [vote(0), vote(2), vote(0)]
-    same_share.remove(vote(2))  # as a rater's own are left out of the others'
-    assert [one.spans[0][0] for one in same_share] == [0, 0] and vote_of((), 4.0) == 1.0
+    assert [one.spans[0][0] for one in (vote(0), vote(2))] == [0, 0.5] and vote_of((), 4.0) == 1.0
     rng, design = np.random.default_rng(0), design_of(marked_study(tmp_path))
     begins = {str(n): float(begin) for n, begin in enumerate(rng.uniform(0, 3, 24))}
     others = {key: [vote(begin), vote(min(3.0, begin + 0.2))] for key, begin in begins.items()}

@@ -74,18 +74,15 @@ def judge(design: Design, state: State) -> dict[str, list[Criterion]]:
     passing = [state.sessions[name] for name, criteria in judged.items() if all(one.passed for one in criteria)]
     dimension = next(iter(design.settings.questions))
     given = {name: votes_of(design, session, dimension) for name, session in state.sessions.items()}
-    votes: dict[str, list[float]] = defaultdict(list)
-    of_raters: dict[tuple[str, str], list[float]] = defaultdict(list)
+    votes: dict[str, list[tuple[str, float]]] = defaultdict(list)
     for session in passing:
         for key, value in given[session.session].items():
-            votes[key].append(value)
-            of_raters[session.rater, key].append(value)
+            votes[key].append((session.rater, value))
     for name, session in state.sessions.items():
         own = given[name]
-        others = {key: votes[key].copy() for key in own if key in votes}
-        for key, rest in others.items():
-            for value in of_raters.get((session.rater, key), ()):
-                rest.remove(value)
+        others = {
+            key: [value for rater, value in votes[key] if rater != session.rater] for key in own if key in votes
+        }  # fmt: skip
         agreed = design.agreement(own, others)
         least = design.rules.agreement
         judged[name].append(Criterion("agreement", agreed and agreed[0], agreed is None or agreed[1] >= least))

@@ -29,12 +29,6 @@ class MarkedVote(float):
 
     spans: Sequence[Span]
 
-    __hash__ = float.__hash__
-
-    def __eq__(self, other: object) -> bool:
-        """Return True for the same marks: as much may be marked at other times."""
-        return super().__eq__(other) is True and self.spans == getattr(other, "spans", self.spans)
-
     @cached_property
     def parts(self) -> Numbers:
         """Share of each part of the clip that is marked."""
