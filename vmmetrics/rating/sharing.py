@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
+from scipy.special import stdtrit
 
 from vmmetrics.errors import SetupError
 from vmmetrics.rating.moments import Numbers
@@ -31,6 +31,7 @@ from vmmetrics.rating.results import Results
 from vmmetrics.utils.display.markup import shortened
 from vmmetrics.utils.schema import check, plain, read_json
 from vmmetrics.utils.statistics.bootstrap import CONFIDENCE, Estimate
+from vmmetrics.utils.statistics.clusters import Z95
 from vmmetrics.utils.statistics.meta_analysis import MetaAnalysis, random_effects
 from vmmetrics.utils.storage.atomic import write_json
 from vmmetrics.utils.storage.provenance import now
@@ -51,7 +52,6 @@ _ROWS = ("all studies", "another study")  # of pooled figures, after those of th
 _CLIPS_TO_A_FIGURE = 2
 _SURE = 0.25  # times 1 / √clips: no error on Fisher's scale is smaller
 _NEAR_ONE = 0.9999
-_Z = float(ndtri((1 + CONFIDENCE) / 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class Measured(NamedTuple):
             raise ValueError(self.estimate.note or "it has no interval")
         value, low, high = np.clip((value, low, high), -_NEAR_ONE, _NEAR_ONE).tolist()
         if self.level == "preference":
-            error = (high - low) / 2 / _Z / (1 - value**2)
+            error = (high - low) / 2 / Z95 / (1 - value**2)
         else:
             error = (math.atanh(high) - math.atanh(low)) / 2 / stdtrit(max(1, self.prompts - 2), (1 + CONFIDENCE) / 2)
         votes = np.array([*self.votes], float)
@@ -219,14 +219,12 @@ def share(
         figures.setdefault(cell.dimension, {}).setdefault(cell.metric, {})[cell.level] = figure
     if not figures:
         raise SetupError("nothing can be shared:", *(f"  {name}: {why}" for name, why in withheld.items()))
-    asks = results.design.asks
-    wording = {name: settings.texts.get(asks.get(name, next(iter(asks.values()))), "") for name in settings.questions}
     shared_metrics = {metric for of in figures.values() for metric in of}
     reference = f", reference {_hashed(key, 'reference', settings.reference)}" * bool(settings.reference)
     conditions = {
         "design": f"{settings.design}, {settings.levels} levels" + ", in turn" * settings.in_turn
                   + ", within models" * settings.within_model + reference,
-        **{f"question of {name}": asked or wording[name] for name, asked in settings.questions.items()},
+        **{f"question of {name}": asked for name, asked in results.design.wording(settings.texts).items()},
         **{name: text for name, text in scores.items() if name.removeprefix("version of ") in {name, *shared_metrics}},
     }  # fmt: skip
     write_json(record, plain([*earlier, _Noted(now()[:10], tuple(sorted(marks)), tuple(metrics))]))
@@ -290,7 +288,7 @@ class Pooled(NamedTuple):
 
     def estimates(self) -> dict[str, Estimate]:
         """Return the figure of each study with its 95 % interval, then the pooled one and that of another study."""
-        ends = {name: (f.z, f.z - _Z * f.error, f.z + _Z * f.error) for name, f in self.studies.items()}
+        ends = {name: (f.z, f.z - Z95 * f.error, f.z + Z95 * f.error) for name, f in self.studies.items()}
         ends[_ROWS[0]] = self.result.mean, self.result.low, self.result.high
         if self.result.predicted is not None:
             ends[_ROWS[1]] = self.result.mean, *self.result.predicted

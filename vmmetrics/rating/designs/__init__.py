@@ -39,7 +39,8 @@ class Design(ABC):
         study: The study.
 
     Attributes:
-        gold: Ids of the clips, of those that items show, that have a gold version.
+        shown: Ids of the clips that items show.
+        gold: Those of them that have a gold version.
         choices: Answers that there are, in the order shown, each with the name of its text, "" for none.
         values: The answers.
         items: Items by key.
@@ -81,8 +82,8 @@ class Design(ABC):
             if given and one.name not in self.reads:
                 raise SetupError(f"the design {self.key} has no --{one.name.replace('_', '-')}")
         self.items = {item.key: item for item in self.make_items()}
-        shown = {identity for item in self.items.values() for identity in item.clips}
-        self.gold = [clip.id for clip in study.clips.values() if clip.broken and clip.id in shown]
+        self.shown = {identity for item in self.items.values() for identity in item.clips}
+        self.gold = [clip.id for clip in study.clips.values() if clip.broken and clip.id in self.shown]
         self.choices = self.make_choices()
         self.values = tuple(self.choices)
         if not self.items:
@@ -225,16 +226,19 @@ class Design(ABC):
             trials.insert(len(trials) // 2, Trial("training", gold.item, gold.media, gold.expected))
         return tuple(trials)
 
+    def wording(self, texts: Mapping[str, str]) -> dict[str, str]:
+        """Return the question of each dimension: the study's own, or the one among texts of the page."""
+        usual, questions = next(iter(self.asks.values())), self.settings.questions.items()
+        return {name: asked or texts.get(self.asks.get(name, usual), "") for name, asked in questions}
+
     def page(self, texts: Mapping[str, str]) -> dict[str, Any]:
         """Return what the raters' page is told of the design.
 
         Args:
             texts: Texts of the page by name.
         """
-        usual = next(iter(self.asks.values()))
-        questions = self.settings.questions.items()
         return {
-            "questions": {name: asked or texts[self.asks.get(name, usual)] for name, asked in questions},
+            "questions": self.wording(texts),
             "choices": [[value, texts.get(name, "")] for value, name in self.choices.items()],
             "labels": [texts.get(name, "") for name in self.labels],
             "tolerance": self.tolerance, "in_turn": self.in_turn, "grey": GREY_SECONDS,
@@ -348,6 +352,5 @@ def shown_sources(sources: Sequence[ClipSource], settings: Settings) -> list[Cli
         str(number): StudyClip(str(number), one.clip, "", 0.0, (0, 0), 0, one.model, one.prompt)
         for number, one in enumerate(sources)
     }
-    items = design_of(Study(Path(), settings, clips, {}, {})).items.values()
-    shown = {identity for item in items for identity in item.clips}
+    shown = design_of(Study(Path(), settings, clips, {}, {})).shown
     return [source for number, source in enumerate(sources) if str(number) in shown]

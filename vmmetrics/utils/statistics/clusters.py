@@ -6,10 +6,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import ndtri
 
 from vmmetrics.types import FloatArray
+from vmmetrics.utils.statistics.bootstrap import CONFIDENCE
 
-Z95 = 1.959964
+Z95 = float(ndtri((1 + CONFIDENCE) / 2))
 """Quantile of the normal distribution for both ends of a 95 % interval."""
 PROMPT_SHARE = 0.2
 """Default share of the ratings' variance between prompts."""
