@@ -79,19 +79,13 @@ def write_export(study: Study, out: Path, events: Events | None = None) -> Resul
         paths = (one.relative_to(inside) if one.is_relative_to(inside) else one for one in (*known, path))
         write_json(study.path / EXPORTS, [str(one) for one in paths])  # those in the study move with it
     with making(out, replace=True) as folder:
-        for name, rows in (_rating_files if results.design.opinions else _pair_files)(results):
+        for name, rows in _tables(results, marked, of_clips):
             write_text(folder / name, csv_text(rows))
-        for name, rows in _mark_files(results, marked, of_clips) if results.design.marks else ():
-            write_text(folder / name, csv_text(rows))
-        if results.design.means:
-            write_text(folder / results.design.means, csv_text(_means(results)))
         if not results.design.opinions:
             for dimension in study.settings.questions:
                 one = "" if len(study.settings.questions) == 1 else f"-{dimension}"
                 lines = b"".join(map(encode, _comparisons(results, dimension)))
                 write_text(folder / f"comparisons{one}.jsonl", lines.decode("utf-8", "backslashreplace"))
-        write_text(folder / "answers.csv", csv_text(_answers(results)))
-        write_text(folder / SESSIONS, csv_text(_sessions(results)))
         write_text(folder / "standards.md", to_markdown(clauses(results)))
         write_json(folder / RECORD, study.configuration)
         write_json(folder / SUMMARY, figures)
@@ -149,15 +143,21 @@ def _figures(estimates: Mapping[str, Estimate]) -> dict[str, Any]:
 Rows = Iterator[tuple[object, ...]]
 
 
-def _rating_files(results: Results) -> Iterator[tuple[str, Rows]]:
-    yield "ratings.csv", _ratings(results)
-
-
-def _pair_files(results: Results) -> Iterator[tuple[str, Rows]]:
-    yield "pairs.csv", _pairs(results)
-    yield "strengths.csv", _strengths(results)
-    listed = results.study.clips.values()
-    yield "clips.csv", iter([("clip", "prompt", "group"), *((c.clip, c.prompt, c.model) for c in listed)])
+def _tables(results: Results, marked: Sequence[ClipMarks], events: Events | None) -> Iterator[tuple[str, Rows]]:
+    """Yield the tables of a design by the names of their files."""
+    if results.design.opinions:
+        yield "ratings.csv", _ratings(results)
+    else:
+        yield "pairs.csv", _pairs(results)
+        yield "strengths.csv", _strengths(results)
+        listed = results.study.clips.values()
+        yield "clips.csv", iter([("clip", "prompt", "group"), *((c.clip, c.prompt, c.model) for c in listed)])
+    if results.design.means:
+        yield results.design.means, _means(results)
+    if results.design.marks:
+        yield from _mark_files(results, marked, events)
+    yield "answers.csv", _answers(results)
+    yield SESSIONS, _sessions(results)
 
 
 def _mark_files(results: Results, marked: Sequence[ClipMarks], events: Events | None) -> Iterator[tuple[str, Rows]]:
