@@ -23,9 +23,10 @@ from vmmetrics.rating.page import study_page
 from vmmetrics.rating.sessions import RaterSessions, RefusedStepError, digest, line_of
 from vmmetrics.rating.study import Study
 from vmmetrics.rating.trials import PACK, Session
-from vmmetrics.utils.display.bundle import bundle
+from vmmetrics.utils.display.bundle import bundle, modules
 from vmmetrics.utils.display.bundle import digest as source_of
 from vmmetrics.utils.storage.atomic import making, writing
+from vmmetrics.utils.storage.job_folder import check_new
 from vmmetrics.utils.storage.journal import Journal, Line
 
 FORMAT = 1
@@ -53,10 +54,7 @@ def write_packs(study: Study, out: Path, raters: int, progress: Callable[[str], 
     Raises:
         SetupError: The folder has files or cannot be written, the study is being served, or a page is too large.
     """
-    if out.is_file():
-        raise SetupError(f"{out} is a file; choose an empty or new folder")
-    if out.exists() and any(out.iterdir()):
-        raise SetupError(f"{out} holds other files; choose an empty or new folder")
+    check_new(out)
     with AnswerJournal(study) as journal, refusing("write", out), making(out) as folder:
         sessions, largest, lines = RaterSessions(journal, clock=None), 0, list[Line]()
         for number in range(1, raters + 1):
@@ -121,7 +119,7 @@ def _page() -> tuple[str, str]:
     page = _asset("rating/page/rate.html")
     styles = "".join(map(_asset, _STYLE.findall(page)))
     (entry,) = _SCRIPT.findall(page)
-    program = bundle(entry, _offline)
+    program = bundle(modules(entry, _offline).values())
     policy = (
         f"default-src 'none'; script-src {source_of(program)}; style-src {source_of(styles)}; img-src data:; "
         "media-src blob:; base-uri 'none'; form-action 'none'"

@@ -21,6 +21,7 @@ from vmmetrics.errors import ClipError, SetupError, refusing
 from vmmetrics.rating.flashes import LIMIT, most_flashes
 from vmmetrics.utils.schema import check, plain, read_json
 from vmmetrics.utils.storage.atomic import making, write_json
+from vmmetrics.utils.storage.job_folder import check_new
 from vmmetrics.utils.storage.journal import encode
 from vmmetrics.utils.storage.opening import read_regular
 from vmmetrics.utils.storage.provenance import now
@@ -269,8 +270,7 @@ def new_study(
     Raises:
         SetupError: The folder has files, cannot be written, or too few clips are left.
     """
-    if path.exists() and any(path.iterdir()):
-        raise SetupError(f"{path} holds other files; choose an empty or new folder")
+    check_new(path)
     problems = [text for question in settings.questions.values() if (text := leading(question, sources))]
     if problems:
         raise SetupError(*problems)

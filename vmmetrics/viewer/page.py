@@ -69,8 +69,9 @@ def modules(entry: str = "main.js") -> dict[str, str]:
 
 def script(entry: str = "main.js") -> str:
     """Return a module and those that it imports in one script, with what draws series where one needs it."""
-    drawing = _asset(VENDORED) if "timeline.js" in modules(entry) else ""
-    return drawing + bundle.bundle(entry, _asset)
+    chosen = modules(entry)
+    drawing = _asset(VENDORED) if "timeline.js" in chosen else ""
+    return drawing + bundle.bundle(chosen.values())
 
 
 def style(entry: str = "main.js") -> str:

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import posixpath
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 _IMPORT = re.compile(r'^import (?:\{([^}]*)\} from )?"(\.\.?/[\w./-]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?\w+ (\w+))", re.MULTILINE)
@@ -32,10 +32,10 @@ def modules(entry: str, read: Callable[[str], str]) -> dict[str, str]:
     return texts
 
 
-def bundle(entry: str, read: Callable[[str], str]) -> str:
-    """Return :func:`modules` as one script: each is a function of its own, what it exports is a property of ``vm``."""
+def bundle(texts: Iterable[str]) -> str:
+    """Return modules, those that others need first, as one script: functions whose exports are properties of ``vm``."""
     parts = ["const vm = {};\n"]
-    for text in modules(entry, read).values():
+    for text in texts:
         exports = ", ".join(name for _, name in _EXPORT.findall(text))
         body = _IMPORT.sub(lambda got: f"const {{{got[1].replace(' as ', ': ')}}} = vm;\n" if got[1] else "", text)
         body = _EXPORT.sub(r"\1", body)

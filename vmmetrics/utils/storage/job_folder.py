@@ -166,6 +166,18 @@ def check_folder(path: Path, record: str = "", early: Collection[str] = (), hold
             file.write(bytes(_TRIAL_BYTES))
 
 
+def check_new(path: Path) -> None:
+    """Refuse a path that is a file, or a folder with anything in it.
+
+    Raises:
+        SetupError: It is.
+    """
+    if path.is_file():
+        raise SetupError(f"{path} is a file; choose an empty or new folder")
+    if path.exists() and any(path.iterdir()):
+        raise SetupError(f"{path} holds other files; choose an empty or new folder")
+
+
 _TRIAL_BYTES = 4096  # a block: less may find room where nothing else does
 
 
