@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import os
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from tests.scoring.stored_runs import clip, write
 from vmmetrics.metrics import registry
 
 ROOT = Path(__file__).parents[2]
-SHARED = Path(os.environ.get("VMMETRICS_SHARED", "/work/shared")) / "fetv-dev" / "ratings.csv"
+SHARED = ROOT.parent / "shared" / "fetv-dev" / "ratings.csv"
 
 
 @pytest.fixture(autouse=True)
