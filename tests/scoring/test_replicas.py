@@ -91,6 +91,8 @@ def test_replicas_keep_the_rules_of_one_server(served: Served, tmp_path: Path) -
     wait_for(lambda: waiting(port) == {"0"})
     status, answer = ask(port, "/score", requests("hang", 2))
     assert (status, "within 5 s" in answer) == (504, True)
+    for _ in range(8):  # whichever replica answers: the worker that was killed starts anew first
+        wait_for(lambda: ask(port, "/score", requests("a"))[0] == 200)
     with ThreadPoolExecutor(1) as threads:
         accepted = threads.submit(ask, port, "/score", requests("slow", 3))
         time.sleep(0.3)
