@@ -54,6 +54,9 @@ def filter_prompts(
         Path | None, option("Folder of the embedding's files. Default: the installed package.")
     ] = None,
     cosine: Annotated[float | None, share_option("Cosine similarity of duplicates. Default: 0.9.")] = None,
+    meaning: Annotated[
+        float | None, share_option("Mean cosine of prompts and of their events, of one shot. Default: 0.66.")
+    ] = None,
     overlap: Annotated[float | None, share_option("Share of common 5-grams of duplicates. Default: 0.4.")] = None,
     ease: Annotated[float | None, number_option("Minimum reading ease (Flesch). Default: 30.")] = None,
     openings: Annotated[int | None, count_option("Maximum prompts with the same first three words.")] = None,
@@ -74,7 +77,12 @@ def filter_prompts(
     path = out.with_suffix(".decisions.jsonl") if decisions is None else decisions
     check_outputs([prompts, *(against or ())], [out, path])
     output, messages = open_consoles()
-    least: dict[str, Any] = {"least_cosine": cosine, "least_overlap": overlap, "least_ease": ease}
+    least: dict[str, Any] = {
+        "least_cosine": cosine,
+        "least_meaning": meaning,
+        "least_overlap": overlap,
+        "least_ease": ease,
+    }
     thresholds = {name: value for name, value in least.items() if value is not None}
     with usage():
         settings = FilterSettings(most_openings=openings, without=frozenset(without or ()), **thresholds)
