@@ -164,3 +164,13 @@ class PlausibilityResult(MetricResult):
     def details(self) -> Mapping[str, Any]:
         """Probabilities, view scores, view frames and saliency maps."""
         return {name: getattr(self, name) for name in ("probabilities", "view_scores", "view_frames", "looks")}
+
+
+def seconds_of(tags: Tags) -> float:
+    """Return the seconds that the motion of a prompt is expected to take, by its tags; 0 where they do not say.
+
+    >>> seconds_of({"seconds": 4}), seconds_of({"pattern": "fluid dynamics"})
+    (4.0, 0.0)
+    """
+    seconds = tags.get("seconds", 0.0)
+    return float(seconds) if isinstance(seconds, int | float) else 0.0

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import vmmetrics
+from vmmetrics.cli.main import main
 from vmmetrics.clip import Clip
 from vmmetrics.metrics import ois
 from vmmetrics.perception.scene import Models, Scene
@@ -120,6 +121,18 @@ def test_a_run_tells_not_applicable_from_missing_and_breaks_down(run: Path) -> N
     assert (none["clips"], none["scored"], none["not_applicable"], none["mean"]) == ("1", "0", "1", "")
     assert parts["skeleton", "person", "ois"]["not_applicable"] == "0"
     assert parts["pattern", "biological motion", "pas"]["clips"] == "1"
+    assert {value: parts["fits", value, "pas"]["clips"] for value in ("yes", "no")} == {"yes": "1", "no": "1"}
+
+
+def test_clips_whose_motion_needs_longer_are_left_out(
+    run: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Of the three clips one needs 9 s, one needs less than 5, and one does not say."""
+    where = ["--metrics", "pas", "--out", str(tmp_path / "fit")]
+    with pytest.raises(SystemExit, match="0"):
+        main(["score", str(run.parent / "clips"), "--max-seconds", "5", *where])
+    assert "1 of 3 clips left out: they need over 5 s" in capfd.readouterr().err
+    assert sum(1 for _ in (tmp_path / "fit" / "scores.jsonl").open()) == 2
 
 
 def test_new_tags_are_scored_anew_and_old_ones_are_not(run: Path) -> None:

@@ -17,6 +17,7 @@ from vmmetrics.cli.options import (
     Device,
     DryRun,
     Format,
+    MaxSeconds,
     count_option,
     number_option,
     option,
@@ -61,6 +62,7 @@ def generate_clips(
     where: Annotated[
         list[str] | None, option("Only prompts of a motion pattern, or NAME=VALUE with a tag or index; repeatable.")
     ] = None,
+    max_seconds: MaxSeconds = None,
     limit: Annotated[int | None, count_option("Use only the first N of those prompts.")] = None,
     dry_run: DryRun = False,
     form: Format = "text",
@@ -79,9 +81,9 @@ def generate_clips(
     maker = _maker(pipeline, command, of_pipeline, timeout)
     entries = read_entries(prompts)
     with usage("--where"):
-        plan = plan_of(entries, where or (), limit, samples, seed)
+        plan = plan_of(entries, where or (), limit, samples, seed, max_seconds)
     if not plan.jobs:
-        raise typer.BadParameter(f"no prompt of {prompts} matches --where")
+        raise typer.BadParameter(f"no prompt of {prompts} matches --where and --max-seconds")
     output, messages = open_consoles()
     if dry_run:
         from vmmetrics.utils.display.tables import DisplayTable, heads

@@ -171,6 +171,9 @@ FailMissing = Annotated[
     ),
 ]
 Limit = Annotated[int | None, count_option("Use only the first N clips.")]
+MaxSeconds = Annotated[
+    float | None, number_option("Only prompts whose motion fits so many seconds (tag seconds).", 0.1, MAX_SECONDS)
+]
 Verify = Annotated[bool, option("Hash files scored before even if size and time agree.", "--verify")]
 DryRun = Annotated[bool, option("Print what would be done; compute and write nothing.", "--dry-run")]
 Clips = Annotated[  # texts: a path would lose a slash of an address

@@ -118,6 +118,7 @@ class RunOptions(ClusterOptions):
     allow_failures: options.AllowFailures = False
     device: options.Device = None
     limit: options.Limit = None
+    max_seconds: options.MaxSeconds = None
     verify: options.Verify = False
     scratch: options.Scratch = None
     relist: options.Relist = False
@@ -132,7 +133,7 @@ class RunOptions(ClusterOptions):
 
         cluster = self.cluster()
         jobs = DEFAULT_JOBS if self.jobs is None else self.jobs if cluster is None else max(self.jobs, 1)
-        start = Start(jobs, self.timeout, parse_shard(self.shard), self.limit, self.verify, cluster)
+        start = Start(jobs, self.timeout, parse_shard(self.shard), self.limit, self.max_seconds, self.verify, cluster)
         with usage():
             checked_timeout(start.timeout, start.jobs)
         return start

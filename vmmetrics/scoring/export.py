@@ -67,13 +67,15 @@ def export(path: Path) -> Table:
 def breakdown(summary: Summary) -> str:
     """Return means by tag value as CSV: tag, value, clips, metric, scored, not_applicable, mean, low, high.
 
-    ``low`` and ``high`` end the 95 % bootstrap interval. A value without any score in a metric has a line without mean.
+    ``low`` and ``high`` end the 95 % bootstrap interval. ``fits`` beside the tags parts clips that last as long as the
+    motion of their prompt from shorter ones. A value without any score in a metric has a line without mean.
     Tags of :data:`~vmmetrics.scoring.summary.MOST_VALUES` values or more are left out.
     """
     heads = ("tag", "value", "clips", "metric", "scored", "not_applicable", "mean", "low", "high")
     lines: list[tuple[object, ...]] = [heads]
-    for tag in summary.tags:
-        for value, rows in summary.by_tag(tag).items():
+    groups = {**{tag: summary.by_tag(tag) for tag in summary.tags}, "fits": summary.fits}
+    for tag, values in groups.items():
+        for value, rows in values.items():
             means = summary.mean(rows)
             for metric in (*summary.metrics, INDEX, INDEX_OR_ZERO):
                 mean = means.get(metric)

@@ -21,6 +21,7 @@ from vmmetrics.types import (
     SaliencyMap,
     Tags,
     collapse_of,
+    seconds_of,
 )
 from vmmetrics.utils.schema import convert, convert_json, plain
 
@@ -182,6 +183,14 @@ class Record:
     def failed(self) -> bool:
         """True if the clip or one of its metrics failed."""
         return self.error is not None or bool(self.errors)
+
+    @property
+    def fits(self) -> bool | None:
+        """True if the clip lasts as long as the motion of its prompt needs; None where that is unknown."""
+        if self.frames is None or not self.fps or "seconds" not in self.tags:
+            return None
+        last = (self.frames - 1) / self.fps if self.timestamps is None else self.timestamps[-1]
+        return last + 1.5 / self.fps >= seconds_of(self.tags)
 
     @property
     def key(self) -> str:

@@ -27,6 +27,7 @@ from vmmetrics.scoring.session import Listener, MemoryStore, Session
 from vmmetrics.scoring.settings import KEPT_OVERLAYS, Settings
 from vmmetrics.scoring.table import Table
 from vmmetrics.scoring.tasks import Inputs, Task, shard, tasks_of
+from vmmetrics.types import seconds_of
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.addresses import address_of, safe_name
 from vmmetrics.utils.storage.job_folder import check_folder
@@ -87,6 +88,7 @@ class Start:
         timeout: Seconds that a worker may spend on a clip; None is :data:`~vmmetrics.engines.pool.DEFAULT_TIMEOUT`.
         shard: The i and n of which the tasks are a part, for the record; None for all there are.
         limit: The number of clips that were considered, for the record; None for all.
+        max_seconds: Seconds that the motion of a clip's prompt may take; None for any.
         verify: Hash every clip, also where its file looks as it did when it was scored.
         cluster: A Ray cluster whose nodes score; None scores on this machine.
     """
@@ -95,6 +97,7 @@ class Start:
     timeout: float | None = None
     shard: tuple[int, int] | None = None
     limit: int | None = None
+    max_seconds: float | None = None
     verify: bool = False
     cluster: Cluster | None = None
 
@@ -244,7 +247,12 @@ class Run:
             self.found, self.unmatched = tasks_of(
                 self.inputs, self.settings, self.remarks, progress, self.start.limit, self._dry, keep
             )
-        self.tasks = self.found[: self.start.limit]
+        self.tasks = self.found
+        if (most := self.start.max_seconds) is not None:
+            self.tasks = [task for task in self.found if not seconds_of(task.tags) > most]
+            if left := len(self.found) - len(self.tasks):
+                self.remarks.append(f"{left:,} of {len(self.found):,} clips left out: they need over {most:g} s")
+        self.tasks = self.tasks[: self.start.limit]
         if self.start.shard is not None:
             self.tasks = shard(self.tasks, *self.start.shard)
 

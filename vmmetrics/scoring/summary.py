@@ -26,6 +26,7 @@ INDEX_OR_ZERO = "motion_index_or_0"
 _EVERY = ""  # in place of a metric: clips that failed as a whole
 _SOME = 100  # scores of a group of a large run from which on nothing is drawn
 DOWNSCALED, IN_WINDOWS = "downscaled to fit --max-memory", "scored in windows of 5 s"
+SHORTER = "shorter than the motions of their prompts"
 """Keys of :attr:`Summary.reduced`."""
 _NAMED = 3  # clips of a kind that are named
 NAMED_COLLAPSED = 5
@@ -50,8 +51,8 @@ class Summary:
         collapsed: Number of collapsed clips.
         remarked: How many have an index that a factor lowers.
         remarks: The first of those: name, factor and reason.
-        reduced: How many were scored at a smaller size to fit the memory, and in windows: by text, their number, and
-            the first with their size, and windows and drift.
+        reduced: How many were scored at a smaller size to fit the memory, in windows, or are shorter than the motions
+            of their prompts: by text, their number, and the first with their size, and windows and drift.
         telling: Name of the clip on disk with the lowest score of a metric whose low scores are faults, or None.
     """
 
@@ -105,6 +106,10 @@ class Summary:
             self._group(f"tag {name}", value)
         if record.model is not None:
             self._group("model", record.model)
+        if record.fits is not None:
+            self._group("fits", "yes" if record.fits else "no")
+            if not record.fits:
+                self._name(SHORTER, record.clip)
         if record.index_remark:
             self.remarked += 1
             if len(self.remarks) < _NAMED:
@@ -178,13 +183,18 @@ class Summary:
     @property
     def tags(self) -> tuple[str, ...]:
         """Names of the tags that any record has, the pattern first."""
-        names = (name.removeprefix("tag ") for name in self._groups if name != "model")
+        names = (name.removeprefix("tag ") for name in self._groups if name.startswith("tag "))
         return tuple(sorted(names, key=lambda name: (name != "pattern", name)))
 
     @property
     def models(self) -> dict[str, IntArray]:
         """Numbers of the records of each model, ascending, by its name."""
         return {str(model): rows for model, rows in self._rows("model").items()}
+
+    @property
+    def fits(self) -> dict[str | float, IntArray]:
+        """Numbers of the records that last as long as their prompt's motion needs ("yes"), and of shorter ones."""
+        return self._rows("fits")
 
     def by_tag(self, name: str) -> dict[str | float, IntArray]:
         """Return numbers of the records with each value of a tag, ascending; none for :data:`MOST_VALUES` or more."""
@@ -317,7 +327,7 @@ def missing_lines(table: Scores) -> list[str]:
 
 def reduced_lines(summary: Summary) -> list[str]:
     """Return lines with the clips that were scored at a smaller size, and those that were scored in windows."""
-    kinds = ((what, summary.reduced[what]) for what in (DOWNSCALED, IN_WINDOWS) if what in summary.reduced)
+    kinds = ((what, summary.reduced[what]) for what in (DOWNSCALED, IN_WINDOWS, SHORTER) if what in summary.reduced)
     return [line for what, (count, named) in kinds for line in _named_lines(what, count, summary.clips, named)]
 
 

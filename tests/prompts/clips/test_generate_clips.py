@@ -10,15 +10,16 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from vmmetrics.errors import SetupError
-from vmmetrics.prompts.clips.folder import jobs_of, seed_of, select
+from vmmetrics.prompts.clips.folder import jobs_of, plan_of, seed_of, select
 from vmmetrics.prompts.clips.makers import CommandMaker
-from vmmetrics.prompts.entry import PromptEntry
+from vmmetrics.prompts.entry import PromptEntry, Tags
 from vmmetrics.prompts.files import read_entries, write_entries
 from vmmetrics.scoring.tasks import tasks_of_paths
 from vmmetrics.video.discover import discover
@@ -256,6 +257,9 @@ def test_filters(prompts: Path) -> None:
     def chosen(*only: str) -> list[str]:
         return [e.index for e in select(listed, only)]
 
+    timed = [replace(listed[0], tags=Tags(seconds=s)) for s in (4, 5, 5.5)] + [replace(listed[0], tags=None)]
+    timed = [replace(entry, index=f"000{number}") for number, entry in enumerate(timed)]
+    assert [job.entry.index for job in plan_of(timed, max_seconds=5).jobs] == ["0000", "0001", "0003"]
     assert chosen("weather phenomena") == ["0001", "0004"]
     assert chosen("weather phenomena", "camera=static") == ["0001"]
     assert chosen("pattern=Biological Motion", "mechanical motion") == ["0002", "0003"]

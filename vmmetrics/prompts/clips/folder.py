@@ -71,8 +71,9 @@ class ClipPlan:
 
 
 def plan_of(
-    entries: Sequence[PromptEntry], only: Sequence[str] = (), limit: int | None = None, samples: int = 1, seed: int = 0
-) -> ClipPlan:
+    entries: Sequence[PromptEntry], only: Sequence[str] = (), limit: int | None = None, samples: int = 1, seed: int = 0,
+    max_seconds: float | None = None,
+) -> ClipPlan:  # fmt: skip
     """Plan the clips of a list.
 
     Args:
@@ -81,12 +82,16 @@ def plan_of(
         limit: Most prompts of those.
         samples: Clips per prompt.
         seed: Base of every clip's own seed.
+        max_seconds: Seconds that the motion of a prompt may take; None for any.
 
     Raises:
         ValueError: A condition that cannot be.
         SetupError: As for :func:`jobs_of`.
     """
-    chosen = jobs_of(select(entries, only)[:limit], samples, seed)
+    wanted = select(entries, only)
+    if max_seconds is not None:
+        wanted = [entry for entry in wanted if entry.tags is None or entry.tags.seconds <= max_seconds]
+    chosen = jobs_of(wanted[:limit], samples, seed)
     return ClipPlan(tuple(chosen), tuple(jobs_of(entries, samples, seed)), samples, seed)
 
 
