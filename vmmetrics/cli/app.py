@@ -26,6 +26,7 @@ prompts = group(
         "compare": "prompts:compare",
         "difficulty": "prompts:difficulty",
         "extract": "prompts:extract",
+        "first-frames": "generate_clips:first_frames",
         "filter": "prompts_filter:filter_prompts",
         "generate": "prompts:generate",
     },
