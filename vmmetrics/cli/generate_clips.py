@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def generate_clips(
-    prompts: Annotated[str, option("Prompt list: library, mini or a file.", show_default=False)],
+    prompts: Annotated[str, option("Prompt list: library, core, core-300, mini, pairs or a file.", show_default=False)],
     out: Annotated[Path, out_option("Folder for the clips; resumes what is there.", show_default=False)],
     pipeline: Annotated[
         str | None, option("Diffusers text-to-video pipeline: a folder, or a name that is in the local cache.")

@@ -111,7 +111,7 @@ def _save(statistics: ListStatistics | ListComparison, picture: Path | None, mes
 
 
 def compare(
-    first: Annotated[str, argument("'library', 'mini', or a list (.json, .jsonl).", metavar="A")],
+    first: Annotated[str, argument(options.LIST_HELP, metavar="A")],
     second: Annotated[str, argument("Another.", metavar="B")],
     of: ListOptions,
     subset_size: Annotated[
