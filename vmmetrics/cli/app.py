@@ -18,7 +18,7 @@ cas = group(
     },
 )
 prompts = group(
-    "Motion prompts: extract, generate, filter, review, select, measure.",
+    "Motion prompts: extract, generate, filter, review, select, measure; ask about their clips.",
     {
         "review": "prompts_review:review",
         "select": "prompts:select",
@@ -27,6 +27,7 @@ prompts = group(
         "extract": "prompts:extract",
         "filter": "prompts_filter:filter_prompts",
         "generate": "prompts:generate",
+        "ask": "prompts_ask:ask",
     },
 )
 rate = group(
