@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -29,6 +29,7 @@ from vmmetrics.utils.display.markup import clean, listed
 
 if TYPE_CHECKING:
     from vmmetrics.scoring.record import Record
+    from vmmetrics.understanding.harness.benchmark import Scored
     from vmmetrics.utils.endpoint.messages import CostEstimate
     from vmmetrics.video.discover import Source
 
@@ -37,6 +38,7 @@ FOLDER = "vmmetrics-ask"
 CLIPS = "clips.csv"
 """Table of the clips."""
 _SHOWN = 5  # names in a note
+_UNKNOWN = "a question about it has no answer"
 
 
 def ask(
@@ -52,6 +54,9 @@ def ask(
     prompts: Annotated[str, option("List of the prompts they are about: library, mini or a file.")] = "library",
     out: Annotated[Path, out_option("Folder for answers and tables; resumes what is there.")] = Path(FOLDER),
     controls: Annotated[bool, option("Ask without frames (blind) and with the middle frame alone too.")] = True,
+    into: Annotated[
+        Path | None, option("Run directory of these clips: success becomes a column of it.", metavar="RUN")
+    ] = None,
     form: options.Format = "text",
 ) -> None:
     """Ask a video model yes/no questions about the clips of prompts: do they show what the prompt says?
@@ -61,6 +66,7 @@ def ask(
     2 wrong usage or setup, 130 stopped.
     """
     from vmmetrics.models.frames import FramePolicy
+    from vmmetrics.scoring.outside_scores import add_column, check_column
     from vmmetrics.understanding.benchmarks.prompt_questions import SUCCESS, PromptQuestions, clip_rows, clips_of
     from vmmetrics.understanding.harness import controls as work
     from vmmetrics.understanding.harness.models import open_model
@@ -92,6 +98,12 @@ def ask(
     for name, policy in policies.items():
         remarked = replace(loaded, problems={} if views else loaded.problems)  # said of the first alone
         views[name] = Asking(benchmark, remarked, opened, policy, side=of_model.max_size)
+    column = {
+        "title": "all questions about the prompt answered right", "lower_is_better": False, "range": [0.0, 1.0],
+        "source": {"model": opened.name, "asked": str(views["frames"].configuration()["questions"])},
+    }  # fmt: skip
+    if into is not None:
+        check_column(into, SUCCESS, column)
     session = {"model": model, "data": str(file.absolute()), "videos": clips[0]}
     failed = 0
     with ExitStack() as stack:
@@ -110,14 +122,19 @@ def ask(
     scored = {name: scored_run(asking, out / name) for name, asking in views.items()}
     for name, of_view in scored.items():
         write(of_view, out / name)
-    rows = clip_rows(loaded.questions, scored["frames"].scored)
+    asked, successes = clips_of(loaded.questions, scored["frames"].scored)
     result = work.with_controls(scored, {"accuracy": (lambda *same: same, "kind"), SUCCESS: (clips_of, "model")})
-    notes = _notes(rows)
+    notes = _notes(successes)
     files = [*work.write_controlled(result, out, notes), out / CLIPS]
-    write_text(files[-1], csv_text(rows))
+    write_text(files[-1], csv_text(clip_rows(asked, successes)))
     print_result(form, work.control_parts(result, notes), output, data=result.to_json, csv=result.to_csv)
     for path in files:
         messages.print(f"written: {path}", soft_wrap=True)
+    if into is not None:
+        known = [_UNKNOWN if success.value is None else success.value for success in successes]
+        values = {clip.reference["key"]: value for clip, value in zip(asked, known, strict=True)}
+        taken = add_column(into, SUCCESS, values, column)
+        messages.print(f"written: column {SUCCESS} of {count(taken, 'clip')} in {into}", soft_wrap=True)
     unread = sum(of_view.counts.get("not understood", 0) for of_view in scored.values())
     if unread:
         error(messages, f"{count(unread, 'answer')} could not be read and {benchmark.unanswered}")
@@ -156,9 +173,9 @@ def _stated(record: Record) -> str | None:
     return None if (record.prompt_source or "").startswith("name") else record.prompt
 
 
-def _notes(rows: Sequence[Sequence[Any]]) -> list[str]:
+def _notes(successes: Sequence[Scored]) -> list[str]:
     """Return what is to be said of the clips."""
-    unknown = [row[0] for row in rows[1:] if row[3] is None]
-    known = len(rows) - 1 - len(unknown)
+    unknown = [success.question for success in successes if success.value is None]
+    known = len(successes) - len(unknown)
     names = f" ({listed(unknown, _SHOWN)})" if unknown else ""
     return [f"clips: {known:,} of known success, {len(unknown):,} with a question that has no answer{names}"]

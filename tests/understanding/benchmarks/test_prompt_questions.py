@@ -23,7 +23,7 @@ from tests.bad_inputs import write_video
 from vmmetrics.cli.main import main
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered
-from vmmetrics.understanding.benchmarks.prompt_questions import PromptQuestions, clip_rows, yes_or_no
+from vmmetrics.understanding.benchmarks.prompt_questions import PromptQuestions, clip_rows, clips_of, yes_or_no
 from vmmetrics.utils.endpoint import wire
 from vmmetrics.video.discover import discover
 from vmmetrics.video.prompt_lists import PromptList, read_list
@@ -118,11 +118,8 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     write_world(tmp_path)
 
     def run(*arguments: object, questions: str = "questions.jsonl") -> int:
-        try:
-            main(["prompts", "ask", "clips", "--questions", questions, "--prompts", "list.json", *map(str, arguments)])
-        except SystemExit as stop:
-            return int(stop.code or 0)
-        return 0
+        files = ("clips", "--questions", questions, "--prompts", "list.json")
+        return run_main("prompts", "ask", *files, *map(str, arguments))
 
     return run
 
@@ -372,5 +369,78 @@ def test_several_questions_of_a_kind_have_keys_of_their_own(tmp_path: Path) -> N
     assert [question.id for question in loaded.questions] == ["0001.mp4 step", "0001.mp4 step 2"]
     assert loaded.problems == {"clips whose prompt has no questions, left out": 15}
     answers = {"0001.mp4 step": Answered("0001.mp4 step", "A"), "0001.mp4 step 2": Answered("0001.mp4 step 2", "B")}
-    rows = clip_rows(loaded.questions, benchmark.score(loaded.questions, answers, "vmmetrics"))
+    rows = clip_rows(*clips_of(loaded.questions, benchmark.score(loaded.questions, answers, "vmmetrics")))
     assert rows[1] == ["0001.mp4", None, "0001", 0.0, None, None, 0.5, None, None]
+
+
+def test_success_becomes_a_column_of_a_run_of_the_clips(
+    ask: Any, served: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refusing(body: dict[str, Any]) -> Any:
+        refused = "Is end of 4 seen" in json.dumps(body["messages"])
+        return server.completion(None, refusal="no") if refused else scripted(body)
+
+    score = ("score", "clips", "-o", "run", "--metrics", "pas", "--prompts", "list.json", "--jobs", "0")
+    assert run_main(*score) == 0
+    before = {row["clip"]: row for row in map(json.loads, Path("run/scores.jsonl").read_text().splitlines())}
+    model, script = served(refusing)
+    assert ask("--model", model, "--yes", "--no-controls", "--into", "run") == 3
+    assert "written: column success of 32 clips in run" in capsys.readouterr().err
+    with Path("run/scores.csv").open() as file:
+        rows = {row["clip"]: row for row in csv.DictReader(file)}
+    with Path("vmmetrics-ask/clips.csv").open() as file:
+        assert {clip: row["success"] for clip, row in rows.items()} == {
+            row["clip"]: row["success"] for row in csv.DictReader(file)
+        }
+    assert "a question about it has no answer" in rows["a/0005.mp4"]["missing"]
+    newest = {row["clip"]: row for row in map(json.loads, Path("run/scores.jsonl").read_text().splitlines())}
+    for clip, row in before.items():
+        same = {name: value for name, value in newest[clip].items() if name not in ("scores", "missing", "ended")}
+        assert same == {name: value for name, value in row.items() if name not in ("scores", "missing", "ended")}
+        assert newest[clip]["scores"].get("pas") == row["scores"].get("pas")
+    lines = Path("run/scores.jsonl").read_text()
+    assert ask("--model", model, "--yes", "--no-controls", "--into", "run") == 3
+    assert Path("run/scores.jsonl").read_text() == lines  # the same again adds nothing
+    capsys.readouterr()
+    assert run_main("leaderboard", "run", "--sort-by", "success", "--format", "json") == 0
+    board = {row["model"]: row for row in json.loads(capsys.readouterr().out)["models"]}
+    known = [prompt for prompt in range(PROMPTS) if prompt != 4]
+    for number, name in enumerate(MODELS):
+        assert board[name]["success"] == pytest.approx(truth("frames").prod(2)[number, known].mean())
+        assert (board[name]["success_prompts"], board[name]["success_clips_without"]) == (15, 1)
+    assert run_main("report", "run", "-o", "report") == 0
+    assert '"title":"all questions about the prompt answered right"' in Path("report/data/index.js").read_text()
+    assert run_main(*score) == 0
+    capsys.readouterr()
+    # other answers are another column of that name
+    other, _ = served(lambda body: server.completion("B"))
+    asked = len(script.requests)
+    assert ask("--model", other.replace("eyes", "other"), "--yes", "--into", "run", "-o", "other") == 2
+    assert "success" in capsys.readouterr().err and len(script.requests) == asked
+    assert ask("--model", model, "--yes", "--into", "clips") == 2
+    # a run directory is itself a set of clips
+    assert (
+        run_main(
+            "prompts",
+            "ask",
+            "run",
+            "--questions",
+            "questions.jsonl",
+            "--prompts",
+            "list.json",
+            "--model",
+            "random",
+            "-o",
+            "r",
+        )
+        == 0
+    )
+    assert json.loads(Path("r/figures.json").read_text())["views"]["frames"]["counts"]["asked"] == 160
+
+
+def run_main(*arguments: str) -> int:
+    try:
+        main(list(arguments))
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    return 0

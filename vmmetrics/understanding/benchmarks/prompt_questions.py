@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -157,14 +158,16 @@ class PromptQuestions(MultipleChoice):
         return figures
 
 
-def clips_of(questions: Sequence[Question], scored: Sequence[Scored]) -> tuple[list[Question], list[Scored]]:
+def clips_of(questions: Sequence[Question], scored: Iterable[Scored]) -> tuple[list[Question], list[Scored]]:
     """Return the clips that questions are about, each as one question of success, and their success.
 
     A clip's value is 1 if all its questions are answered right, 0 if one is answered wrong, and None if one has no
-    answer; ``parts`` has the share answered right by kind.
+    answer or no score; ``parts`` has the share answered right by kind.
     """
+    scores = {score.question: score for score in scored}
     members: dict[str, list[tuple[Question, Scored]]] = {}
-    for question, score in zip(questions, scored, strict=True):
+    for question in questions:
+        score = scores.get(question.id) or Scored(question.id, None, answered=False)
         members.setdefault(question.reference["clip"], []).append((question, score))
     clips, successes = [], []
     for clip, pairs in members.items():
@@ -180,17 +183,10 @@ def clips_of(questions: Sequence[Question], scored: Sequence[Scored]) -> tuple[l
     return clips, successes
 
 
-def clip_rows(questions: Sequence[Question], scored: Iterable[Scored]) -> list[list[Any]]:
-    """Return the table of clips, its head first: clip, model, index of the prompt, success, share right by kind.
-
-    Args:
-        questions: All that were to be asked; a clip with one that is not scored has no success.
-        scored: Scores of some of them.
-    """
-    by_key = {score.question: score for score in scored}
-    scores = [by_key.get(question.id) or Scored(question.id, None, answered=False) for question in questions]
+def clip_rows(clips: Sequence[Question], successes: Sequence[Scored]) -> list[list[Any]]:
+    """Return the table of :func:`clips_of`, its head first: clip, model, index of the prompt, success, shares right."""
     rows: list[list[Any]] = [["clip", "model", "prompt", SUCCESS, *(f"right_{kind}" for kind in KINDS)]]
-    for clip, success in zip(*clips_of(questions, scores), strict=True):
+    for clip, success in zip(clips, successes, strict=True):
         shares = [success.parts.get(kind) for kind in KINDS]
         rows.append([clip.id, clip.reference["model"], clip.video, success.value, *shares])
     return rows
@@ -235,7 +231,8 @@ def _about(
 ) -> Iterable[Question]:
     """Yield the questions about a clip; a kind's second question has a number in its key."""
     path = source.path if source.path.exists() or "#" in source.path.name else None
-    reference: dict[str, Any] = {"clip": source.name, "model": source.model}
+    key = os.path.abspath(source.path)  # noqa: PTH100 - as runs write it, links not followed
+    reference: dict[str, Any] = {"clip": source.name, "model": source.model, "key": key}
     times = Counter[str]()
     for question in asked:
         right = OPTIONS.index(question.answer.capitalize())
