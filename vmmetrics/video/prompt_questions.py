@@ -16,6 +16,8 @@ KINDS = ("subject", "before", "step", "end", "foil")
 """Kinds of questions: the subject is there; it begins in the state before; the decisive step is seen; it ends as the
 prompt says; something that the prompt rules out."""
 ANSWERS = ("yes", "no")
+RIGHT = "right_"
+"""What columns begin with that say, of a kind, whether its questions were answered right."""
 QUESTIONS = "questions.jsonl"
 """Name of the file."""
 MAX_BYTES = 64 * 2**20

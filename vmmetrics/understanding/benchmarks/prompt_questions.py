@@ -32,7 +32,7 @@ from vmmetrics.utils.weights.manifest import shipped_list
 from vmmetrics.video.content import state
 from vmmetrics.video.discover import Source, discover, no_clips
 from vmmetrics.video.prompt_lists import PromptList, read_list
-from vmmetrics.video.prompt_questions import KINDS, PromptQuestion, read_questions
+from vmmetrics.video.prompt_questions import KINDS, RIGHT, PromptQuestion, read_questions
 from vmmetrics.video.prompts import Prompts
 
 _DATA: Final = data_file("prompt_questions")
@@ -185,7 +185,7 @@ def clips_of(questions: Sequence[Question], scored: Iterable[Scored]) -> tuple[l
 
 def clip_rows(clips: Sequence[Question], successes: Sequence[Scored]) -> list[list[Any]]:
     """Return the table of :func:`clips_of`, its head first: clip, model, index of the prompt, success, shares right."""
-    rows: list[list[Any]] = [["clip", "model", "prompt", SUCCESS, *(f"right_{kind}" for kind in KINDS)]]
+    rows: list[list[Any]] = [["clip", "model", "prompt", SUCCESS, *(RIGHT + kind for kind in KINDS)]]
     for clip, success in zip(clips, successes, strict=True):
         shares = [success.parts.get(kind) for kind in KINDS]
         rows.append([clip.id, clip.reference["model"], clip.video, success.value, *shares])
