@@ -237,13 +237,13 @@ def _outcome(
     dimension = next(iter(study.settings.questions))
     recovered = error = covered = None
     if results.design.opinions:
-        opinions = [one for one in results.opinions(dimension)[0] if one.recovered is not None]
-        got = np.array([one.recovered for one in opinions], float)
+        facts = results.design.facts  # of yes and no the mean is all there is to recover
+        opinions = [one for one in results.opinions(dimension)[0] if facts or one.recovered is not None]
+        got = np.array([one.mean if facts else one.recovered for one in opinions], float)
         true = np.array([true_level(quality[one.item], study.settings.levels) for one in opinions])
         if len(opinions) > 2:
             recovered = float(spearmanr(got, true)[0])
-        no_levels = results.design.marks or results.design.facts  # but shares of time, and of raters
-        if len(opinions) > 2 and not no_levels:
+        if len(opinions) > 2 and not results.design.marks and not facts:  # shares of time or raters are no levels
             error = float(np.sqrt(np.mean((got - true) ** 2)))
             held = [one.recovered_low <= t <= one.recovered_high for one, t in zip(opinions, true, strict=True)]
             covered = float(np.mean(held))
