@@ -22,7 +22,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
         "questions": dict.fromkeys(("right_subject", "right_step", "right_foil"), ""),
         "prompt_questions": {
             f"a square moves, number {prompt}": {
-                "right_subject": (f"Is there a square with the mark {'abcdefghijkl'[prompt] * 5}?", "yes"),
+                "right_subject": (f"Is there a thing with the mark {'abcdefghijkl'[prompt] * 5}?", "yes"),
                 "right_step": (f"Does it move {prompt} times?", ("yes", "no")[prompt % 2]),
                 "right_foil": (f"Is it round the {prompt}. time?", "no"),
             }

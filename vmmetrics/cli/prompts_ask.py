@@ -103,8 +103,8 @@ def ask(
         "source": {"model": opened.name, "asked": str(views["frames"].configuration()["questions"])},
     }  # fmt: skip
     if into is not None:
-        check_column(into, SUCCESS, column)
-    session = {"model": model, "data": str(file.absolute()), "videos": clips[0]}
+        check_column(into, SUCCESS, column, {question.reference["key"] for question in loaded.questions})
+    session = {"model": model, "data": str(file.absolute()), "videos": str(Path(clips[0]).absolute())}
     failed = 0
     with ExitStack() as stack:
         folders = {name: stack.enter_context(open_run(asking, out / name, session)) for name, asking in views.items()}

@@ -125,7 +125,7 @@ class ModelOptions:
     video_format: Annotated[str, option("Send frames as images or video; auto: as the model prefers.")] = "auto"
     times: Annotated[
         bool | None,
-        option("Tell clip length, rate and frame times with images. Default: not with --protocol upstream."),
+        option("Tell clip length, rate and frame times with images. Default: yes, but not in upstream's wording."),
     ] = None
     max_tokens: Annotated[int, count_option("Maximum tokens per answer, thinking included.")] = 8192
     temperature: Annotated[float, number_option("Sampling temperature of an endpoint.", 0, 2)] = 0.0

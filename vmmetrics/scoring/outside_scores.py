@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from vmmetrics.errors import SetupError
 from vmmetrics.scoring.directory import RunDirectory, check_directory
 from vmmetrics.scoring.export import export
 from vmmetrics.scoring.record import Record
@@ -14,18 +15,22 @@ from vmmetrics.scoring.records import read_run_json, records_by_name
 from vmmetrics.utils.storage import provenance
 
 
-def check_column(path: Path, name: str, description: Mapping[str, Any]) -> None:
+def check_column(path: Path, name: str, description: Mapping[str, Any], keys: Collection[str]) -> None:
     """Refuse a directory that could not take a column, before what takes long.
 
     Args:
         path: Run directory.
         name: Of the column.
         description: As for :func:`add_column`.
+        keys: Of the clips that will have a score.
 
     Raises:
-        SetupError: It is not a run directory, cannot be written, or has such a column from another source.
+        SetupError: It is not a run directory, cannot be written, has such a column from another source, or none of the
+            clips.
     """
     check_directory(path, read_run_json(path)["configuration"], {name: description})
+    if not any(record.key in keys for record in records_by_name(path)):
+        raise SetupError(f"{path} has none of these clips; name the clips by the paths that were scored, or the run")
 
 
 def add_column(path: Path, name: str, scores: Mapping[str, float | str], description: Mapping[str, Any]) -> int:

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -418,6 +419,14 @@ def test_success_becomes_a_column_of_a_run_of_the_clips(
     assert ask("--model", other.replace("eyes", "other"), "--yes", "--into", "run", "-o", "other") == 2
     assert "success" in capsys.readouterr().err and len(script.requests) == asked
     assert ask("--model", model, "--yes", "--into", "clips") == 2
+    assert run_main("score", "clips/a/0001.mp4", "-o", "few", "--metrics", "pas", "--jobs", "0") == 0
+    shutil.copytree("clips", "elsewhere")
+    capsys.readouterr()
+    words = ("--questions", "questions.jsonl", "--prompts", "list.json", "--model", "random", "--into", "few")
+    assert run_main("prompts", "ask", "elsewhere", *words, "-o", "e") == 2
+    assert "few has none of these clips" in capsys.readouterr().err
+    assert run_main("prompts", "ask", "clips", *words, "-o", "e") == 0
+    assert "column success of 1 clip in few" in capsys.readouterr().err
     # a run directory is itself a set of clips
     assert (
         run_main(

@@ -229,7 +229,8 @@ ENDS = ("low", "high", "n", "videos")
 def board_parts(board: RunBoard) -> list[Part]:
     """Return a leaderboard as a table, published rows below a rule, and the confidence of its order."""
     by = f", by {board.group}" if board.columns else ""
-    title = f"{board.benchmark}: {board.measure} [95 %, bootstrap over videos], scored as {board.protocol}{by}"
+    cluster = registry.find(board.benchmark).cluster
+    title = f"{board.benchmark}: {board.measure} [95 %, bootstrap over {cluster}s], scored as {board.protocol}{by}"
     columns = heads("model", "frames", "n", ALL, "answered", *board.columns, texts=2)
     table = DisplayTable("leaderboard", title, "", columns)
     for row in board.rows:
@@ -242,17 +243,18 @@ def board_parts(board: RunBoard) -> list[Part]:
         rest = [number(reference.figures.get((board.measure, board.group or ALL, name)), 3) for name in board.columns]
         table.add(f"{reference.model} (published)", "", "", first, "", *rest, reference=True)
     ranked = [row.scores.label for row in board.rows if row.overall.value is not None]
-    remarks = [_step_text(*step) for step in zip(board.steps, ranked, ranked[1:], strict=False)] + [*board.notes]
+    steps = zip(board.steps, ranked, ranked[1:], strict=False)
+    remarks = [*(_step_text(*step, cluster) for step in steps), *board.notes]
     return [table, Lines("remarks", "Confidence of the order", tuple(remarks))] if remarks else [table]
 
 
-def _step_text(step: ModelDifference | None, better: str, worse: str) -> str:
+def _step_text(step: ModelDifference | None, better: str, worse: str, cluster: str) -> str:
     if step is None:
         return f"{better} and {worse}: no question in common"
     ends = bounds(step.low, step.high, 3)
     return (
         f"{better} over {worse}: {step.difference:+.3f}{' ' + ends if ends else ''} on {step.n:,} questions about "
-        f"{step.clusters:,} videos, p {number(step.p, 4)}, Holm {number(step.p_holm, 4)}"
+        f"{step.clusters:,} {cluster}s, p {number(step.p, 4)}, Holm {number(step.p_holm, 4)}"
     )
 
 
