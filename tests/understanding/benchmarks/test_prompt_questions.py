@@ -202,8 +202,14 @@ def test_a_scripted_model_is_recovered_with_intervals_and_controls(
     assert ask("--model", model) == 0  # again: nothing is asked, nor whether the cost is fine
     assert len(script.requests) == asked
     assert ask("--model", model, "--frames", "4 uniform") == 2  # other frames are another run
-    write_video(Path("clips/a/0001.mp4"), np.full((30, 64, 64, 3), 10, np.uint8))
-    assert ask("--model", model) == 2  # and so are other clips under the same names
+    del script.requests[:]
+    write_video(Path("clips/a/0001.mp4"), np.full((12, 64, 64, 3), clip_level("a", 0), np.uint8))
+    shutil.copytree("clips/b", "clips/c")
+    assert ask("--model", model, "--yes") == 0  # another clip under the same name is asked about, and so are new ones
+    assert len(script.requests) == 2 * len(KINDS)  # the new ones are copies, whose replies are there
+    assert figures("frames")["success", "model", "c"]["value"] == figures("frames")["success", "model", "b"]["value"]
+    with Path("vmmetrics-ask/clips.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == 48
 
 
 def test_the_error_of_success_is_that_of_statsmodels(ask: Any, served: Any) -> None:
@@ -367,9 +373,10 @@ def test_several_questions_of_a_kind_have_keys_of_their_own(tmp_path: Path) -> N
     (tmp_path / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     benchmark = PromptQuestions(tmp_path / "list.json")
     loaded = benchmark.load(tmp_path / "questions.jsonl", tmp_path / "clips" / "a")
-    assert [question.id for question in loaded.questions] == ["0001.mp4 step", "0001.mp4 step 2"]
+    keys = [question.id for question in loaded.questions]
+    assert [re.sub(" [0-9a-f]{6} ", " ", key) for key in keys] == ["0001.mp4 step", "0001.mp4 step 2"]
     assert loaded.problems == {"clips whose prompt has no questions, left out": 15}
-    answers = {"0001.mp4 step": Answered("0001.mp4 step", "A"), "0001.mp4 step 2": Answered("0001.mp4 step 2", "B")}
+    answers = {key: Answered(key, letter) for key, letter in zip(keys, "AB", strict=True)}
     rows = clip_rows(*clips_of(loaded.questions, benchmark.score(loaded.questions, answers, "vmmetrics")))
     assert rows[1] == ["0001.mp4", None, "0001", 0.0, None, None, 0.5, None, None]
 

@@ -135,8 +135,9 @@ class PromptQuestions(MultipleChoice):
             )
         missing = len({question.reference["clip"] for question in questions if question.path is None})
         problems["clips that are missing"] += missing
-        hashes = {str(file): sha256_of(file) for file in (path, list_file)} | {"clips": _sizes(sources)}
-        return LoadedBenchmark(tuple(questions), dict(+problems), hashes)
+        hashes = {str(file): sha256_of(file) for file in (path, list_file)}
+        wording = (Question("", "", one.question, OPTIONS) for of_prompt in asked.values() for one in of_prompt)
+        return LoadedBenchmark(tuple(questions), dict(+problems), hashes, tuple(wording))
 
     def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
         """Score an answer; one that is missing or cannot be read has no value."""
@@ -209,13 +210,13 @@ def _figure(
     return replace(made, answered=answered, note=made.note if made.n else "no answer that can be read")
 
 
-def _sizes(sources: Sequence[Source]) -> str:
-    """Return a hash of the names and sizes of clips, so that no answer is taken for one of another clip."""
-    whole = hashlib.sha256()
-    for source in sources:
-        with suppress(OSError):
-            whole.update(json.dumps([source.name, [file[:2] for file in state(source.path)]]).encode())
-    return whole.hexdigest()
+def _size(path: Path) -> str:
+    """Return a few digits of the sizes of a clip's files: under its name no answer is taken for another clip's."""
+    try:
+        sizes = [file[:2] for file in state(path)]
+    except OSError:
+        return "missing"
+    return hashlib.sha256(json.dumps(sizes).encode()).hexdigest()[:6]
 
 
 def _stated(beside: Prompts, source: Source) -> str | None:
@@ -230,7 +231,8 @@ def _about(
     source: Source, prompt: str, asked: Iterable[PromptQuestion], groups: Mapping[str, tuple[str, ...]]
 ) -> Iterable[Question]:
     """Yield the questions about a clip; a kind's second question has a number in its key."""
-    path = source.path if source.path.exists() or "#" in source.path.name else None
+    size = _size(source.path)
+    path = None if size == "missing" else source.path
     key = os.path.abspath(source.path)  # noqa: PTH100 - as runs write it, links not followed
     reference: dict[str, Any] = {"clip": source.name, "model": source.model, "key": key}
     times = Counter[str]()
@@ -240,7 +242,7 @@ def _about(
         times[question.kind] += 1
         number = f" {times[question.kind]}" if times[question.kind] > 1 else ""
         yield Question(
-            f"{source.name} {question.kind}{number}", prompt, question.question, OPTIONS, right, of_it, path,
+            f"{source.name} {size} {question.kind}{number}", prompt, question.question, OPTIONS, right, of_it, path,
             reference=reference,
         )  # fmt: skip
 
