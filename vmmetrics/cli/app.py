@@ -29,6 +29,7 @@ prompts = group(
         "first-frames": "generate_clips:first_frames",
         "filter": "prompts_filter:filter_prompts",
         "generate": "prompts:generate",
+        "ask": "prompts_ask:ask",
     },
 )
 rate = group(
