@@ -63,6 +63,9 @@ def generate_clips(
     where: Annotated[
         list[str] | None, option("Only prompts of a motion pattern, or NAME=VALUE with a tag or index; repeatable.")
     ] = None,
+    wording: Annotated[
+        str | None, option("Wording that the generator gets: long or chinese, which core-300 has.", "--form")
+    ] = None,
     max_seconds: MaxSeconds = None,
     first_frames: Annotated[
         Path | None, option("Image to video: folder of first frames, 0001.png; {first_frame} in --command.")
@@ -87,7 +90,7 @@ def generate_clips(
         raise typer.BadParameter("--first-frames and {first_frame} in --command go together")
     entries = read_entries(prompts)
     with usage("--where"):
-        plan = plan_of(entries, where or (), limit, samples, seed, max_seconds, first_frames)
+        plan = plan_of(entries, where or (), limit, samples, seed, max_seconds, first_frames, wording or "")
     if not plan.jobs:
         raise typer.BadParameter(f"no prompt of {prompts} matches --where and --max-seconds")
     output, messages = open_consoles()

@@ -251,6 +251,20 @@ def words(cmdline: Path) -> bytes:
         return b""
 
 
+def test_the_generator_gets_the_wording_asked_for_and_scoring_the_prompt(
+    tmp_path: Path, program: str, generate_clips: Generate
+) -> None:
+    given = {"subject": "a kite", "subject_noun": "kite", "place": "", "action": ""}
+    entries = [PromptEntry("0001", "A kite climbs.", **given, forms={"long": "A red kite climbs over a long hill."})]
+    write_entries(tmp_path / "list.json", entries)
+    more = ("--prompts", "list.json", "--out", "clips", "--command", program)
+    assert generate_clips(*more, "--form", "long").returncode == 0
+    assert [text for text, _ in runs(tmp_path)] == ["A red kite climbs over a long hill."]
+    assert [Prompts().lookup(source).prompt for source in discover([tmp_path / "clips"])] == ["A kite climbs."]
+    assert "made with other settings" in generate_clips(*more).stderr
+    assert "1 prompts have no form 'chinese'" in generate_clips(*more, "--form", "chinese").stderr
+
+
 def test_filters(prompts: Path) -> None:
     listed = read_entries(prompts)
 

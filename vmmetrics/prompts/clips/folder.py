@@ -47,6 +47,7 @@ class Job:
         clip: Name of its file.
         seed: For the generator, 0 to 2³¹ − 1.
         first_frame: The picture that the clip is to begin with; None for clips from text alone.
+        form: Which of the entry's other wordings the generator gets; empty for the prompt itself.
     """
 
     entry: PromptEntry
@@ -54,6 +55,12 @@ class Job:
     clip: str
     seed: int
     first_frame: GivenFrame | None = None
+    form: str = ""
+
+    @property
+    def text(self) -> str:
+        """The text that the generator gets."""
+        return self.entry.forms[self.form] if self.form else self.entry.prompt
 
     @property
     def inputs(self) -> tuple[Any, ...]:
@@ -70,17 +77,19 @@ class ClipPlan:
         listed: Those of the whole list, for the prompts beside them.
         samples: Clips per prompt.
         seed: Base of every clip's own seed.
+        form: Wording of the prompts that the generator gets; empty for the prompts themselves.
     """
 
     jobs: tuple[Job, ...]
     listed: tuple[Job, ...]
     samples: int = 1
     seed: int = 0
+    form: str = ""
 
 
 def plan_of(
     entries: Sequence[PromptEntry], only: Sequence[str] = (), limit: int | None = None, samples: int = 1, seed: int = 0,
-    max_seconds: float | None = None, first_frames: Path | None = None,
+    max_seconds: float | None = None, first_frames: Path | None = None, form: str = "",
 ) -> ClipPlan:  # fmt: skip
     """Plan the clips of a list.
 
@@ -92,10 +101,11 @@ def plan_of(
         seed: Base of every clip's own seed.
         max_seconds: Seconds that the motion of a prompt may take; None for any.
         first_frames: Folder of the pictures that clips are to begin with.
+        form: Wording of the prompts that the generator gets.
 
     Raises:
         ValueError: A condition that cannot be.
-        SetupError: As for :func:`jobs_of`; or a prompt has no first frame.
+        SetupError: As for :func:`jobs_of`; or a prompt has no first frame, or no such wording.
     """
     wanted = select(entries, only)
     if max_seconds is not None:
@@ -104,7 +114,13 @@ def plan_of(
     if first_frames is not None:
         frames = find_first_frames(first_frames, dict.fromkeys(job.entry.index for job in chosen))
         chosen = [replace(job, first_frame=frames[job.entry.index]) for job in chosen]
-    return ClipPlan(tuple(chosen), tuple(jobs_of(entries, samples, seed)), samples, seed)
+    if form:
+        if lacking := [job.entry.index for job in chosen if form not in job.entry.forms]:
+            raise SetupError(
+                f"{len(lacking)} prompts have no form {form!r}, the first is {lacking[0]}; core-300 has it"
+            )
+        chosen = [replace(job, form=form) for job in chosen]
+    return ClipPlan(tuple(chosen), tuple(jobs_of(entries, samples, seed)), samples, seed, form)
 
 
 def jobs_of(entries: Sequence[PromptEntry], samples: int = 1, seed: int = 0) -> list[Job]:

@@ -89,6 +89,7 @@ def generate(path: Path, plan: ClipPlan, maker: Maker, listener: ClipListener) -
 
         pending = deque(job for job in plan.jobs if not folder.made(job))
         configuration = {**maker.configuration, "samples": plan.samples, "seed": plan.seed}
+        configuration |= {"form": plan.form} if plan.form else {}
         folder.check(configuration)  # before anything large is loaded
         start: dict[str, Any] = {}
         if pending:

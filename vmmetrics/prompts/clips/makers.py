@@ -82,9 +82,9 @@ class CommandMaker:
         Raises:
             ClipError: It failed or took too long; with its last words.
         """
-        named = ("prompt", "index", "subject", "action", "place", "pattern")
+        named = ("index", "subject", "action", "place", "pattern")
         values = {name: getattr(job.entry, name) for name in named}
-        values |= {"seed": str(job.seed), "out": str(out.absolute()), "sample": str(job.sample)}
+        values |= {"prompt": job.text, "seed": str(job.seed), "out": str(out.absolute()), "sample": str(job.sample)}
         values["first_frame"] = "" if job.first_frame is None else str(job.first_frame.path.absolute())
         arguments = [_FIELD.sub(lambda field: values.get(field[1], field[0]), part) for part in self._parts]
         log = out.with_name("output.log")
@@ -255,7 +255,7 @@ class PipelineMaker:
         generator = self._torch.Generator("cpu").manual_seed(job.seed)
         given = {} if job.first_frame is None else {"image": Image.fromarray(read_picture(job.first_frame.path))}
         with self._torch.inference_mode():
-            output = self._call(prompt=job.entry.prompt, generator=generator, **given)
+            output = self._call(prompt=job.text, generator=generator, **given)
         write_video(out, _frames_of(output), self.fps)
 
 
