@@ -1,0 +1,307 @@
+"""Outcomes of a clip's motion that a tracker decides: direction, a count, a stop, and which of two movers begins first.
+
+Every function returns an :class:`Outcome`: a decision, or the reason why there is none; where the evidence is
+ambiguous there is none. Lengths are frame diagonals, x right and y down, the camera's motion taken out. The limits were
+chosen on rendered clips with seeds below 10000 (``python -m benchmarks.pair_outcomes --first-seed 0``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from vmmetrics.types import BoolArray, FloatArray
+
+Axis = Literal["horizontal", "vertical"]
+Cycle = Literal["hops", "swings", "turns"]
+
+LEAST_SECONDS = 0.5
+"""Least time for which a mover is in sight."""
+LEAST_TRAVEL = 0.03
+"""Least net displacement with a direction, and least extent of circles and swings, diagonals."""
+LEAST_SPEED = 0.015
+"""Usual speed below which nothing moves, diagonals per second."""
+ONE_WAY = 0.6
+"""Least share of the range along an axis that the net displacement along it is; with less the mover turns back."""
+ALONG = 0.5
+"""Least displacement along the axis, as a share of the displacement across it."""
+LEAST_HOP = 0.02
+"""Least height of hops, diagonals."""
+TURNING = 0.3
+"""Least distance back, as a share of the range, at which a path has reversed."""
+WHOLE = 0.25
+"""Largest distance of a count from a whole number."""
+SAME = 0.3
+"""Largest difference of two counts of the same turns: of a surface and of its path."""
+END, BEFORE_END = 0.1, 0.2
+"""Shares of the clip at its end over which speed is compared with the usual one."""
+STOPPED, GOING = 0.12, 0.35
+"""Share of the usual speed up to which a mover has stopped at the end, and from which it goes on."""
+STARTED = 0.25
+"""Share of the usual speed from which a mover has begun."""
+LEAST_GAP = 0.25
+"""Least time between two beginnings, seconds."""
+LEAST_APART = 0.1
+"""Least distance of a left and a right mover, frame widths."""
+RIVAL = 0.5
+"""Least motion, as a share of the main mover's, of a second mover that may contradict it."""
+MINOR = 0.08
+"""Least motion of the smaller of two movers in an order, as a share of the larger's."""
+MOST_AREA = 0.5
+"""Largest share of the frame of a mover; with more it may be the background, before which the camera follows a thing."""
+_SMOOTH_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Mover:
+    """Path of one moving thing through the T frames of a clip, in sight in one at least.
+
+    Attributes:
+        path: (T, 2) float64 diagonals, from where it is first seen; NaN out of sight.
+        turned: (T,) float64 degrees since it is first seen, clockwise positive, in the plane of the frame.
+        speed: (T,) float64 diagonals per second, mean over its surface up to the next frame; NaN where unknown.
+        across: (T,) float64, x of its centre in the frame, 0 left and 1 right; NaN out of sight.
+        area: (T,) float64, share of the frame that it covers.
+        at_edge: (T,) bool, it touches the edge of the frame.
+    """
+
+    path: FloatArray
+    turned: FloatArray
+    speed: FloatArray
+    across: FloatArray
+    area: FloatArray
+    at_edge: BoolArray
+
+    @property
+    def motion(self) -> float:
+        """Mean over the clip of area times speed: which mover is the main one."""
+        return float(np.nan_to_num(self.area * self.speed).mean())
+
+    @property
+    def seen(self) -> slice:
+        """The frames from the first to the last in which it is in sight."""
+        frames = np.flatnonzero(self.area > 0)
+        return slice(int(frames[0]), int(frames[-1]) + 1)
+
+    def usual_speed(self) -> float:
+        """Median speed while it moves at a tenth of its highest or more, diagonals per second; 0 for none."""
+        speed = self.speed[np.isfinite(self.speed)]
+        moving = speed[speed >= 0.1 * np.quantile(speed, 0.95)] if len(speed) else speed
+        return float(np.median(moving)) if len(moving) else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A decision, or the reason why there is none.
+
+    Attributes:
+        value: ``"left"``, ``2``, ``"stops"``, ...; None for none.
+        reason: Why there is none; else empty.
+    """
+
+    value: str | int | None
+    reason: str = ""
+
+
+def direction(movers: Sequence[Mover], fps: float, axis: Axis) -> Outcome:
+    """Decide where the main mover goes: ``"left"`` or ``"right"``, or ``"up"`` or ``"down"``.
+
+    Args:
+        movers: The movers of the clip.
+        fps: Frames per second.
+        axis: The axis that is asked about.
+    """
+    vertical = axis == "vertical"
+
+    def of(mover: Mover) -> Outcome:
+        path = _in_sight(mover.path)
+        net, extent = path[-1] - path[0], np.ptp(path, axis=0)
+        along, across = float(net[int(vertical)]), float(net[1 - int(vertical)])
+        if abs(along) < LEAST_TRAVEL:
+            return Outcome(None, "it does not get far enough")
+        if abs(along) < ONE_WAY * extent[int(vertical)]:
+            return Outcome(None, "it turns back")
+        if abs(along) < ALONG * abs(across):
+            return Outcome(None, "it moves along the other axis")
+        return Outcome((("up", "down") if vertical else ("left", "right"))[along > 0])
+
+    return _main(movers, fps, of)
+
+
+def count(movers: Sequence[Mover], fps: float, of: Cycle) -> Outcome:
+    """Decide how many complete hops (up and down), swings (there and back) or turns (full circles) the main mover makes.
+
+    A turn is one in the plane of the frame, of a surface about itself or of a path about its middle.
+    """
+    cycles = {"hops": _hops, "swings": _swings, "turns": _turns}[of]
+
+    def whole(mover: Mover) -> Outcome:
+        number = cycles(mover)
+        if number is None:
+            return Outcome(None, f"no {of} can be followed")
+        if round(number) < 1 or abs(number - round(number)) > WHOLE:
+            return Outcome(None, f"{number:.1f} {of} are no whole number")
+        return Outcome(round(number))
+
+    return _main(movers, fps, whole)
+
+
+def stop(movers: Sequence[Mover], fps: float) -> Outcome:
+    """Decide if the main mover rests at the end of the clip (``"stops"``) or still moves (``"goes on"``)."""
+
+    def of(mover: Mover) -> Outcome:
+        frames, seen = len(mover.area), mover.seen
+        usual = mover.usual_speed()
+        last = [mover.speed[: seen.stop][-max(2, round(share * frames)) :] for share in (END, BEFORE_END)]
+        if any(np.isnan(speed).mean() > 0.5 for speed in last):
+            return Outcome(None, "its speed at the end is not known")
+        end, before_end = (float(np.nanmean(speed)) / usual for speed in last)
+        goes_on = min(end, before_end) >= GOING
+        if seen.stop < frames - 1 - END * frames / 2:
+            left = goes_on and bool(mover.at_edge[seen][-3:].any())
+            return Outcome("goes on") if left else Outcome(None, "it is out of sight at the end")
+        if goes_on or end <= STOPPED:
+            return Outcome("goes on" if goes_on else "stops")
+        return Outcome(None, "it is slow at the end")
+
+    return _main(movers, fps, of)
+
+
+def order(movers: Sequence[Mover], fps: float) -> Outcome:
+    """Decide which of the two main movers begins to move first: ``"left first"`` or ``"right first"``."""
+    ranked = [mover for mover in _ranked(movers) if _usable(mover, fps)]
+    if len(ranked) < 2 or ranked[1].motion < MINOR * ranked[0].motion:
+        return Outcome(None, "no two things move")
+    if len(ranked) > 2 and ranked[2].motion > RIVAL * ranked[1].motion:
+        return Outcome(None, "more than two things move")
+    begins = [_begins(mover, fps) for mover in ranked[:2]]
+    first = min(begins)
+    # where both rest, or the one that begins later is first seen
+    places = [mover.across[mover.seen.start : max(first, mover.seen.start) + 1] for mover in ranked[:2]]
+    apart = float(np.nanmean(places[1]) - np.nanmean(places[0]))
+    if abs(apart) < LEAST_APART:
+        return Outcome(None, "the two are not left and right of each other")
+    if abs(begins[1] - begins[0]) < LEAST_GAP * fps:
+        return Outcome(None, "both begin at once")
+    return Outcome("left first" if (apart > 0) == (begins[0] < begins[1]) else "right first")
+
+
+DIRECTIONS: Mapping[str, Axis] = {
+    "left": "horizontal", "right": "horizontal", "up": "vertical", "down": "vertical",
+}  # fmt: skip
+CYCLES: Mapping[str, Cycle] = {"hops": "hops", "swings": "swings", "turns": "turns"}
+VALUES: Mapping[str, tuple[str, ...]] = {
+    "direction": tuple(DIRECTIONS), "stop": ("stops", "goes on"), "order": ("left first", "right first"),
+}  # fmt: skip
+"""Values of the measures that are no number."""
+
+
+def decide(movers: Sequence[Mover], fps: float, measure: Mapping[str, Any]) -> Outcome:
+    """Decide what a measure asks of a clip.
+
+    Args:
+        movers: The movers of the clip.
+        fps: Frames per second.
+        measure: ``{"kind": "direction" | "count" | "stop" | "order", "yes": value}``; of a count also
+            ``"of": "hops" | "swings" | "turns"``.
+
+    Raises:
+        ValueError: There is no such measure.
+    """
+    kind, value = measure.get("kind"), measure.get("yes")
+    if kind == "count" and type(value) is int and value > 0 and measure.get("of") in CYCLES:
+        return count(movers, fps, CYCLES[measure["of"]])
+    if kind not in VALUES or value not in VALUES[kind]:
+        kinds = "; ".join(f"{name}: {' or '.join(values)}" for name, values in VALUES.items())
+        raise ValueError(f"Expected a measure ({kinds}; count: a number of {', '.join(CYCLES)}) but got {measure!r}")
+    if kind == "direction":
+        return direction(movers, fps, DIRECTIONS[str(value)])
+    return stop(movers, fps) if kind == "stop" else order(movers, fps)
+
+
+def _ranked(movers: Sequence[Mover]) -> list[Mover]:
+    return sorted(movers, key=lambda mover: -mover.motion)
+
+
+def _usable(mover: Mover, fps: float) -> bool:
+    return (mover.area > 0).sum() >= max(4, LEAST_SECONDS * fps) and mover.usual_speed() >= LEAST_SPEED
+
+
+def _main(movers: Sequence[Mover], fps: float, of: Callable[[Mover], Outcome]) -> Outcome:
+    """Return the outcome of the main mover; none where another that moves nearly as much has a different one."""
+    ranked = _ranked(movers)
+    if not ranked or not _usable(ranked[0], fps):
+        return Outcome(None, "nothing moves" if not ranked else "nothing moves far or long enough")
+    main = of(ranked[0])
+    if ranked[0].area[ranked[0].area > 0].mean() > MOST_AREA:
+        return Outcome(None, "what moves fills the frame")
+    for rival in ranked[1:]:
+        if rival.motion < RIVAL * ranked[0].motion:
+            break
+        if _usable(rival, fps) and of(rival).value not in (None, main.value):
+            return Outcome(None, "several things move, each in its own way")
+    return main
+
+
+def _in_sight(values: FloatArray) -> FloatArray:
+    return np.asarray(values[np.isfinite(values).reshape(len(values), -1).all(1)])
+
+
+def _hops(mover: Mover) -> float | None:
+    height = -_in_sight(mover.path)[:, 1]
+    return _cycles(height) if np.ptp(height) >= LEAST_HOP else None
+
+
+def _swings(mover: Mover) -> float | None:
+    path = _in_sight(mover.path)
+    centred = path - path.mean(0)
+    along = centred @ np.linalg.svd(centred, full_matrices=False)[2][0]
+    return _cycles(along) if np.ptp(along) >= LEAST_TRAVEL else None
+
+
+def _cycles(signal: FloatArray) -> float:
+    """Return how many times a (T,) signal goes there and back: half its legs, the first and last in proportion.
+
+    A leg lies between two reversals of :data:`TURNING` of the range or more.
+    """
+    least = TURNING * float(np.ptp(signal))
+    ends, way = [float(signal[0])], 0.0
+    for value in signal[1:].tolist():
+        change = value - ends[-1]
+        if change * way > 0:
+            ends[-1] = value
+        elif abs(change) >= least:
+            way = change
+            ends.append(value)
+    legs = np.abs(np.diff(ends))
+    if len(legs) < 2:
+        return float(len(legs)) / 2
+    first, last = min(1.0, legs[0] / legs[1]), min(1.0, legs[-1] / legs[-2])
+    return float(first + last + len(legs) - 2) / 2
+
+
+def _turns(mover: Mover) -> float | None:
+    """Return the full circles of a mover's surface, or of its path where that circles; None where both differ."""
+    angle = _in_sight(mover.turned) / 360
+    own = abs(angle[-1] - angle[0])
+    own = 0.0 if own < ONE_WAY * np.ptp(angle) else own
+    path = _in_sight(mover.path)
+    spokes = path - (path.max(0) + path.min(0)) / 2
+    lengths = np.hypot(*spokes.T)
+    circled = 0.0
+    if lengths.max() >= LEAST_TRAVEL and lengths.min() >= TURNING * lengths.max():
+        around = np.unwrap(np.arctan2(spokes[:, 1], spokes[:, 0])) / (2 * np.pi)
+        circled = abs(float(around[-1] - around[0]))
+    counts = [number for number in (own, circled) if number >= 0.5]
+    return max(counts) if counts and max(counts) - min(counts) <= SAME else None
+
+
+def _begins(mover: Mover, fps: float) -> int:
+    """Return the frame from which a mover's smoothed speed is :data:`STARTED` of its usual speed."""
+    window = max(1, round(_SMOOTH_SECONDS * fps))
+    speed = np.convolve(np.nan_to_num(mover.speed), np.ones(window) / window, "same")
+    moving = np.flatnonzero((speed >= STARTED * mover.usual_speed()) & (mover.area > 0))
+    return int(moving[0]) if len(moving) else mover.seen.stop
