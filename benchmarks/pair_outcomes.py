@@ -72,8 +72,7 @@ def _rests(rng: Rng, scene: SceneSpec, numbers: Sequence[int], most: float) -> t
 
 
 def _numbers(rng: Rng) -> tuple[int, int]:
-    numbers = ((1, 2), (2, 1), (2, 3), (3, 2))[rng.integers(4)]
-    return numbers
+    return ((1, 2), (2, 1), (2, 3), (3, 2))[rng.integers(4)]
 
 
 def _hops(rng: Rng, scene: SceneSpec) -> Pair:
@@ -123,8 +122,7 @@ def _circles(rng: Rng, scene: SceneSpec) -> Pair:
     velocity = (float(2 * np.pi * radius / seconds), 0.0)
     still = _thing(rng, MotionSpec(), 0.08, 0.15)
     motions = [
-        MotionSpec("curved", velocity, radius, begin, (0.5, 0.35), begin=begin, end=begin + n * period)
-        for n in numbers
+        MotionSpec("curved", velocity, radius, begin, (0.5, 0.35), begin=begin, end=begin + n * period) for n in numbers
     ]
     return {"kind": "count", "of": "turns", "yes": numbers[0]}, [(replace(still, motion=m),) for m in motions]
 
@@ -182,7 +180,8 @@ def pair_of(kind: str, seed: int) -> tuple[Mapping[str, Any], list[SceneSpec]]:
 
 def ask(kinds: Sequence[str], seeds: Sequence[int], model: PerceptionModel) -> tuple[list[Question], list[Scored]]:
     """Render, encode and ask; return the questions, their reason for no decision in ``groups``, and scores."""
-    questions, scored = [], []
+    questions: list[Question] = []
+    scored: list[Scored] = []
     with tempfile.TemporaryDirectory() as folder:
         for kind in kinds:
             for seed in seeds:
@@ -214,7 +213,8 @@ def main() -> None:
     arguments = parser.parse_args()
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.pairs)
     model = PerceptionModel()
-    questions, scored = [], []
+    questions: list[Question] = []
+    scored: list[Scored] = []
     print(f"seeds {seeds.start} to {seeds.stop - 1}; intervals: 95 %, by pair; chance of a pair: {PAIR_CHANCE}")
     print(f"{'':12}{'right':>6}{'wrong':>6}{'none':>6}   {'right of decided':22}{'pairs right':22}of all pairs")
     for kind in arguments.kinds:
@@ -240,9 +240,8 @@ def _row(name: str, questions: Sequence[Question], scored: Sequence[Scored]) -> 
     both = figure(*pairs, "pairs", chance=PAIR_CHANCE)
     every = figure(pairs[0], [replace(score, value=score.value or 0.0) for score in pairs[1]])
     shares = "".join(
-        f"{f.value:5.3f} ({f.low:.3f} to {f.high:.3f})".ljust(24) if f.low is not None and f.high is not None else "-" * 24
+        "-".ljust(24) if None in (f.value, f.low) else f"{f.value:5.3f} ({f.low:.3f} to {f.high:.3f})".ljust(24)
         for f in (decided, both, every)
-        if f.value is not None
     )
     return f"{name:12}{values[1.0]:6}{values[0.0]:6}{values[None]:6}   {shares}"
 

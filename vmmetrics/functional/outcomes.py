@@ -20,9 +20,9 @@ Cycle = Literal["hops", "swings", "turns"]
 
 LEAST_SECONDS = 0.5
 """Least time for which a mover is in sight."""
-LEAST_TRAVEL = 0.03
+LEAST_TRAVEL = 0.025
 """Least net displacement with a direction, and least extent of circles and swings, diagonals."""
-LEAST_SPEED = 0.015
+LEAST_SPEED = 0.01
 """Usual speed below which nothing moves, diagonals per second."""
 ONE_WAY = 0.6
 """Least share of the range along an axis that the net displacement along it is; with less the mover turns back."""
@@ -51,7 +51,7 @@ RIVAL = 0.5
 MINOR = 0.08
 """Least motion of the smaller of two movers in an order, as a share of the larger's."""
 MOST_AREA = 0.5
-"""Largest share of the frame of a mover; with more it may be the background, before which the camera follows a thing."""
+"""Largest share of the frame of a mover; a larger one may be the background of a thing that the camera follows."""
 _SMOOTH_SECONDS = 0.2
 
 
@@ -132,9 +132,13 @@ def direction(movers: Sequence[Mover], fps: float, axis: Axis) -> Outcome:
 
 
 def count(movers: Sequence[Mover], fps: float, of: Cycle) -> Outcome:
-    """Decide how many complete hops (up and down), swings (there and back) or turns (full circles) the main mover makes.
+    """Decide how many complete cycles the main mover makes.
 
-    A turn is one in the plane of the frame, of a surface about itself or of a path about its middle.
+    Args:
+        movers: The movers of the clip.
+        fps: Frames per second.
+        of: ``"hops"`` up and down; ``"swings"`` there and back along the path's longest axis; ``"turns"``, full circles
+            in the plane of the frame, of a surface about itself or of a path about its middle.
     """
     cycles = {"hops": _hops, "swings": _swings, "turns": _turns}[of]
 
@@ -214,7 +218,7 @@ def decide(movers: Sequence[Mover], fps: float, measure: Mapping[str, Any]) -> O
     kind, value = measure.get("kind"), measure.get("yes")
     if kind == "count" and type(value) is int and value > 0 and measure.get("of") in CYCLES:
         return count(movers, fps, CYCLES[measure["of"]])
-    if kind not in VALUES or value not in VALUES[kind]:
+    if not isinstance(kind, str) or value not in VALUES.get(kind, ()):
         kinds = "; ".join(f"{name}: {' or '.join(values)}" for name, values in VALUES.items())
         raise ValueError(f"Expected a measure ({kinds}; count: a number of {', '.join(CYCLES)}) but got {measure!r}")
     if kind == "direction":

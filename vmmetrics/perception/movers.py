@@ -1,16 +1,17 @@
-"""Movers of a clip: the paths of its moving objects, from the flow inside their masks, the camera's motion taken out."""
+"""Movers of a clip: paths of its moving objects, from the flow in their masks, the camera's motion taken out."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import cv2
 import numpy as np
 
 from vmmetrics.functional.outcomes import Mover
-from vmmetrics.functional.pas import project
-from vmmetrics.perception.embedded.camera import fit_similarity
+from vmmetrics.perception.embedded.camera import apply, fit_similarity
 from vmmetrics.perception.embedded.flow import sample
 from vmmetrics.perception.scene import Scene
-from vmmetrics.types import FloatArray
+from vmmetrics.types import BoolArray, FloatArray, IntArray
 
 LEAST_PIXELS = 8
 """Least pixels of a mask with consistent flow for its motion to be known."""
@@ -18,6 +19,9 @@ FLOW_ERROR = 0.15
 """Length of flow on things at rest, working pixels."""
 NOISE = 0.5
 """Residual of the rotation's fit, working pixels, at which a pixel weighs a quarter."""
+DRIFT, DRIFT_OF_EXTENT, DRIFT_SHARE = 0.03, 0.25, 0.9
+"""Distance between the sum of the flow and the masks' centres, diagonals, or as a share of the path's extent, up to
+which the sum is the path, in so large a share of the frames; beyond, flow lost the thing, and the centres are."""
 MOST_UNKNOWN = 0.1
 """Largest share of frame pairs without a background that could be followed."""
 
@@ -33,45 +37,53 @@ def movers_of(scene: Scene) -> tuple[Mover, ...] | str:
     return tuple(_mover(scene, scene.objects.labels == item.id) for item in scene.objects.objects)
 
 
-def _mover(scene: Scene, masks: FloatArray) -> Mover:
-    """Return the mover that has the masks (T, h, w) bool."""
+def _mover(scene: Scene, masks: BoolArray) -> Mover:
+    """Return the mover that has the masks (T, h, w)."""
     frames, size = len(masks), np.array([scene.clip.width, scene.clip.height])
     diagonal, unit = float(np.hypot(*size)), float(np.mean(scene.flow.scale))
     still = [np.linalg.inv(scene.camera.between(0, t)) for t in range(frames)]  # clip pixels of frame t to frame 0's
-    centres, steps = np.full((2, frames, 2), np.nan)
-    turned, speed = np.full((2, frames), np.nan)
+    centres, places, steps = np.full((3, frames, 2), np.nan)
+    turns, speed = np.full((2, frames), np.nan)
     for t in np.flatnonzero(masks.any((1, 2))).tolist():
         centres[t] = _pixels(scene, masks[t]).mean(0)
+        places[t] = apply(still[t], centres[t])
         if t == frames - 1:
             continue
         core = cv2.erode(masks[t].astype(np.uint8), np.ones((3, 3), np.uint8), borderValue=1) > 0
         points, there = _followed(scene, t, core if core.sum() >= LEAST_PIXELS else masks[t])
         if len(points) < LEAST_PIXELS:
             continue
-        rest = project(scene.camera.homographies[t], points)
+        rest = apply(scene.camera.homographies[t], points)
         middle, shift = points.mean(0), (there - rest).mean(0)
-        steps[t] = project(still[t + 1], rest.mean(0) + shift) - project(still[t], middle)
+        steps[t] = apply(still[t + 1], rest.mean(0) + shift) - apply(still[t], middle)
         turn = fit_similarity(points, points + there - rest, noise=NOISE * unit)
-        turned[t] = np.degrees(np.arctan2(turn[1, 0], turn[0, 0]))
-        speed[t] = np.maximum(np.hypot(*(there - rest).T) - FLOW_ERROR * unit, 0).mean() * scene.clip.fps / diagonal
-    seen = np.flatnonzero(np.isfinite(centres[:, 0]))
-    at_rest = np.array([project(matrix, centre) for matrix, centre in zip(still, centres, strict=True)])
-    for first, last in zip(seen[:-1], seen[1:], strict=True):  # where flow is lost, the masks say how far it got
-        if np.isnan(steps[first]).any():
-            steps[first] = at_rest[last] - at_rest[first]
+        turns[t] = np.arctan2(turn[1, 0], turn[0, 0])
+        rigid = np.hypot(np.hypot(*shift), turns[t] * np.hypot(*(points - middle).T).mean())
+        own = np.maximum(np.hypot(*(there - rest).T) - FLOW_ERROR * unit, 0).mean()
+        speed[t] = max(rigid, own) * scene.clip.fps / diagonal
+    seen = np.flatnonzero(np.isfinite(places[:, 0]))
+    for first, last in pairwise(seen.tolist()):  # where flow is lost, the masks say how far it got
+        if np.isnan(steps[first, 0]):
+            steps[first] = places[last] - places[first]
+    known = np.flatnonzero(np.isfinite(turns))
+    turns = np.interp(np.arange(frames), known, turns[known]) if len(known) else np.zeros(frames)
+    path, places = _summed(steps, seen) / diagonal, (places - places[seen[0]]) / diagonal
+    apart = np.hypot(*(path - places - np.nanmedian(path - places, axis=0)).T)
+    extent = float(np.ptp(places[seen], axis=0).max())
+    lost = np.quantile(apart[seen], DRIFT_SHARE) > max(DRIFT, DRIFT_OF_EXTENT * extent)
     edges = masks[:, [0, -1]].any((1, 2)) | masks[:, :, [0, -1]].any((1, 2))
     return Mover(
-        _summed(steps, seen) / diagonal, _summed(turned, seen), speed, (centres[:, 0] + 0.5) / size[0],
-        masks.mean((1, 2)), edges,
+        places if lost else path, np.degrees(_summed(turns, seen)), speed, (centres[:, 0] + 0.5) / size[0],
+        masks.mean((1, 2)), np.asarray(edges),
     )  # fmt: skip
 
 
-def _pixels(scene: Scene, mask: FloatArray) -> FloatArray:
+def _pixels(scene: Scene, mask: BoolArray) -> FloatArray:
     """Return (N, 2) x and y of the pixels of a mask (h, w), clip pixels."""
-    return (np.argwhere(mask)[:, ::-1] + 0.5) * np.array(scene.objects.scale) - 0.5
+    return np.asarray((np.argwhere(mask)[:, ::-1] + 0.5) * np.array(scene.objects.scale) - 0.5)
 
 
-def _followed(scene: Scene, t: int, mask: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _followed(scene: Scene, t: int, mask: BoolArray) -> tuple[FloatArray, FloatArray]:
     """Return where the pixels of a mask (h, w) that consistent flow follows are in frames ``t`` and ``t + 1``."""
     scale, points = np.array(scene.flow.scale), _pixels(scene, mask)
     working = ((points + 0.5) / scale - 0.5)[:, None]
@@ -80,8 +92,8 @@ def _followed(scene: Scene, t: int, mask: FloatArray) -> tuple[FloatArray, Float
     return points[valid], (points + motion)[valid]
 
 
-def _summed(steps: FloatArray, seen: FloatArray) -> FloatArray:
-    """Return (T, ...) running sums of ``steps`` from the first frame seen, NaN in frames that are not ``seen``."""
+def _summed(steps: FloatArray, seen: IntArray) -> FloatArray:
+    """Return (T, ...) sums of ``steps`` from the first frame seen to before each, NaN in frames that are not seen."""
     sums = np.full(steps.shape, np.nan)
     before = np.concatenate([np.zeros_like(steps[:1]), np.nancumsum(steps, axis=0)[:-1]])
     sums[seen] = before[seen] - before[seen[0]]

@@ -233,9 +233,8 @@ def pairs_of(questions: Sequence[Question], scored: Sequence[Scored]) -> tuple[l
         for (question, first), (other, second) in zip(*(clips.get(video, ()) for video in videos), strict=False):
             values = [score.value for score in (first, second) if score.value is not None]
             value = math.prod(values) if len(values) == 2 else None
-            key = f"{question.id} & {other.id}"
-            pairs.append(replace(question, id=key, video=" & ".join(videos)))
-            scores.append(Scored(key, value, answered=value is not None))
+            pairs.append(replace(question, id=f"{question.id} & {other.id}", video=" & ".join(videos)))
+            scores.append(Scored(pairs[-1].id, value, answered=value is not None))
     return pairs, scores
 
 
