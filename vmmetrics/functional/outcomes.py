@@ -34,8 +34,10 @@ TURNING = 0.3
 """Least distance back, as a share of the range, at which a path has reversed."""
 WHOLE = 0.25
 """Largest distance of a count from a whole number."""
+IN_SIGHT = 0.9
+"""Least share of the clip for which a mover whose cycles are counted is in sight."""
 SAME = 0.3
-"""Largest difference of two counts of the same turns: of a surface and of its path."""
+"""Largest number of turns by which a surface may exceed those of its path."""
 END, BEFORE_END = 0.1, 0.2
 """Shares of the clip at its end over which speed is compared with the usual one."""
 STOPPED, GOING = 0.12, 0.35
@@ -61,7 +63,8 @@ class Mover:
 
     Attributes:
         path: (T, 2) float64 diagonals, from where it is first seen; NaN out of sight.
-        turned: (T,) float64 degrees since it is first seen, clockwise positive, in the plane of the frame.
+        turned: (T,) float64 degrees since it is first seen, in the plane of the frame, clockwise positive; NaN where
+            unknown.
         speed: (T,) float64 diagonals per second, mean over its surface up to the next frame; NaN where unknown.
         across: (T,) float64, x of its centre in the frame, 0 left and 1 right; NaN out of sight.
         area: (T,) float64, share of the frame that it covers.
@@ -143,6 +146,8 @@ def count(movers: Sequence[Mover], fps: float, of: Cycle) -> Outcome:
     cycles = {"hops": _hops, "swings": _swings, "turns": _turns}[of]
 
     def whole(mover: Mover) -> Outcome:
+        if (mover.area > 0).mean() < IN_SIGHT:
+            return Outcome(None, "it is out of sight for a part of the clip")
         number = cycles(mover)
         if number is None:
             return Outcome(None, f"no {of} can be followed")
@@ -288,19 +293,20 @@ def _cycles(signal: FloatArray) -> float:
 
 
 def _turns(mover: Mover) -> float | None:
-    """Return the full circles of a mover's surface, or of its path where that circles; None where both differ."""
-    angle = _in_sight(mover.turned) / 360
-    own = abs(angle[-1] - angle[0])
-    own = 0.0 if own < ONE_WAY * np.ptp(angle) else own
-    path = _in_sight(mover.path)
+    """Return the full circles of a mover's path, or of its surface where the path is no circle.
+
+    A surface that turns more than the path circles has turns of its own: which are meant is not known.
+    """
+    path, angle = _in_sight(mover.path), _in_sight(mover.turned) / 360
     spokes = path - (path.max(0) + path.min(0)) / 2
     lengths = np.hypot(*spokes.T)
-    circled = 0.0
+    own = abs(float(angle[-1] - angle[0])) if len(angle) else 0.0
     if lengths.max() >= LEAST_TRAVEL and lengths.min() >= TURNING * lengths.max():
         around = np.unwrap(np.arctan2(spokes[:, 1], spokes[:, 0])) / (2 * np.pi)
         circled = abs(float(around[-1] - around[0]))
-    counts = [number for number in (own, circled) if number >= 0.5]
-    return max(counts) if counts and max(counts) - min(counts) <= SAME else None
+        if circled >= 0.5:
+            return circled if own <= circled + SAME else None
+    return own if own >= 0.5 and own >= ONE_WAY * np.ptp(angle) else None
 
 
 def _begins(mover: Mover, fps: float) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import pairwise
 
 import cv2
@@ -22,6 +23,15 @@ NOISE = 0.5
 DRIFT, DRIFT_OF_EXTENT, DRIFT_SHARE = 0.03, 0.25, 0.9
 """Distance between the sum of the flow and the masks' centres, diagonals, or as a share of the path's extent, up to
 which the sum is the path, in so large a share of the frames; beyond, flow lost the thing, and the centres are."""
+FAST_TURN = np.radians(3)
+"""Turn a frame from which flow shows only a part of it, radians: of 15° it may show 7."""
+TURN_FACTORS = (1.0, 1.35, 1.8)
+"""Multiples of the turn by flow from which images are aligned."""
+LEAST_CORRELATION, ECC_STOP, ECC_BLUR, RIM = 0.85, (3, 20, 1e-3), 3, 12
+"""Least correlation of aligned images; end of the search: 20 rounds, or a gain of 0.001; width of the blur and of the
+surroundings, working pixels."""
+LEAST_TURNS_KNOWN = 0.7
+"""Least share of the frames with a known turn."""
 MOST_UNKNOWN = 0.1
 """Largest share of frame pairs without a background that could be followed."""
 
@@ -56,17 +66,20 @@ def _mover(scene: Scene, masks: BoolArray) -> Mover:
         rest = apply(scene.camera.homographies[t], points)
         middle, shift = points.mean(0), (there - rest).mean(0)
         steps[t] = apply(still[t + 1], rest.mean(0) + shift) - apply(still[t], middle)
-        turn = fit_similarity(points, points + there - rest, noise=NOISE * unit)
-        turns[t] = np.arctan2(turn[1, 0], turn[0, 0])
-        rigid = np.hypot(np.hypot(*shift), turns[t] * np.hypot(*(points - middle).T).mean())
+        turn = _angle(fit_similarity(points, points + there - rest, noise=NOISE * unit))
+        turns[t] = turn if abs(turn) < FAST_TURN else _refined(scene, t, core, points, there, turn)
+        rigid = np.hypot(np.hypot(*shift), turn * np.hypot(*(points - middle).T).mean())
         own = np.maximum(np.hypot(*(there - rest).T) - FLOW_ERROR * unit, 0).mean()
         speed[t] = max(rigid, own) * scene.clip.fps / diagonal
     seen = np.flatnonzero(np.isfinite(places[:, 0]))
     for first, last in pairwise(seen.tolist()):  # where flow is lost, the masks say how far it got
         if np.isnan(steps[first, 0]):
             steps[first] = places[last] - places[first]
-    known = np.flatnonzero(np.isfinite(turns))
-    turns = np.interp(np.arange(frames), known, turns[known]) if len(known) else np.zeros(frames)
+    known = np.isfinite(turns)
+    if known[seen].mean() >= LEAST_TURNS_KNOWN:
+        turns = np.interp(np.arange(frames), np.flatnonzero(known), turns[known])
+    else:
+        turns[:] = np.nan
     path, places = _summed(steps, seen) / diagonal, (places - places[seen[0]]) / diagonal
     apart = np.hypot(*(path - places - np.nanmedian(path - places, axis=0)).T)
     extent = float(np.ptp(places[seen], axis=0).max())
@@ -76,6 +89,37 @@ def _mover(scene: Scene, masks: BoolArray) -> Mover:
         places if lost else path, np.degrees(_summed(turns, seen)), speed, (centres[:, 0] + 0.5) / size[0],
         masks.mean((1, 2)), np.asarray(edges),
     )  # fmt: skip
+
+
+def _refined(scene: Scene, t: int, mask: BoolArray, points: FloatArray, there: FloatArray, turn: float) -> float:
+    """Return a fast turn from frame ``t`` to the next, of which flow shows a part, in radians; NaN where none fits.
+
+    Images are aligned by enhanced correlation (Evangelidis and Psarakis, PAMI 2008), from the turn by flow on.
+    """
+    first, second = scene.flow.images[t : t + 2]
+    inside = cv2.resize(mask.astype(np.uint8), first.shape[::-1], interpolation=cv2.INTER_NEAREST)
+    x, y, width, height = cv2.boundingRect(inside)
+    corner = np.maximum((x - RIM, y - RIM), 0)
+    part = np.s_[corner[1] : y + height + RIM, corner[0] : x + width + RIM]
+    before, after = (((p.mean(0) + 0.5) / scene.flow.scale - 0.5 - corner) for p in (points, there))
+    best, refined = LEAST_CORRELATION, np.nan
+    camera = _angle(scene.camera.homographies[t])
+    for factor in TURN_FACTORS:
+        cos, sin = np.cos(factor * turn + camera), np.sin(factor * turn + camera)
+        start = np.array([[cos, -sin], [sin, cos]])
+        start = np.column_stack([start, after - start @ before]).astype(np.float32)
+        with suppress(cv2.error):  # it does not converge
+            alike, matrix = cv2.findTransformECC(
+                first[part], second[part], start, cv2.MOTION_EUCLIDEAN, ECC_STOP, inside[part], ECC_BLUR
+            )
+            if alike > best:
+                best, refined = alike, _angle(np.asarray(matrix, np.float64)) - camera
+    return refined
+
+
+def _angle(matrix: FloatArray) -> float:
+    """Return the rotation of a transform (2 or 3, 3), radians."""
+    return float(np.arctan2(matrix[1, 0], matrix[0, 0]))
 
 
 def _pixels(scene: Scene, mask: BoolArray) -> FloatArray:
