@@ -21,6 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from benchmarks.scenes import CameraSpec, MotionSpec, ObjectSpec, SceneSpec, render
+from benchmarks.scenes.textures import TextureBank
 from vmmetrics.models.frames import NO_FRAMES
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding.harness.benchmark import Scored
@@ -178,8 +179,10 @@ def pair_of(kind: str, seed: int) -> tuple[Mapping[str, Any], list[SceneSpec]]:
     return measure, [replace(scene, objects=objects) for objects in things]
 
 
-def ask(kinds: Sequence[str], seeds: Sequence[int], model: PerceptionModel) -> tuple[list[Question], list[Scored]]:
-    """Render, encode and ask; return the questions, their reason for no decision in ``groups``, and scores."""
+def ask(
+    kinds: Sequence[str], seeds: Sequence[int], model: PerceptionModel, bank: TextureBank | None = None
+) -> tuple[list[Question], list[Scored]]:
+    """Render pairs, encode and ask; return the questions, with what was said in ``groups``, and their scores."""
     questions: list[Question] = []
     scored: list[Scored] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -187,7 +190,7 @@ def ask(kinds: Sequence[str], seeds: Sequence[int], model: PerceptionModel) -> t
             for seed in seeds:
                 measure, scenes = pair_of(kind, seed)
                 for side, scene in enumerate(scenes):
-                    clip, path = render(scene, seed), Path(folder) / f"{len(questions)}.mp4"
+                    clip, path = render(scene, seed, bank), Path(folder) / f"{len(questions)}.mp4"
                     write_h264(path, clip.frames, scene.fps, CODING, threads=1)
                     names = [f"{kind}#{seed} {letter}" for letter in "ab"]
                     question = Question(

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from vmmetrics.types import BoolArray, FloatArray
 
 Axis = Literal["horizontal", "vertical"]
 Cycle = Literal["hops", "swings", "turns"]
+CYCLES: tuple[Cycle, ...] = get_args(Cycle)
 
 LEAST_SECONDS = 0.5
 """Least time for which a mover is in sight."""
@@ -24,8 +26,8 @@ LEAST_TRAVEL = 0.025
 """Least net displacement with a direction, and least extent of circles and swings, diagonals."""
 LEAST_SPEED = 0.01
 """Usual speed below which nothing moves, diagonals per second."""
-ONE_WAY = 0.6
-"""Least share of the range along an axis that the net displacement along it is; with less the mover turns back."""
+ONE_WAY = 0.7
+"""Least share of its range that a net displacement or turn is; with less the mover turns back."""
 ALONG = 0.5
 """Least displacement along the axis, as a share of the displacement across it."""
 LEAST_HOP = 0.02
@@ -198,37 +200,36 @@ def order(movers: Sequence[Mover], fps: float) -> Outcome:
     return Outcome("left first" if (apart > 0) == (begins[0] < begins[1]) else "right first")
 
 
-DIRECTIONS: Mapping[str, Axis] = {
-    "left": "horizontal", "right": "horizontal", "up": "vertical", "down": "vertical",
-}  # fmt: skip
-CYCLES: Mapping[str, Cycle] = {"hops": "hops", "swings": "swings", "turns": "turns"}
 VALUES: Mapping[str, tuple[str, ...]] = {
-    "direction": tuple(DIRECTIONS), "stop": ("stops", "goes on"), "order": ("left first", "right first"),
-}  # fmt: skip
+    "direction": ("left", "right", "up", "down"),
+    "stop": ("stops", "goes on"),
+    "order": ("left first", "right first"),
+}
 """Values of the measures that are no number."""
 
 
-def decide(movers: Sequence[Mover], fps: float, measure: Mapping[str, Any]) -> Outcome:
-    """Decide what a measure asks of a clip.
+def decider(measure: Mapping[str, Any]) -> Callable[[Sequence[Mover], float], Outcome]:
+    """Return the function that decides a measure, of the movers of a clip and its frames per second.
 
     Args:
-        movers: The movers of the clip.
-        fps: Frames per second.
         measure: ``{"kind": "direction" | "count" | "stop" | "order", "yes": value}``; of a count also
             ``"of": "hops" | "swings" | "turns"``.
 
     Raises:
         ValueError: There is no such measure.
+
+    >>> decider({"kind": "direction", "yes": "left"})([], 24.0)
+    Outcome(value=None, reason='nothing moves')
     """
-    kind, value = measure.get("kind"), measure.get("yes")
-    if kind == "count" and type(value) is int and value > 0 and measure.get("of") in CYCLES:
-        return count(movers, fps, CYCLES[measure["of"]])
+    kind, value, of = measure.get("kind"), measure.get("yes"), measure.get("of")
+    if kind == "count" and type(value) is int and value > 0 and of in CYCLES:
+        return partial(count, of=CYCLES[CYCLES.index(of)])
     if not isinstance(kind, str) or value not in VALUES.get(kind, ()):
         kinds = "; ".join(f"{name}: {' or '.join(values)}" for name, values in VALUES.items())
         raise ValueError(f"Expected a measure ({kinds}; count: a number of {', '.join(CYCLES)}) but got {measure!r}")
     if kind == "direction":
-        return direction(movers, fps, DIRECTIONS[str(value)])
-    return stop(movers, fps) if kind == "stop" else order(movers, fps)
+        return partial(direction, axis="horizontal" if value in ("left", "right") else "vertical")
+    return stop if kind == "stop" else order
 
 
 def _ranked(movers: Sequence[Mover]) -> list[Mover]:

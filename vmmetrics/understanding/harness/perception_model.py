@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.errors import ClipError
-from vmmetrics.functional.outcomes import Mover, decide
+from vmmetrics.functional.outcomes import Mover, Outcome, decider
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.protocol import ModelAnswer, OneByOne
 from vmmetrics.models.questions import Question
@@ -19,14 +19,12 @@ from vmmetrics.utils.storage.provenance import decisive_versions
 from vmmetrics.video import read_clip
 from vmmetrics.video.pixels import Sampling
 
-VERSION = 1
-"""Version of what is decided; answers of different versions are not mixed in a run."""
 SIDE = 768
 """Longer side of the decoded frames, pixels; optical flow needs less."""
 
 
 class PerceptionModel(OneByOne):
-    """Model that answers questions with a ``measure`` in their reference (:func:`~.outcomes.decide`), and no other.
+    """Model that answers questions with a ``measure`` in their reference (:func:`~.outcomes.decider`), and no other.
 
     The answer is Yes where the decision is the measure's value ``"yes"``, No where it is another, and an error that
     begins with "no decision" where there is none. Every frame of a clip is decoded, once for consecutive questions
@@ -37,7 +35,7 @@ class PerceptionModel(OneByOne):
     name = "perception"
 
     def __init__(self) -> None:
-        self.identity: Mapping[str, Any] = {"perception": VERSION, "of": decisive_versions()}
+        self.identity: Mapping[str, Any] = {"perception": decisive_versions()}
         self._models = embedded_models(None)
         self._seen: tuple[Path | None, float, tuple[Mover, ...] | str] = (None, 0.0, "the clip is missing")
 
@@ -47,12 +45,11 @@ class PerceptionModel(OneByOne):
         if not isinstance(measure, Mapping):
             return _undecided("the question has no measure")
         try:
+            decide = decider(measure)
             fps, movers = self._movers(question.path)
-            if isinstance(movers, str):
-                return _undecided(movers)
-            outcome = decide(movers, fps, measure)
         except (ClipError, ValueError) as error:
             return _undecided(str(error))
+        outcome = Outcome(None, movers) if isinstance(movers, str) else decide(movers, fps)
         if outcome.value is None:
             return _undecided(outcome.reason)
         return ModelAnswer("Yes" if outcome.value == measure["yes"] else "No")
