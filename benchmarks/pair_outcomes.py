@@ -1,11 +1,15 @@
 """Minimal pairs of rendered clips, decided by perception: right, wrong and undecided, and pairs with both right.
 
-    python -m benchmarks.pair_outcomes [--kinds turns order] [--pairs 20] [--first-seed 10000]
+    python -m benchmarks.pair_outcomes [--kinds turns order] [--pairs 20] [--first-seed 10000] [--others 36]
 
 Both clips of a pair show one scene with one thing changed (left or right, one hop or two, ...). They are encoded by
 x264 at crf 23 and asked the pair's question by ``--model perception``. Backgrounds are frames of footage or rendered
 textures; the camera is still, pans slightly or shakes. The limits of :mod:`vmmetrics.functional.outcomes` were chosen
 on seeds from 0; seeds from 10000, the default, have other pictures.
+
+``--others`` asks every measure of clips without a truth of their own: rendered ones in which the camera alone moves,
+where any decision is wrong; and the first seconds of footage, real and generated, as they are, mirrored, and reversed
+in time, where left and right, or all directions, must change places and counts must not.
 """
 
 from __future__ import annotations
@@ -20,10 +24,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from benchmarks.scenes import CameraSpec, MotionSpec, ObjectSpec, SceneSpec, render
+from benchmarks.footage import clip_of, recordings
+from benchmarks.scenes import SUITES, CameraSpec, MotionSpec, ObjectSpec, SceneSpec, render
 from benchmarks.scenes.textures import TextureBank
+from vmmetrics.clip import Clip
+from vmmetrics.functional.outcomes import CYCLES, decider
 from vmmetrics.models.frames import NO_FRAMES
 from vmmetrics.models.questions import Question
+from vmmetrics.perception.movers import movers_of
+from vmmetrics.perception.presets import embedded_models
+from vmmetrics.perception.scene import Scene
+from vmmetrics.types import UInt8Array
 from vmmetrics.understanding.harness.benchmark import Scored
 from vmmetrics.understanding.harness.perception_model import PerceptionModel
 from vmmetrics.understanding.harness.statistics import PAIR_CHANCE, figure, pairs_of
@@ -141,27 +152,38 @@ def _stops(rng: Rng, scene: SceneSpec) -> Pair:
     return {"kind": "stop", "yes": yes}, things if yes == "stops" else things[::-1]
 
 
-def _order(rng: Rng, scene: SceneSpec) -> Pair:
-    begins = (rng.uniform(0.1, 0.3) * scene.num_frames, rng.uniform(0.45, 0.65) * scene.num_frames)
+def _starts(rng: Rng, scene: SceneSpec) -> Pair:
+    return _order(rng, scene, "start")
+
+
+def _arrivals(rng: Rng, scene: SceneSpec) -> Pair:
+    return _order(rng, scene, "arrival")
+
+
+def _order(rng: Rng, scene: SceneSpec, of: str) -> Pair:
+    moments = (rng.uniform(0.1, 0.3) * scene.num_frames, rng.uniform(0.45, 0.65) * scene.num_frames)
+    if of == "arrival":
+        moments = (scene.num_frames - moments[1], scene.num_frames - moments[0])
     places = [(rng.uniform(0.2, 0.3), rng.uniform(0.4, 0.6)), (rng.uniform(0.7, 0.8), rng.uniform(0.4, 0.6))]
     angles, stills = rng.uniform(0, 2 * np.pi, 2), [_thing(rng, MotionSpec(), 0.08, 0.15) for _ in range(2)]
     speed = rng.uniform(0.04, 0.12)
     things = []
-    for order in (begins, begins[::-1]):
+    for order in (moments, moments[::-1]):
         motions = [
             MotionSpec(
-                "linear", (float(speed * np.cos(angle)), float(speed * np.sin(angle))), 0.1, float(begin),
-                (float(x), float(y)), begin=float(begin),
+                "linear", (float(speed * np.cos(angle)), float(speed * np.sin(angle))), 0.1, float(moment),
+                (float(x), float(y)), begin=float(moment) if of == "start" else -np.inf,
+                end=np.inf if of == "start" else float(moment),
             )
-            for begin, angle, (x, y) in zip(order, angles, places, strict=True)
+            for moment, angle, (x, y) in zip(order, angles, places, strict=True)
         ]  # fmt: skip
         things.append(tuple(replace(still, motion=m) for still, m in zip(stills, motions, strict=True)))
-    return {"kind": "order", "yes": "left first"}, things
+    return {"kind": "order", "yes": "left first", "of": of}, things
 
 
 KINDS: Mapping[str, Callable[[Rng, SceneSpec], Pair]] = {
     "left/right": _horizontal, "up/down": _vertical, "hops": _hops, "swings": _swings, "turns": _turns,
-    "circles": _circles, "stop": _stops, "order": _order,
+    "circles": _circles, "stop": _stops, "order": _starts, "arrival": _arrivals,
 }  # fmt: skip
 
 
@@ -207,13 +229,75 @@ def ask(
     return questions, scored
 
 
+MEASURES: Mapping[str, Mapping[str, Any]] = {
+    "left/right": {"kind": "direction", "yes": "left"},
+    "up/down": {"kind": "direction", "yes": "up"},
+    **{of: {"kind": "count", "of": of, "yes": 1} for of in CYCLES},
+    "stop": {"kind": "stop", "yes": "stops"},
+    "order": {"kind": "order", "yes": "left first"},
+    "arrival": {"kind": "order", "yes": "left first", "of": "arrival"},
+}
+FLIPS: Mapping[str, Mapping[str, str]] = {
+    "mirrored": {"left": "right", "right": "left", "left first": "right first", "right first": "left first"},
+    "reversed": {"left": "right", "right": "left", "up": "down", "down": "up"},
+}
+"""Decisions that change places in a changed clip; others stay."""
+SECONDS = 4.0
+"""Length of footage that is asked about."""
+
+
+def decisions(frames: UInt8Array, fps: float) -> dict[str, str | int | None]:
+    """Return what is decided of a clip, by measure."""
+    clip = Clip(np.ascontiguousarray(frames), np.arange(len(frames)) / fps, fps)
+    movers = movers_of(Scene(clip, embedded_models(None)))
+    return {
+        name: None if isinstance(movers, str) else decider(measure)(movers, fps).value
+        for name, measure in MEASURES.items()
+    }
+
+
+def others(number: int, first_seed: int) -> None:
+    """Print decisions of clips with nothing but a camera, and how those of footage agree with changed copies."""
+    false = Counter[str]()
+    for seed in range(first_seed, first_seed + number):
+        still = render(SUITES["negatives"](seed), seed)
+        false.update(name for name, value in decisions(still.frames, still.fps).items() if value is not None)
+    print(f"camera alone: {number} clips, decided: {dict(false) or 'nothing'}", flush=True)
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    items = recordings("train", "validation", "open")
+    for item in items[:: max(1, len(items) // number)]:
+        clip = item.read()
+        clip = clip_of(clip.frames[: round(SECONDS * clip.fps)], clip.fps, item.name)
+        own = decisions(clip.frames, clip.fps)
+        for change, frames in (("mirrored", clip.frames[:, :, ::-1]), ("reversed", clip.frames[::-1])):
+            for name, value in decisions(frames, clip.fps).items():
+                if change == "reversed" and name in ("stop", "order", "arrival"):
+                    continue
+                pair = (own[name], value)
+                expected = FLIPS[change].get(str(own[name]), own[name])
+                same = "neither" if pair == (None, None) else "one" if None in pair else "agree"
+                if same == "agree" and value != expected:
+                    same = "contradict"
+                    print(f"  {item.name} {change}: {name} {own[name]}, then {value}", flush=True)
+                counts.setdefault((name, change), Counter())[same] += 1
+    for (name, change), count in counts.items():
+        print(
+            f"{name:12}{change:10}"
+            + "".join(f"{key:>12}{count[key]:4}" for key in ("agree", "contradict", "one", "neither"))
+        )
+
+
 def main() -> None:
     """Print decisions and pairs by kind."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--pairs", type=int, default=20, help="of each kind")
     parser.add_argument("--first-seed", type=int, default=10_000)
+    parser.add_argument("--others", type=int, help="so many clips without a truth of their own, instead of pairs")
     arguments = parser.parse_args()
+    if arguments.others:
+        others(arguments.others, arguments.first_seed)
+        return
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.pairs)
     model = PerceptionModel()
     questions: list[Question] = []

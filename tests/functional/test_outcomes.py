@@ -130,10 +130,21 @@ def test_order_is_that_of_the_two_beginnings() -> None:
     assert order([begun(0.1, 0.2), begun(0.5, 0.8)], FPS).value == "left first"
     assert order([begun(0.5, 0.2), begun(0.1, 0.8)], FPS).value == "right first"
     assert order([begun(0.1, 0.8), begun(0.5, 0.2, area=0.02)], FPS).value == "right first"
-    assert order([begun(0.3, 0.2), begun(0.3, 0.8)], FPS).reason == "both begin at once"
+    assert order([begun(0.3, 0.2), begun(0.3, 0.8)], FPS).reason == "no start is clearly first"
     assert order([begun(0.1, 0.5), begun(0.5, 0.52)], FPS).reason == "the two are not left and right of each other"
     assert order([begun(0.1, 0.2)], FPS).reason == "no two things move"
     assert order([begun(0.1, 0.2), begun(0.5, 0.8), begun(0.3, 0.5)], FPS).reason == "more than two things move"
+
+
+def ended(at: float, across: float) -> Mover:
+    return mover(0.0, 0.2 * np.minimum(TIMES, at), across=across)
+
+
+def test_an_arrival_is_rest_after_motion() -> None:
+    assert order([ended(0.4, 0.2), ended(0.7, 0.8)], FPS, "arrival").value == "left first"
+    assert order([ended(1.0, 0.2), ended(0.5, 0.8)], FPS, "arrival").value == "right first"
+    assert order([ended(0.5, 0.2), ended(0.5, 0.8)], FPS, "arrival").reason == "no arrival is clearly first"
+    assert order([ended(1.0, 0.2), ended(1.0, 0.8)], FPS, "arrival").reason == "both move to the end"
 
 
 @pytest.mark.parametrize(
@@ -144,6 +155,7 @@ def test_order_is_that_of_the_two_beginnings() -> None:
         {"kind": "count", "yes": 2},
         {"kind": "count", "yes": True, "of": "hops"},
         {"kind": "count", "yes": 2, "of": "leaps"},
+        {"kind": "order", "yes": "left first", "of": "size"},
         {"kind": ["stop"], "yes": "stops"},
         {"kind": "stop", "yes": ["stops"]},
         {"kind": "speed", "yes": "fast"},

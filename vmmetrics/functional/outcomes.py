@@ -1,4 +1,4 @@
-"""Outcomes of a clip's motion that a tracker decides: direction, a count, a stop, and which of two movers begins first.
+"""Outcomes of a clip's motion that a tracker decides: direction, a count, a stop, and which of two movers is first.
 
 Every function returns an :class:`Outcome`: a decision, or the reason why there is none; where the evidence is
 ambiguous there is none. Lengths are frame diagonals, x right and y down, the camera's motion taken out. The limits were
@@ -14,11 +14,13 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from vmmetrics.types import BoolArray, FloatArray
+from vmmetrics.types import BoolArray, FloatArray, IntArray
 
 Axis = Literal["horizontal", "vertical"]
 Cycle = Literal["hops", "swings", "turns"]
+Event = Literal["start", "arrival"]
 CYCLES: tuple[Cycle, ...] = get_args(Cycle)
+EVENTS: tuple[Event, ...] = get_args(Event)
 
 LEAST_SECONDS = 0.5
 """Least time for which a mover is in sight."""
@@ -45,9 +47,9 @@ END, BEFORE_END = 0.1, 0.2
 STOPPED, GOING = 0.12, 0.35
 """Share of the usual speed up to which a mover has stopped at the end, and from which it goes on."""
 STARTED = 0.25
-"""Share of the usual speed from which a mover has begun."""
+"""Share of the usual speed from which a mover moves."""
 LEAST_GAP = 0.25
-"""Least time between two beginnings, seconds."""
+"""Least time between two starts, or two arrivals, seconds."""
 LEAST_APART = 0.1
 """Least distance of a left and a right mover, frame widths."""
 RIVAL = 0.5
@@ -181,23 +183,32 @@ def stop(movers: Sequence[Mover], fps: float) -> Outcome:
     return _main(movers, fps, of)
 
 
-def order(movers: Sequence[Mover], fps: float) -> Outcome:
-    """Decide which of the two main movers begins to move first: ``"left first"`` or ``"right first"``."""
+def order(movers: Sequence[Mover], fps: float, of: Event = "start") -> Outcome:
+    """Decide which of the two main movers, ``"left first"`` or ``"right first"``, begins to move or comes to rest.
+
+    Args:
+        movers: The movers of the clip.
+        fps: Frames per second.
+        of: ``"start"`` or ``"arrival"``; left and right are as before the first start, or after the first arrival.
+    """
     ranked = [mover for mover in _ranked(movers) if _usable(mover, fps)]
     if len(ranked) < 2 or ranked[1].motion < MINOR * ranked[0].motion:
         return Outcome(None, "no two things move")
     if len(ranked) > 2 and ranked[2].motion > RIVAL * ranked[1].motion:
         return Outcome(None, "more than two things move")
-    begins = [_begins(mover, fps) for mover in ranked[:2]]
-    first = min(begins)
-    # where both rest, or the one that begins later is first seen
-    places = [mover.across[mover.seen.start : max(first, mover.seen.start) + 1] for mover in ranked[:2]]
-    apart = float(np.nanmean(places[1]) - np.nanmean(places[0]))
+    moments = [_moving(mover, fps)[0 if of == "start" else -1] for mover in ranked[:2]]
+    if of == "arrival" and min(moments) > len(ranked[0].area) - 1 - LEAST_GAP * fps:
+        return Outcome(None, "both move to the end")
+    if abs(moments[1] - moments[0]) < LEAST_GAP * fps:
+        return Outcome(None, f"no {of} is clearly first")
+    when = slice(None, min(moments) + 1) if of == "start" else slice(min(moments), None)
+    places = [_in_sight(mover.across[when]) for mover in ranked[:2]]
+    if not all(len(place) for place in places):  # the other is not yet in sight, or no more
+        places = [_in_sight(mover.across) for mover in ranked[:2]]
+    apart = float(places[1].mean() - places[0].mean())
     if abs(apart) < LEAST_APART:
         return Outcome(None, "the two are not left and right of each other")
-    if abs(begins[1] - begins[0]) < LEAST_GAP * fps:
-        return Outcome(None, "both begin at once")
-    return Outcome("left first" if (apart > 0) == (begins[0] < begins[1]) else "right first")
+    return Outcome("left first" if (apart > 0) == (moments[0] < moments[1]) else "right first")
 
 
 VALUES: Mapping[str, tuple[str, ...]] = {
@@ -213,7 +224,7 @@ def decider(measure: Mapping[str, Any]) -> Callable[[Sequence[Mover], float], Ou
 
     Args:
         measure: ``{"kind": "direction" | "count" | "stop" | "order", "yes": value}``; of a count also
-            ``"of": "hops" | "swings" | "turns"``.
+            ``"of": "hops" | "swings" | "turns"``, of an order perhaps ``"of": "start" | "arrival"``.
 
     Raises:
         ValueError: There is no such measure.
@@ -221,15 +232,17 @@ def decider(measure: Mapping[str, Any]) -> Callable[[Sequence[Mover], float], Ou
     >>> decider({"kind": "direction", "yes": "left"})([], 24.0)
     Outcome(value=None, reason='nothing moves')
     """
-    kind, value, of = measure.get("kind"), measure.get("yes"), measure.get("of")
+    kind, value, of = measure.get("kind"), measure.get("yes"), measure.get("of", "start")
     if kind == "count" and type(value) is int and value > 0 and of in CYCLES:
         return partial(count, of=CYCLES[CYCLES.index(of)])
-    if not isinstance(kind, str) or value not in VALUES.get(kind, ()):
+    if not isinstance(kind, str) or value not in VALUES.get(kind, ()) or (kind == "order" and of not in EVENTS):
         kinds = "; ".join(f"{name}: {' or '.join(values)}" for name, values in VALUES.items())
         raise ValueError(f"Expected a measure ({kinds}; count: a number of {', '.join(CYCLES)}) but got {measure!r}")
     if kind == "direction":
         return partial(direction, axis="horizontal" if value in ("left", "right") else "vertical")
-    return stop if kind == "stop" else order
+    if kind == "order":
+        return partial(order, of=EVENTS[EVENTS.index(of)])
+    return stop
 
 
 def _ranked(movers: Sequence[Mover]) -> list[Mover]:
@@ -310,9 +323,9 @@ def _turns(mover: Mover) -> float | None:
     return own if own >= 0.5 and own >= ONE_WAY * np.ptp(angle) else None
 
 
-def _begins(mover: Mover, fps: float) -> int:
-    """Return the frame from which a mover's smoothed speed is :data:`STARTED` of its usual speed."""
+def _moving(mover: Mover, fps: float) -> IntArray:
+    """Return the frames in which a mover's smoothed speed is :data:`STARTED` of its usual speed, one at least."""
     window = max(1, round(_SMOOTH_SECONDS * fps))
     speed = np.convolve(np.nan_to_num(mover.speed), np.ones(window) / window, "same")
     moving = np.flatnonzero((speed >= STARTED * mover.usual_speed()) & (mover.area > 0))
-    return int(moving[0]) if len(moving) else mover.seen.stop
+    return moving if len(moving) else np.array([mover.seen.start])
