@@ -46,6 +46,8 @@ END, BEFORE_END = 0.1, 0.2
 """Shares of the clip at its end over which speed is compared with the usual one."""
 STOPPED, GOING = 0.12, 0.35
 """Share of the usual speed up to which a mover has stopped at the end, and from which it goes on."""
+REST = 0.005
+"""Speed up to which a mover has stopped in any case, diagonals per second: flow is not better at the end."""
 STARTED = 0.25
 """Share of the usual speed from which a mover moves."""
 LEAST_GAP = 0.25
@@ -171,12 +173,12 @@ def stop(movers: Sequence[Mover], fps: float) -> Outcome:
         last = [mover.speed[: seen.stop][-max(2, round(share * frames)) :] for share in (END, BEFORE_END)]
         if any(np.isnan(speed).mean() > 0.5 for speed in last):
             return Outcome(None, "its speed at the end is not known")
-        end, before_end = (float(np.nanmean(speed)) / usual for speed in last)
-        goes_on = min(end, before_end) >= GOING
+        end, before_end = (float(np.nanmean(speed)) for speed in last)
+        goes_on = min(end, before_end) >= max(GOING * usual, REST)
         if seen.stop < frames - 1 - END * frames / 2:
             left = goes_on and bool(mover.at_edge[seen][-3:].any())
             return Outcome("goes on") if left else Outcome(None, "it is out of sight at the end")
-        if goes_on or end <= STOPPED:
+        if goes_on or end <= max(STOPPED * usual, REST):
             return Outcome("goes on" if goes_on else "stops")
         return Outcome(None, "it is slow at the end")
 

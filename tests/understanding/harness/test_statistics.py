@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from vmmetrics.understanding.harness.statistics import (
     differences,
     figure,
     grouped,
+    pair_figures,
     pairs_of,
     part,
     where_answered,
@@ -169,8 +172,14 @@ def test_a_pair_is_right_where_both_of_one_model_and_sample_are() -> None:
         ("0 & 5", "1 & 2"), ("1 & 6", "1 & 2"), ("2 & 7", "1 & 2"), ("4 & 9", "5 & 6")
     ]  # fmt: skip
     assert [value.value for value in values] == [1.0, 0.0, None, 0.0]
-    shown = figure(pairs, values, "pairs", chance=PAIR_CHANCE)
-    assert (shown.value, shown.n, shown.chance) == (pytest.approx(1 / 3), 3, 0.25)
+    shown = figure(pairs, values)
+    assert (shown.value, shown.n, shown.clusters) == (pytest.approx(1 / 3), 3, 2)
+    questions[0] = replace(questions[0], groups={"contrast": ("direction",)})
+    figures = pair_figures(questions, scored)
+    assert [(f.group, f.name, f.measure, f.value, f.chance) for f in figures] == [
+        ("all", "all", "pairs", pytest.approx(1 / 3), 0.25), ("contrast", "direction", "pairs", 1.0, 0.25)
+    ]  # fmt: skip
+    assert pair_figures(questions[3:4], scored[3:4]) == []
 
 
 def test_always_yes_gets_no_pair_right_and_guessing_a_quarter() -> None:

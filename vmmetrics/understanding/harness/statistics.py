@@ -238,6 +238,14 @@ def pairs_of(questions: Sequence[Question], scored: Sequence[Scored]) -> tuple[l
     return pairs, scores
 
 
+def pair_figures(questions: Sequence[Question], scored: Sequence[Scored], grouping: str = "contrast") -> list[Figure]:
+    """Return the share of minimal pairs with both right (:func:`pairs_of`), over all and by a grouping; [] for none."""
+    pairs, scores = pairs_of(questions, scored)
+    parts = [((ALL, ALL), (pairs, scores))] if pairs else []
+    parts += [((grouping, name), subset) for name, subset in subsets(pairs, scores, grouping).items()]
+    return [figure(*subset, "pairs", group=group, name=name, chance=PAIR_CHANCE) for (group, name), subset in parts]
+
+
 @dataclass(frozen=True, slots=True)
 class ModelDifference:
     """Difference of two models on the same questions.
