@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vmmetrics.prompts.entry import PATTERNS
+from vmmetrics.prompts.entry import CHOICES, PATTERNS
 from vmmetrics.prompts.files import read_entries, read_metadata
 from vmmetrics.prompts.generate.combine import Combination
 from vmmetrics.prompts.generate.writing import realise
@@ -23,7 +23,13 @@ from vmmetrics.utils.text.embedding import embed, embedding_installed
 PROMPTS = Path(__file__).parents[2] / "prompts"
 VECTORS = Path(__file__).parents[1] / "data" / "library_vectors.npz"
 LIBRARY: list[dict[str, Any]] = json.loads((PROMPTS / "library.json").read_text("utf-8"))
-MINI: list[dict[str, Any]] = json.loads((PROMPTS / "mini.json").read_text("utf-8"))
+BY_INDEX = {entry["index"]: entry for entry in LIBRARY}
+SUBSETS: dict[str, list[dict[str, Any]]] = {
+    name: json.loads((PROMPTS / f"{name}.json").read_text("utf-8")) for name in ("core", "core-300", "mini")
+}
+CORE, MINI = SUBSETS["core"], SUBSETS["mini"]
+RETIRED: list[dict[str, Any]] = json.loads((PROMPTS / "retired.json").read_text("utf-8"))
+PAIRS: list[dict[str, Any]] = json.loads((PROMPTS / "pairs.json").read_text("utf-8"))
 VMBENCH_FIELDS = ("prompt", "subject", "subject_noun", "place", "action", "index")
 WORD = re.compile(r"[\w'-]+")
 
@@ -35,7 +41,69 @@ def table(name: str) -> list[dict[str, Any]]:
 def test_vmbench_tools_find_their_six_fields() -> None:
     for entry in LIBRARY:
         assert all(isinstance(entry[field], str) and entry[field] for field in VMBENCH_FIELDS)
-    assert [entry["index"] for entry in LIBRARY] == [f"{number:04d}" for number in range(1, len(LIBRARY) + 1)]
+    numbers = [int(entry["index"]) for entry in LIBRARY]
+    assert numbers == sorted(set(numbers))
+
+
+def test_an_index_is_never_used_again() -> None:
+    """The first version had 0001 to 1428; each is there with its text of then, or retired for good."""
+    retired = {entry["index"]: entry for entry in RETIRED}
+    assert not retired.keys() & BY_INDEX.keys()
+    assert {f"{n:04d}" for n in range(1, 1429)} <= retired.keys() | BY_INDEX.keys()
+    assert not {entry["index"] for entry in PAIRS} & (retired.keys() | BY_INDEX.keys())
+    for entry in RETIRED:
+        assert entry["successor"] in BY_INDEX, entry["index"]
+        assert " ".join(entry["prompt"].split()) != BY_INDEX[entry["successor"]]["prompt"]
+    assert {entry["provenance"]["library"] for entry in LIBRARY if int(entry["index"]) <= 1428} == {"1"}
+
+
+@pytest.mark.parametrize("name", SUBSETS)
+def test_a_subset_holds_entries_of_the_library(name: str) -> None:
+    entries = SUBSETS[name]
+    assert all(BY_INDEX[entry["index"]] == entry for entry in entries)
+    assert all(a < b for a, b in pairwise(entry["index"] for entry in entries))
+    size = {"core": 720, "core-300": 300, "mini": 60}[name]
+    assert Counter(entry["pattern"] for entry in entries) == dict.fromkeys(PATTERNS, size // 6)
+
+
+def test_every_prompt_of_the_core_fits_five_seconds_by_every_reader() -> None:
+    """Two readers at least, of whom one did not write it."""
+    for entry in CORE:
+        readings = entry["provenance"]["seconds"]
+        assert len(readings) >= 2 and max(readings) <= 5 and entry["tags"]["seconds"] <= 5, entry["index"]
+    at_work = [entry for entry in CORE if entry["tags"]["people"] in ("two", "hands")]
+    assert len(at_work) >= 90
+    assert sum(entry["tags"]["people"] in ("two", "hands") for entry in LIBRARY) >= 150
+
+
+def test_the_subsets_are_in_one_another() -> None:
+    indices = [{entry["index"] for entry in SUBSETS[name]} for name in ("mini", "core-300", "core")]
+    assert indices[0] < indices[1] < indices[2]
+    for entry in SUBSETS["core-300"]:
+        assert 60 <= len(entry["forms"]["long"].split()) <= 120, entry["index"]
+        assert re.search(r"[\u4e00-\u9fff]{6}", entry["forms"]["chinese"]), entry["index"]
+        assert 8 <= len(entry["forms"]["first_frame"].split()) <= 60, entry["index"]
+
+
+BRITISH = re.compile(
+    r"\b(grey(?!hound)\w*|kerbs?|colour\w*|lorr(y|ies)|narrowboats?|plugholes?|skittles|motorways?|tyres?|metres?"
+    r"|litres?|centres?|harbour\w*|neighbour\w*|plough\w*|aluminium|mould\w*|towards|petrol|spanners?|windscreens?"
+    r"|pavements?|car parks?)\b",
+    re.IGNORECASE,
+)
+
+
+def test_the_spelling_is_american() -> None:
+    for entry in (*LIBRARY, *PAIRS):
+        assert not BRITISH.search(" ".join((entry["prompt"], entry["before"], entry["outcome"]))), entry["prompt"]
+
+
+def test_tags_keep_the_stated_rules() -> None:
+    for entry in LIBRARY:
+        tags = entry["tags"]
+        assert tags["interaction"] != "subjects" or tags["subjects"] == "several", entry["index"]
+        assert tags["people"] == "none" or tags["skeleton"] != "none", entry["index"]
+        assert entry.get("second_pattern", "") in {"", *PATTERNS} - {entry["pattern"]}, entry["index"]
 
 
 def test_size_and_range() -> None:
@@ -73,10 +141,9 @@ def test_no_entry_contradicts_the_metadata() -> None:
 
 def test_every_entry_says_what_kind_of_motion_and_what_shows_that_it_happened() -> None:
     for entry in LIBRARY:
-        assert set(entry["tags"]) == {
-            *("subjects", "interaction", "camera", "speed", "amplitude", "skeleton", "seconds")
-        }, entry["prompt"]
-        assert entry["outcome"].strip()
+        assert set(entry["tags"]) == {*CHOICES, "seconds"} - {"contrast"}, entry["prompt"]
+        assert "unstated" not in {entry["tags"][name] for name in ("people", "law", "failure")}
+        assert entry["outcome"].strip() and entry["before"].strip() and entry["outcome"] != entry["before"]
         assert re.match(r"[a-z]+ing\b", entry["action"]), entry["action"]
 
 
@@ -152,15 +219,23 @@ def shares(entries: list[dict[str, Any]], tag: str) -> dict[str, float]:
     return {value: count / len(entries) for value, count in counts.items()}
 
 
-def test_the_mini_subset_is_balanced_as_the_whole() -> None:
-    by_index = {entry["index"]: entry for entry in LIBRARY}
-    assert len(MINI) == 60
-    assert all(by_index[entry["index"]] == entry for entry in MINI)
-    assert set(Counter(entry["pattern"] for entry in MINI).values()) == {10}
-    for tag in ("subjects", "interaction", "speed", "amplitude", "skeleton"):
-        whole, part = shares(LIBRARY, tag), shares(MINI, tag)
+@pytest.mark.parametrize("name", ["core-300", "mini"])
+def test_the_smaller_subsets_are_balanced_as_the_core(name: str) -> None:
+    for tag in ("subjects", "interaction", "speed", "amplitude", "skeleton", "people"):
+        whole, part = shares(CORE, tag), shares(SUBSETS[name], tag)
         distance = sum(abs(whole.get(v, 0) - part.get(v, 0)) for v in whole | part) / 2
         assert distance <= 0.1, tag
     nouns = [entry["subject_noun"] for entry in MINI]
     assert len(set(nouns)) == len(nouns)
-    assert all(a < b for a, b in pairwise(entry["index"] for entry in MINI))
+
+
+def test_pairs_differ_in_a_word_and_no_more() -> None:
+    twins = {entry["index"]: entry for entry in PAIRS}
+    assert len(PAIRS) >= 400
+    for entry in PAIRS:
+        twin = twins[entry["twin"]]
+        assert twin["twin"] == entry["index"] and twin["tags"]["contrast"] == entry["tags"]["contrast"] != "none"
+        first, second = entry["prompt"].split(), twin["prompt"].split()
+        assert len(first) == len(second)
+        apart = [n for n, (a, b) in enumerate(zip(first, second, strict=True)) if a != b]
+        assert apart and apart[-1] - apart[0] <= 2, entry["prompt"]

@@ -18,6 +18,17 @@ from vmmetrics.rating.trials import Session
 QUESTIONS = {"motion": ""}
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "dcr": {"reference": "m0"},
+    "questions": {
+        "questions": dict.fromkeys(("right_subject", "right_step", "right_foil"), ""),
+        "prompt_questions": {
+            f"a square moves, number {prompt}": {
+                "right_subject": (f"Is there a thing with the mark {'abcdefghijkl'[prompt] * 5}?", "yes"),
+                "right_step": (f"Does it move {prompt} times?", ("yes", "no")[prompt % 2]),
+                "right_foil": (f"Is it round the {prompt}. time?", "no"),
+            }
+            for prompt in range(12)
+        },
+    },
     "vmbench5": {"questions": dict.fromkeys(("mss", "cas", "ois", "pas", "tcs"), "")},
 }
 """What designs need beside clips."""
@@ -75,6 +86,8 @@ def rightly(design: Design, session: Session, at: int) -> int:
     if trial.expected is not None:
         return trial.expected
     ranks = [hash_of(identity) for identity in trial.media]
+    if design.facts:
+        return ranks[0] % 2
     if design.opinions:
         return 1 + ranks[-1] % 5
     return design.first * min(max(ranks[0] - ranks[1], min(design.values)), max(design.values))

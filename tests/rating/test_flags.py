@@ -16,7 +16,7 @@ from vmmetrics.rating.sessions import Consent, RaterSessions
 QUESTIONS = {"motion": "", "integrity": "Do things keep their form?"}
 
 
-@pytest.mark.parametrize("design", [name for name in DESIGNS if name not in ("vmbench5", "moments")])
+@pytest.mark.parametrize("design", [name for name in DESIGNS if name not in ("vmbench5", "moments", "questions")])
 def test_gold_is_judged_by_the_first_question_and_traps_by_all(design: str, tmp_path: Path) -> None:
     made = study(tmp_path, design, questions=QUESTIONS, gold=2, traps=2)
     missed = []

@@ -18,15 +18,18 @@ cas = group(
     },
 )
 prompts = group(
-    "Motion prompts: extract, generate, filter, review, select, measure.",
+    "Motion prompts: extract, generate, filter, review, select, ask, measure.",
     {
         "review": "prompts_review:review",
         "select": "prompts:select",
         "stats": "prompts:stats",
         "compare": "prompts:compare",
+        "difficulty": "prompts:difficulty",
         "extract": "prompts:extract",
+        "first-frames": "generate_clips:first_frames",
         "filter": "prompts_filter:filter_prompts",
         "generate": "prompts:generate",
+        "ask": "prompts_ask:ask",
     },
 )
 rate = group(

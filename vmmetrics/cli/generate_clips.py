@@ -14,6 +14,7 @@ from vmmetrics.cli.formats import print_result
 from vmmetrics.cli.options import (
     MAX_FPS,
     MAX_SECONDS,
+    Clips,
     Device,
     DryRun,
     Format,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def generate_clips(
-    prompts: Annotated[str, option("Prompt list: library, mini or a file.", show_default=False)],
+    prompts: Annotated[str, option("Prompt list: library, core, core-300, mini, pairs or a file.", show_default=False)],
     out: Annotated[Path, out_option("Folder for the clips; resumes what is there.", show_default=False)],
     pipeline: Annotated[
         str | None, option("Diffusers text-to-video pipeline: a folder, or a name that is in the local cache.")
@@ -63,6 +64,9 @@ def generate_clips(
         list[str] | None, option("Only prompts of a motion pattern, or NAME=VALUE with a tag or index; repeatable.")
     ] = None,
     max_seconds: MaxSeconds = None,
+    first_frames: Annotated[
+        Path | None, option("Image to video: folder of first frames, 0001.png; {first_frame} in --command.")
+    ] = None,
     limit: Annotated[int | None, count_option("Use only the first N of those prompts.")] = None,
     dry_run: DryRun = False,
     form: Format = "text",
@@ -79,9 +83,11 @@ def generate_clips(
     of_pipeline = {"fps": fps, "frames": frames, "size": size, "steps": steps, "set": options, "device": device,
                    "dtype": dtype}  # fmt: skip
     maker = _maker(pipeline, command, of_pipeline, timeout)
+    if command is not None and ("{first_frame}" in command) != (first_frames is not None):
+        raise typer.BadParameter("--first-frames and {first_frame} in --command go together")
     entries = read_entries(prompts)
     with usage("--where"):
-        plan = plan_of(entries, where or (), limit, samples, seed, max_seconds)
+        plan = plan_of(entries, where or (), limit, samples, seed, max_seconds, first_frames)
     if not plan.jobs:
         raise typer.BadParameter(f"no prompt of {prompts} matches --where and --max-seconds")
     output, messages = open_consoles()
@@ -164,3 +170,33 @@ class _ClipProgress(Bar):
             error(self._console, f"failed: {name}: {line['error']!s}")
         if not self.show() and "error" not in line:
             self._console.print(f"[{self._done}/{self._total}] {name}  {line.get('seconds', 0):.1f} s")
+
+
+# ``vmmetrics prompts first-frames``: how well clips keep the pictures that they were to begin with.
+
+
+def first_frames(
+    clips: Clips,
+    pictures: Annotated[Path, option("Folder of the first frames, 0001.png.", show_default=False)],
+    form: Format = "text",
+) -> None:
+    """Compare clips with their first frames: fidelity of frame 0, its loss over time, onset of motion.
+
+    Exit codes: 0 all compared, 3 some could not be, 2 wrong usage or setup.
+    """
+    from vmmetrics.prompts.first_frames import first_frame_parts, measure
+    from vmmetrics.video.discover import discover, no_clips
+
+    output, messages = open_consoles()
+    sources = discover([Path(path) for path in clips])
+    if not sources:
+        raise typer.BadParameter(no_clips([Path(path) for path in clips]))
+    kept = []
+    with until_stopped(messages, "stopped; nothing was written"), Bar(messages, len(sources)) as bar:
+        for source in sources:
+            kept.append(measure(source, pictures))
+            bar.step()
+    print_result(form, first_frame_parts(kept), output)
+    if failed := sum(one.error is not None for one in kept):
+        error(messages, f"{count(failed, 'clip')} could not be compared; the column error has the reason")
+        raise typer.Exit(EXIT_FAILURES)

@@ -250,7 +250,8 @@ Device = Annotated[
     option("Device of the models: cpu, cuda, cuda:1, ... Default: a GPU if available.", callback=check_device),
 ]
 Seed = Annotated[int, seed_option("Random seed.")]
-PromptList = Annotated[str, argument("'library', 'mini', or a list (.json, .jsonl).", metavar="LIST")]
+LIST_HELP = "'library', 'core', 'core-300', 'mini', 'pairs', or a list (.json, .jsonl)."
+PromptList = Annotated[str, argument(LIST_HELP, metavar="LIST")]
 PictureFile = Annotated[Path | None, option("File for the chart (.png, .svg).")]
 Parse = Annotated[bool, option("Count parts of speech, if spaCy is installed.")]
 Embedding = Annotated[bool, option("Find nearest neighbours, if the embedding is installed.")]

@@ -111,7 +111,7 @@ def _save(statistics: ListStatistics | ListComparison, picture: Path | None, mes
 
 
 def compare(
-    first: Annotated[str, argument("'library', 'mini', or a list (.json, .jsonl).", metavar="A")],
+    first: Annotated[str, argument(options.LIST_HELP, metavar="A")],
     second: Annotated[str, argument("Another.", metavar="B")],
     of: ListOptions,
     subset_size: Annotated[
@@ -173,6 +173,39 @@ def select(
     data = {"list": prompts, "seed": seed, **plain(selection)}
     print_result(form, selection_parts(selection, len(entries)), output, data=lambda: data)
     messages.print(f"written: {out}", soft_wrap=True)
+
+
+# ``vmmetrics prompts difficulty``: which prompts are hard, by clips of several models that were judged.
+
+
+def difficulty(
+    clips: Annotated[list[Path], argument("Tables with columns model, prompt, success: clips.csv of 'prompts ask'.")],
+    prompts: Annotated[str, option("Prompt list of the clips.")] = "library",
+    size: Annotated[int | None, count_option("Prompts of a hard subset, chosen by half of the models.")] = None,
+    out: Annotated[Path | None, out_option("File for the hard subset (.json, .jsonl).")] = None,
+    seed: Annotated[int, seed_option("Random seed of the halves.")] = 0,
+    form: options.Format = "text",
+) -> None:
+    """Fit Rasch's model to clips that succeeded or failed; choose a hard subset and show it on other models.
+
+    A row a prompt: pass rate, difficulty with its 95 % interval, discrimination, fit. Exit codes: 0 done, 2 wrong usage
+    or setup.
+    """
+    from vmmetrics.prompts.difficulty import analyse, difficulty_parts, hard_subset, read_outcomes
+    from vmmetrics.prompts.files import read_entries, write_entries
+
+    if (size is None) != (out is None):
+        raise typer.BadParameter("--size and --out go together")
+    check_outputs(clips, [out])
+    output, messages = open_consoles()
+    entries, outcomes = read_entries(prompts), read_outcomes(clips)
+    analysis = analyse(outcomes)
+    subset = None if size is None else hard_subset(outcomes, entries, size, seed)
+    if subset is not None and out is not None:
+        write_entries(out, [entry for entry in entries if entry.index in subset.prompts])
+    print_result(form, difficulty_parts(analysis, subset, entries), output)
+    if out is not None:
+        messages.print(f"written: {out}", soft_wrap=True)
 
 
 # ``vmmetrics prompts generate``: metadata in, a folder of candidate prompts out.

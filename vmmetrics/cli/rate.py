@@ -84,6 +84,9 @@ def new(
         Literal["leave-out", "warn"], option("Clips with more than 3 flashes a second: leave them out, or warn raters.")
     ] = "leave-out",
     prompts: Annotated[str | None, option("Prompt list of the clips. Default: looked for beside them.")] = None,
+    prompt_questions: Annotated[
+        Path | None, option("questions: file of the prompts' questions. Default: the library's.", metavar="FILE")
+    ] = None,
     texts: Annotated[
         Path | None, option("Texts of the raters' page (TOML), in any language. Default: English.")
     ] = None,
@@ -107,15 +110,26 @@ def new(
     from vmmetrics.rating.study import Settings, new_study, read_texts
 
     output, messages = open_consoles()
-    questions = _questions(question or [f"{name}=" for name in design_named(design).asks])
     sources = _sources(clips, prompts)
+    of_prompts, asks = {}, [*design_named(design).asks]
+    if "prompt_questions" in design_named(design).reads:
+        if question:
+            raise typer.BadParameter(f"the design {design} asks the questions of the prompts: leave --question out")
+        from vmmetrics.rating.designs.questions import dimensions, questions_of
+
+        of_prompts = questions_of((source.prompt for source in sources), prompt_questions, prompts)
+        asks = dimensions(of_prompts)
+    elif prompt_questions is not None:
+        raise typer.BadParameter(f"the design {design} has no --prompt-questions")
+    questions = _questions(question or [f"{name}=" for name in asks])
     if detect is not None:
         session.votes = _votes(detect, sources)
         messages.print(f"--votes {session.votes}, by 'vmmetrics plan'")
     with usage():
         settings = Settings(
             design, contact, licence, questions, int(levels), **vars(session), within_model=within_model,
-            active=active, stop_error=stop_error, in_turn=in_turn, reference=reference, flashing=flashing, seed=seed,
+            active=active, stop_error=stop_error, in_turn=in_turn, reference=reference,
+            prompt_questions=of_prompts, flashing=flashing, seed=seed,
             min_age=min_age, ethics=ethics, pay=pay, currency=currency, completion_url=completion_url,
             texts={} if texts is None else read_texts(texts),
         )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterable
 from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from vmmetrics.models.protocol import Model
     from vmmetrics.models.questions import Answered, LoadedBenchmark
     from vmmetrics.understanding.harness.benchmark import Benchmark, Scoring
+    from vmmetrics.understanding.harness.models import ModelSettings
     from vmmetrics.understanding.harness.running import Asking, RunFolder
     from vmmetrics.understanding.harness.scoring import ScoredRun
+    from vmmetrics.utils.endpoint.messages import CostEstimate
 
 BESIDE = 3
 """Maximum published rows on a terminal; the page has all."""
@@ -112,6 +114,48 @@ CLUSTER_KINDS = ("hf", "frame-reader")
 _LETTER_TOKENS, _WORDS_TOKENS = 8, 250  # of a usual answer: to a question with options, and a description
 
 
+@dataclass
+class ModelOptions:
+    """Options of the commands that ask a video language model."""
+
+    frames: Annotated[
+        str | None, option("'8 uniform', '2 fps', adaptive, native, single, first, none; 'slowed 4', 'at most 64'.")
+    ] = None
+    max_size: Annotated[int, count_option("Longer side of the frames, pixels.", 16)] = 448
+    video_format: Annotated[str, option("Send frames as images or video; auto: as the model prefers.")] = "auto"
+    times: Annotated[
+        bool | None,
+        option("Tell clip length, rate and frame times with images. Default: yes, but not in upstream's wording."),
+    ] = None
+    max_tokens: Annotated[int, count_option("Maximum tokens per answer, thinking included.")] = 8192
+    temperature: Annotated[float, number_option("Sampling temperature of an endpoint.", 0, 2)] = 0.0
+    seed: Annotated[int | None, seed_option("Random seed sent to an endpoint.")] = None
+    per_minute: options.PerMinute = None
+    threads: Annotated[int | None, threads_option("Concurrent requests; threads of a local model.")] = None
+    reasoning_effort: Annotated[
+        str | None, option("Reasoning effort of an endpoint: low, medium, high or another value.")
+    ] = None
+    extra_body: Annotated[str | None, option("JSON object of further request fields for an endpoint.")] = None
+    batch_size: Annotated[int, count_option("Batch size of a local model.")] = 1
+    dtype: Annotated[str, option("Data type of a local model: auto, float32, float16 or bfloat16.")] = "auto"
+    device: options.Device = None
+    retry_errors: Annotated[bool, option("Retry questions that ended in an error.", "--retry-errors")] = False
+
+    def settings(self, model: str, cost: options.CostOptions, times: bool = True) -> ModelSettings:
+        """Return the settings of a model; ``times`` is the default of the option.
+
+        Raises:
+            ValueError: As :class:`~vmmetrics.understanding.harness.models.ModelSettings`.
+        """
+        from vmmetrics.understanding.harness.models import ModelSettings
+
+        return ModelSettings(
+            model, self.video_format, times if self.times is None else self.times, self.max_tokens, self.temperature,  # type: ignore[arg-type]
+            self.seed, self.per_minute, cost.price_per_million, cost.max_cost, cost.key_env, self.threads,
+            self.reasoning_effort, self.extra_body, self.batch_size, self.dtype, self.device,
+        )  # fmt: skip
+
+
 def run(
     name: options.BenchmarkName,
     model: Annotated[
@@ -124,35 +168,14 @@ def run(
     data: Annotated[Path, option("Folder or file of the benchmark, as it was released.")],
     where: ClusterOptions,
     cost: options.CostOptions,
+    of_model: ModelOptions,
     videos: options.Videos = None,
     out: Annotated[Path | None, out_option("Folder of the run; resumes what is there.")] = None,
-    frames: Annotated[
-        str | None, option("'8 uniform', '2 fps', adaptive, native, single, first, none; 'slowed 4', 'at most 64'.")
-    ] = None,
     control: Annotated[str | None, option("blind: text only; single-frame: the middle frame.")] = None,
-    max_size: Annotated[int, count_option("Longer side of the frames, pixels.", 16)] = 448,
-    video_format: Annotated[str, option("Send frames as images or video; auto: as the model prefers.")] = "auto",
-    times: Annotated[
-        bool | None,
-        option("Tell clip length, rate and frame times with images. Default: not with --protocol upstream."),
-    ] = None,
     protocol: Annotated[str, option("Wording and scoring: vmmetrics, or upstream as released.")] = "vmmetrics",
     limit: Annotated[int | None, count_option("Use only the first N questions (can be raised on resume).")] = None,
-    max_tokens: Annotated[int, count_option("Maximum tokens per answer, thinking included.")] = 8192,
-    temperature: Annotated[float, number_option("Sampling temperature of an endpoint.", 0, 2)] = 0.0,
-    seed: Annotated[int | None, seed_option("Random seed sent to an endpoint.")] = None,
-    per_minute: options.PerMinute = None,
-    threads: Annotated[int | None, threads_option("Concurrent requests; threads of a local model.")] = None,
-    reasoning_effort: Annotated[
-        str | None, option("Reasoning effort of an endpoint: low, medium, high or another value.")
-    ] = None,
-    extra_body: Annotated[str | None, option("JSON object of further request fields for an endpoint.")] = None,
-    batch_size: Annotated[int, count_option("Batch size of a local model.")] = 1,
-    dtype: Annotated[str, option("Data type of a local model: auto, float32, float16 or bfloat16.")] = "auto",
-    device: options.Device = None,
     jobs: Annotated[int, options.jobs_option("Ray: workers, each with the whole model.")] = 1,
     dry_run: options.DryRun = False,
-    retry_errors: Annotated[bool, option("Retry questions that ended in an error.", "--retry-errors")] = False,
     form: options.Format = "text",
     plugin: options.BenchmarkPlugins = None,
 ) -> None:
@@ -163,20 +186,17 @@ def run(
     """
     from vmmetrics.models.frames import FramePolicy
     from vmmetrics.understanding import registry
-    from vmmetrics.understanding.harness.models import ModelSettings, open_model
+    from vmmetrics.understanding.harness.models import open_model
     from vmmetrics.understanding.harness.running import Asking, RunFolder
 
     output, messages = open_consoles()
     benchmark = registry.find(name)
+    frames = of_model.frames
     with usage():
         if control is not None and (control not in CONTROLS or frames is not None):
             raise ValueError(f"Expected --control to be one of {', '.join(CONTROLS)}, without --frames")
         policy = FramePolicy.parse(frames or (CONTROLS[control] if control else benchmark.policy))
-        settings = ModelSettings(
-            model, video_format, protocol != "upstream" if times is None else times, max_tokens, temperature,  # type: ignore[arg-type]
-            seed, per_minute, cost.price_per_million, cost.max_cost, cost.key_env, threads, reasoning_effort,
-            extra_body, batch_size, dtype, device,
-        )  # fmt: skip
+        settings = of_model.settings(model, cost, protocol != "upstream")
     cluster = where.cluster()
     if cluster is not None and settings.kind not in CLUSTER_KINDS:
         raise typer.BadParameter(f"--engine ray is for hf: models; {settings.kind} takes no GPU of ours")
@@ -190,7 +210,7 @@ def run(
     shown: dict[str, Any] = {
         "policy": policy,
         "protocol": words,
-        "side": max_size,
+        "side": of_model.max_size,
         "own_policies": frames is None and control is None,
     }
     opened: AbstractContextManager[Model]
@@ -206,18 +226,27 @@ def run(
         loaded = replace(loaded, problems={**loaded.problems, **getattr(of, "problems", {})})
         asking = Asking(benchmark, loaded, of, limit=limit, **shown)
         folders = {"data": str(data.absolute()), "videos": videos and str(videos.absolute())}
-        start = {"model": model, "batch_size": batch_size, **folders}
-        failed = _ask(asking, folder, start, retry_errors, cost.yes, messages)
+        session = {"model": model, "batch_size": of_model.batch_size, **folders}
+        with open_run(asking, folder, session) as opened_run:
+            if (estimate := announce(asking, opened_run, of_model.retry_errors, messages)) is not None:
+                messages.print(f"{model}: {estimate}")
+                agree(messages, cost.yes)
+            failed = ask_remaining(asking, opened_run, of_model.retry_errors, messages)
     unread = _score(asking, folder, output, messages, form)
     if settings.kind == "frame-reader":
         unread = 0  # it does not answer what its frames do not show
     if unread:
-        error(messages, f"{count(unread, 'answer')} could not be read and counted as wrong")
+        error(messages, f"{count(unread, 'answer')} could not be read and {benchmark.unanswered}")
+    report_unanswered(failed, messages)
+    if failed or unread:
+        raise typer.Exit(EXIT_FAILURES)
+
+
+def report_unanswered(failed: int, messages: Console) -> None:
+    """Print how many questions have no answer, and what to do."""
     if failed:
         advice = "run the same command again to retry those without a reply, with --retry-errors also errors"
         error(messages, f"{count(failed, 'question')} got no answer; {advice}")
-    if failed or unread:
-        raise typer.Exit(EXIT_FAILURES)
 
 
 def _show_plan(
@@ -248,14 +277,13 @@ def _slug(text: str) -> str:
     return re.sub(r"[^\w.]+", "-", text).strip("-.")[-120:]
 
 
-def _ask(asking: Asking, path: Path, start: dict[str, Any], again: bool, yes: bool, messages: Console) -> int:
-    """Ask the remaining questions; return how many have no answer.
+def open_run(asking: Asking, path: Path, start: dict[str, Any]) -> RunFolder:
+    """Open the folder of a run, new or to resume; ``start`` is noted with the session.
 
     Raises:
-        SetupError: No video is there.
+        SetupError: No video is there, or the folder is of another run.
     """
-    from vmmetrics.models.endpoint import EndpointModel
-    from vmmetrics.understanding.harness.running import RunFolder, usage_of
+    from vmmetrics.understanding.harness.running import RunFolder
     from vmmetrics.utils.storage.provenance import invocation, machine, recorded_versions
 
     questions = len(asking.loaded.questions)
@@ -269,58 +297,66 @@ def _ask(asking: Asking, path: Path, start: dict[str, Any], again: bool, yes: bo
         "versions": recorded_versions(),
         "machine": machine(),
     }
-    with RunFolder(path, asking.configuration(), session) as folder:
-        warn(messages, folder.warnings)
-        _begin(asking, folder, start["model"], again, yes, messages)
-        stopped = f"stopped; answers so far are in {folder.path}; run the same command again to resume"
-        try:
-            with until_stopped(messages, stopped), Bar(messages, len(asking.remaining(folder, again))) as bar:
-                for outcome in asking.run(folder, again):
-                    answered = outcome.answered
-                    if answered.error is not None:
-                        kind = "error" if outcome.kept else "no answer"
-                        text = f"{kind}: {answered.question}: {answered.error}"
-                        error(messages, text)
-                    bar.step()
-        finally:
-            folder.finish({"problems": dict(asking.loaded.problems), "usage": usage_of(folder.answers)})
-            if isinstance(asking.model, EndpointModel):
-                messages.print(f"this time: {asking.model.client.ledger}")
-        answers = folder.answers
-        return sum(q.id not in answers or answers[q.id].error is not None for q in asking.covered(answers))
+    return RunFolder(path, asking.configuration(), session)
 
 
-def _begin(asking: Asking, folder: RunFolder, model: str, again: bool, yes: bool, messages: Console) -> None:
-    """Print what is to be done and its cost, and ask to confirm it where needed."""
+def announce(asking: Asking, folder: RunFolder, again: bool, messages: Console) -> CostEstimate | None:
+    """Print what is to be done, and return its expected cost where it has one."""
     from vmmetrics.models.endpoint import EndpointModel
     from vmmetrics.understanding.harness.statistics import too_few_videos
 
+    warn(messages, folder.warnings)
     todo, total = asking.remaining(folder, again), len(asking.covered(folder.answers))
     for problem, times in asking.loaded.problems.items():
         messages.print(f"{times:,} {problem}")
     before = f", {total - len(todo):,} of them answered before" if total > len(todo) else ""
     messages.print(f"{count(total, 'question')} to {asking.model.name}{before}")
-    warn(messages, too_few_videos(asking.covered(folder.answers)))
-    if isinstance(asking.model, EndpointModel) and todo:
-        expected = _LETTER_TOKENS if todo[0].options else _WORDS_TOKENS
-        conversations = [asking.turns(question) for question in todo]
-        estimate = asking.model.estimate(conversations, asking.frames_each(todo), expected)
-        messages.print(f"{model}: {estimate}")
-        agree(messages, yes)
+    warn(messages, too_few_videos(asking.covered(folder.answers), asking.benchmark.cluster))
+    if not isinstance(asking.model, EndpointModel) or not todo:
+        return None
+    expected = _LETTER_TOKENS if todo[0].options else _WORDS_TOKENS
+    return asking.model.estimate([asking.turns(question) for question in todo], asking.frames_each(todo), expected)
+
+
+def ask_remaining(asking: Asking, folder: RunFolder, again: bool, messages: Console) -> int:
+    """Ask the remaining questions, with progress; return how many have no answer."""
+    from vmmetrics.models.endpoint import EndpointModel
+    from vmmetrics.understanding.harness.running import usage_of
+
+    stopped = f"stopped; answers so far are in {folder.path}; run the same command again to resume"
+    try:
+        with until_stopped(messages, stopped), Bar(messages, len(asking.remaining(folder, again))) as bar:
+            for outcome in asking.run(folder, again):
+                answered = outcome.answered
+                if answered.error is not None:
+                    kind = "error" if outcome.kept else "no answer"
+                    error(messages, f"{kind}: {answered.question}: {answered.error}")
+                bar.step()
+    finally:
+        folder.finish({"problems": dict(asking.loaded.problems), "usage": usage_of(folder.answers)})
+        if isinstance(asking.model, EndpointModel):
+            messages.print(f"this time: {asking.model.client.ledger}")
+    answers = folder.answers
+    return sum(q.id not in answers or answers[q.id].error is not None for q in asking.covered(answers))
 
 
 def _score(asking: Asking, path: Path, output: Console, messages: Console, form: str) -> int:
     """Score and print what was answered, unless that takes a judge; return how many answers could not be read."""
-    from vmmetrics.understanding.harness.running import read_answers
-    from vmmetrics.understanding.harness.scoring import score
-
     if asking.benchmark.needs_judge:
         messages.print(f"answers: {path}/answers.jsonl; to judge them, run 'vmmetrics understand score'")
         return 0
+    result = scored_run(asking, path)
+    finish_run(result, path, output, messages, form)
+    return result.counts.get("not understood", 0)
+
+
+def scored_run(asking: Asking, path: Path) -> ScoredRun:
+    """Return the scores of what was answered in a run's folder."""
+    from vmmetrics.understanding.harness.running import read_answers
+    from vmmetrics.understanding.harness.scoring import score
+
     answers, _ = read_answers(path)
-    result = score(
+    return score(
         asking.benchmark, asking.configuration(), asking.covered(answers), answers, asking.protocol,
         problems=asking.loaded.problems,
     )  # fmt: skip
-    finish_run(result, path, output, messages, form)
-    return result.counts.get("not understood", 0)

@@ -101,13 +101,14 @@ class EndpointModel:
         return self.client.work_through(work, items, self._threads)
 
     def estimate(self, conversations: Sequence[Sequence[Turn]], pictures: float, expected: int) -> CostEstimate:
-        """Return the estimated cost of some questions; cached replies are not subtracted.
+        """Return the estimated cost of some questions; cached replies are not subtracted, equal texts count once.
 
         Args:
             conversations: The questions, without frames.
             pictures: Frames shown of each, on average.
             expected: Tokens of a usual answer.
         """
+        conversations = conversations if pictures else list(dict.fromkeys(conversations))
         shown = round(messages.PICTURE_TOKENS * pictures * len(conversations))
         return messages.estimate(self.client.settings, conversations, expected, shown)
 

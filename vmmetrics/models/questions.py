@@ -65,11 +65,13 @@ class LoadedBenchmark:
         questions: Everything that can be asked, in the file's order.
         problems: Problems as text, with counts: invalid rows, missing videos, hidden answers. Never fatal.
         source: Files that were read, each with its SHA-256.
+        wording: Questions by whose words a run is known, where videos may be added to it later; else all count.
     """
 
     questions: tuple[Question, ...]
     problems: Mapping[str, int] = field(default_factory=dict)
     source: Mapping[str, str] = field(default_factory=dict)
+    wording: tuple[Question, ...] = ()
 
 
 # What a model answered, and what it was shown: the line of a run's journal.

@@ -24,7 +24,22 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "speed": ("slow", "moderate", "fast"),
     "amplitude": ("small", "medium", "large"),
     "skeleton": ("none", "person", "animal"),
-}
+    "people": ("unstated", "none", "hands", "one", "two", "several"),
+    "region": (
+        "unstated", "africa", "east asia", "south asia", "southeast asia", "middle east", "latin america", "oceania",
+        "europe", "north america",
+    ),
+    "law": (
+        "unstated", "gravity", "inertia", "momentum", "contact", "friction", "elasticity", "rotation", "buoyancy",
+        "flow", "pressure", "waves", "mass", "phase change", "heat", "combustion", "fracture", "locomotion",
+        "manipulation", "coordination", "mechanism", "growth", "wind", "electricity", "light", "magnetism",
+    ),
+    "failure": (
+        "unstated", "vanish", "melt", "penetrate", "float", "count", "limbs", "freeze", "reverse", "skip", "no contact",
+        "no effect", "slide", "identity", "merge", "wrong order",
+    ),
+    "contrast": ("none", "direction", "vertical", "count", "stop", "order", "depth", "travel", "change"),
+}  # fmt: skip
 """Values of each tag; see :class:`Tags`."""
 LONGEST_SECONDS = 60.0
 
@@ -41,6 +56,11 @@ class Tags:
         amplitude: How far the motion carries the subject: in place, part of the frame, or through much of it.
         skeleton: Kind of body whose joints are visible; metrics of bodies do not apply to "none".
         seconds: Shortest clip, in seconds, in which the motion can be seen to succeed, in (0, 60].
+        people: Who is in view: nobody, hands at work, one person, two who act on one another, or several.
+        region: Part of the world that the words name.
+        law: The law of physics that decides whether the motion is right.
+        failure: What a model will most likely get wrong.
+        contrast: What parts the prompt from its twin (:attr:`PromptEntry.twin`).
 
     Raises:
         ValueError: A value is not allowed.
@@ -53,6 +73,11 @@ class Tags:
     amplitude: str = "medium"
     skeleton: str = "none"
     seconds: float = 4.0
+    people: str = "unstated"
+    region: str = "unstated"
+    law: str = "unstated"
+    failure: str = "unstated"
+    contrast: str = "none"
 
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
@@ -75,10 +100,15 @@ class PromptEntry:
         subject_noun: Its head in the singular ("horse").
         place: Name of the place ("frozen lake").
         action: The action, as a phrase that begins with the -ing form ("galloping through shallow water").
-        pattern: One of :data:`PATTERNS`; empty where it is not known (VMBench's list has none).
+        pattern: One of :data:`PATTERNS`: of what does the main motion; empty where it is not known (VMBench's list has
+            none).
+        second_pattern: Another that is true as well, or empty.
         action_lemma: Base form of the verb ("gallop"); empty where it is not known.
         subject_class: Name of a class in the metadata ("horse"); empty where it is not known.
+        before: What is visible at the start, and not at the end of a successful motion; empty if not known.
         outcome: Visible result of a successful motion; empty if not known.
+        twin: Index of the prompt that differs from this one in a motion word alone; empty if there is none.
+        forms: Other wordings: ``long`` (60 to 120 words), ``chinese``, and ``first_frame``, what is to be seen in it.
         tags: Tags of the motion, or None if not known.
         provenance: Where the entry comes from: who wrote it and how, from which metadata, what was changed since.
     """
@@ -92,15 +122,20 @@ class PromptEntry:
     pattern: str = ""
     action_lemma: str = ""
     subject_class: str = ""
+    before: str = ""
     outcome: str = ""
+    second_pattern: str = ""
+    twin: str = ""
+    forms: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     tags: Tags | None = None
     provenance: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
     def __post_init__(self) -> None:
         if not self.prompt.strip():
             raise ValueError("Expected a prompt but got an empty text")
-        if self.pattern and self.pattern not in PATTERNS:
-            raise ValueError(f"Expected a pattern of {', '.join(PATTERNS)} but got {self.pattern!r}")
+        for pattern in filter(None, (self.pattern, self.second_pattern)):
+            if pattern not in PATTERNS:
+                raise ValueError(f"Expected a pattern of {', '.join(PATTERNS)} but got {pattern!r}")
 
     @property
     def category(self) -> tuple[str, str, str]:

@@ -94,18 +94,18 @@ def read_rows(path: Path) -> list[Mapping[str, Any]]:
 
 def _entry(row: Mapping[str, Any], number: int, path: Path) -> PromptEntry:
     where = f"{path.name}, entry {number}"
-    index, objects = row.get("index", number), {"tags", "provenance"}
+    index, objects = row.get("index", number), {"tags", "provenance", "forms"}
     texts = {part.name: row.get(part.name, "") for part in fields(PromptEntry) if part.name not in objects}
     texts["index"] = f"{index:04d}" if type(index) is int else index
     wrong = [name for name, value in texts.items() if not isinstance(value, str)]
     if wrong:
         raise SetupError(f"{where}: expected text in {', '.join(wrong)}")
-    tags, provenance = row.get("tags"), row.get("provenance") or {}
-    for name, value in (("tags", tags), ("provenance", provenance)):
+    tags, provenance, forms = row.get("tags"), row.get("provenance") or {}, row.get("forms") or {}
+    for name, value in (("tags", tags), ("provenance", provenance), ("forms", forms)):
         if not isinstance(value, Mapping | None):
             raise SetupError(f"{where}: expected an object in {name}")
     try:
-        return PromptEntry(**texts, tags=None if tags is None else Tags(**tags), provenance=provenance)
+        return PromptEntry(**texts, tags=None if tags is None else Tags(**tags), provenance=provenance, forms=forms)
     except (TypeError, ValueError) as error:
         raise SetupError(f"{where}: {error}") from error
 

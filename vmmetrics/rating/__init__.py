@@ -10,6 +10,7 @@ DESIGNS: Mapping[str, str] = {
     "ccr": "the second of two clips of a prompt against the first",
     "vmbench5": "one clip on five scales, after VMBench",
     "pair": "which of two clips of a prompt is better",
+    "questions": "the yes/no questions of a clip's prompt",
     "moments": "marks of when and where something is wrong",
 }
 """Designs by name, and what raters do; the class is in ``rating/designs/NAME.py`` under the name capitalised."""

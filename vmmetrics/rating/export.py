@@ -190,7 +190,7 @@ def _ratings(results: Results) -> Rows:
     yield "clip", "rater", *dimensions, "prompt", "model"
     for session, trial, values in _counted(results):
         clip = results.study.clips[trial.item]
-        yield clip.clip, session.rater, *(values[name] for name in dimensions), clip.prompt, clip.model
+        yield clip.clip, session.rater, *(values.get(name) for name in dimensions), clip.prompt, clip.model
 
 
 def _means(results: Results) -> Rows:

@@ -342,7 +342,8 @@ class RaterSessions:
         media = [self._name(session, at, slot) for slot in range(len(trial.media))]
         asked = trial.expected if trial.kind == "trap" else None
         told = {"expected": trial.expected} if at.startswith("t") else {}
-        return {"at": at, "media": media, "asked": asked, **told}
+        own = {"questions": self.design.asked(trial)} if self.design.facts else {}
+        return {"at": at, "media": media, "asked": asked, **told, **own}
 
 
 def check_id(answer: Answer) -> None:

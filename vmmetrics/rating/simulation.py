@@ -83,8 +83,8 @@ class SimulatedRater:
         self._bias, self._noise = float(rng.normal(0, 0.3)), float(rng.uniform(0.4, 0.9))
         self._habit = int(rng.choice(design.values))
 
-    def answer(self, trial: Trial) -> int:
-        """Return the rater's answer to a trial."""
+    def answer(self, trial: Trial, dimension: str) -> int:
+        """Return the rater's answer to a question of a trial."""
         rng, values = self._rng, self._design.values
         if self.kind == "random" or (self.kind == "lazy" and rng.random() < 0.15):
             return int(rng.choice(values))
@@ -92,7 +92,8 @@ class SimulatedRater:
             return self._habit
         if trial.kind == "trap" and rng.random() >= _SLIP:
             return int(trial.expected or 0)
-        return self._opinion(trial.media) if self.kind == "honest" else self._turned(self._opinion(trial.media))
+        opinion = self._fact(trial, dimension) if self._design.facts else self._opinion(trial.media)
+        return opinion if self.kind == "honest" else self._turned(opinion)
 
     def marks(self, trial: Trial, value: int) -> list[Mark]:
         """Return the marks that go with an answer, in designs that have them; true moments are those of the quality."""
@@ -111,6 +112,12 @@ class SimulatedRater:
     def seconds(self) -> float:
         """Return the time that the rater thinks about an answer."""
         return float(self._rng.uniform(0.05, 0.5) if self.kind == "lazy" else self._rng.lognormal(0.7, 0.5))
+
+    def _fact(self, trial: Trial, dimension: str) -> int:
+        """Return the right answer, where the clip is good enough to show it and the question is of its prompt."""
+        seen = self._quality[trial.media[0]] > self._bias + float(self._rng.normal(0, self._noise))
+        right = self._design.right(trial, dimension)
+        return right if seen and trial.media == self._design.items[trial.item].clips else self._turned(right)
 
     def _opinion(self, media: tuple[str, ...]) -> int:
         quality = [self._quality[identity] for identity in media]
@@ -156,10 +163,10 @@ def qualities(design: Design, rng: np.random.Generator) -> dict[str, float]:
 def body_of(session: Session, at: int, rater: SimulatedRater, seconds: float) -> dict[str, object]:
     """Return what a browser sends for an answer of a simulated rater."""
     trial = session.trials[at]
-    asked = rater._design.settings.questions
-    values = {name: rater.answer(trial) for name in asked}
+    asked = rater._design.asked(trial)
+    values = {name: rater.answer(trial, name) for name in asked}
     if trial.kind == "trap":  # whoever reads it answers every question of it
-        values = dict.fromkeys(asked, rater.answer(trial))
+        values = dict.fromkeys(asked, rater.answer(trial, next(iter(asked))))
     marks = rater.marks(trial, next(iter(values.values())))
     clip = {"ended": True, "seconds": seconds, "frames": 100, "dropped": 0}
     return {
@@ -230,12 +237,13 @@ def _outcome(
     dimension = next(iter(study.settings.questions))
     recovered = error = covered = None
     if results.design.opinions:
-        opinions = [one for one in results.opinions(dimension)[0] if one.recovered is not None]
-        got = np.array([one.recovered for one in opinions], float)
+        facts = results.design.facts  # of yes and no the mean is all there is to recover
+        opinions = [one for one in results.opinions(dimension)[0] if facts or one.recovered is not None]
+        got = np.array([one.mean if facts else one.recovered for one in opinions], float)
         true = np.array([true_level(quality[one.item], study.settings.levels) for one in opinions])
         if len(opinions) > 2:
             recovered = float(spearmanr(got, true)[0])
-        if len(opinions) > 2 and not results.design.marks:  # these are shares of time, and no levels
+        if len(opinions) > 2 and not results.design.marks and not facts:  # shares of time or raters are no levels
             error = float(np.sqrt(np.mean((got - true) ** 2)))
             held = [one.recovered_low <= t <= one.recovered_high for one, t in zip(opinions, true, strict=True)]
             covered = float(np.mean(held))

@@ -98,6 +98,7 @@ class Settings:
         stop_error: Standard error of the strengths at which no votes are wanted any more; 0 for the number of votes.
         in_turn: The clips of a pair are played one after the other.
         reference: Model whose clip of the same prompt a clip is rated against.
+        prompt_questions: Questions about the clips of a prompt by dimension, each with its right answer, yes or no.
         flashing: What is done with clips above the flash limit.
         seed: Random seed.
         min_age: Age in years that raters confirm.
@@ -126,6 +127,7 @@ class Settings:
     stop_error: float = field(default=0.0, metadata=_SOME)
     in_turn: bool = field(default=False, metadata=_SOME)
     reference: str = field(default="", metadata=_SOME)
+    prompt_questions: Mapping[str, Mapping[str, tuple[str, str]]] = field(default_factory=dict, metadata=_SOME)
     flashing: Literal["leave-out", "warn"] = "leave-out"
     seed: int = 0
     min_age: int = 18

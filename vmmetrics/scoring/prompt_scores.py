@@ -20,6 +20,7 @@ from vmmetrics.scoring.summary import INDEX, INDEX_OR_ZERO
 from vmmetrics.scoring.versions import Versions, differing, of_one_meaning, versions_of
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.storage.addresses import address_of
+from vmmetrics.video.prompt_lists import refuse_retired
 
 DECISIVE = ("preset", "protocol", "models", "weights")
 """Fields of a configuration that must agree for scores to be comparable."""
@@ -185,7 +186,7 @@ def prompt_scores(models: Iterable[Model]) -> PromptScores:
     """Average the scores of comparable models over the clips of each prompt.
 
     Raises:
-        SetupError: Two runs have a model of one name.
+        SetupError: Two runs have a model of one name; or clips are of prompts that replaced one another.
     """
     runs: dict[str, Run] = {}
     models = tuple(sorted(models, key=attrgetter("name")))
@@ -203,6 +204,7 @@ def prompt_scores(models: Iterable[Model]) -> PromptScores:
         keys = (*keys, INDEX, *([INDEX_OR_ZERO] if collapsed else []))
     keyed, note = _by_prompt(models)
     prompts = sorted({prompt for by_prompt in keyed for prompt in by_prompt})
+    refuse_retired(set(prompts))
     matrices = [_matrices(by_prompt, prompts, keys) for by_prompt in keyed]
     scores, clips = (np.stack(side) for side in zip(*matrices, strict=True))
     return PromptScores(models, tuple(prompts), keys, scores, clips, tuple(map(len, keyed)), own, note)

@@ -299,7 +299,8 @@ def _task(source: Source, metrics: tuple[str, ...], prompts: Prompts, follow_lin
 
 def prompt_sources(tasks: Sequence[Task]) -> str:
     """Say in one line how many clips have a prompt, where from, and how the others get theirs."""
-    texts = {"list": "a list", "dataset": "the data set", "sidecar": "files beside the clips"}
+    texts = {"list": "a list", "dataset": "the data set", "sidecar": "files beside the clips",
+             "retired": "an earlier version of the library"}  # fmt: skip
     sources: Counter[str] = Counter()
     for task in tasks:
         if task.prompt is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -13,7 +13,8 @@ from vmmetrics.clip import Subject
 from vmmetrics.errors import SetupError
 from vmmetrics.types import Tags
 from vmmetrics.utils.schema import LARGEST_NUMBER
-from vmmetrics.utils.tables import located_rows
+from vmmetrics.utils.tables import located_rows, read_rows
+from vmmetrics.utils.weights.manifest import PROMPT_LISTS, RETIRED_LIST, shipped_folder
 from vmmetrics.video.shards import MODEL_COLUMNS, PATH_COLUMNS, PROMPT_COLUMNS
 from vmmetrics.video.subject import subject_of_phrase
 
@@ -168,6 +169,30 @@ def _first(row: Mapping[str, Any], columns: tuple[str, ...], where: str) -> str 
 
 
 _LONGEST_NUMBER = 100  # digits; Python refuses to read some thousands, and no clips are counted so far
+
+
+def refuse_retired(prompts: Collection[str]) -> None:
+    """Refuse prompts of an earlier version of the library beside those that replaced them.
+
+    Args:
+        prompts: Texts, or names of clips without suffix, which may be indices.
+
+    Raises:
+        SetupError: There are both.
+    """
+    folder = shipped_folder("prompts")
+    retired = {str(row["index"]): row for row in read_rows(folder / RETIRED_LIST)}
+    old = [index for index, row in retired.items() if index in prompts or row["prompt"] in prompts]
+    if not old:
+        return
+    texts = {str(row["index"]): row["prompt"] for row in read_rows(folder / PROMPT_LISTS["library"])}
+    for index in old:
+        new = str(retired[index]["successor"])
+        if new in prompts or texts.get(new) in prompts:
+            raise SetupError(
+                f"Prompt {index} was replaced by {new} in the library, and both are here: clips of two versions of a "
+                "prompt cannot be compared; leave one out, or make the clips again"
+            )
 
 
 class PromptList:

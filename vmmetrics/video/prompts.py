@@ -14,7 +14,7 @@ from vmmetrics.errors import ClipError, os_reason
 from vmmetrics.types import Tags
 from vmmetrics.utils.schema import parse_json
 from vmmetrics.utils.storage.opening import open_regular
-from vmmetrics.utils.weights.manifest import shipped_list
+from vmmetrics.utils.weights.manifest import RETIRED_LIST, shipped_folder, shipped_list
 from vmmetrics.video.discover import Source
 from vmmetrics.video.names import prompt_in_name
 from vmmetrics.video.prompt_lists import LIST_SUFFIXES, PromptList, read_list, read_metadata, subject_in
@@ -40,8 +40,9 @@ class PromptOf(NamedTuple):
     Attributes:
         prompt: The prompt, or None.
         subject: Subject, or None.
-        source: ``"list"``, ``"dataset"``, ``"sidecar"``, ``"name:wan"`` (of the pattern), ``"name:wan (cut)"`` where it
-            is the beginning of a longer one, or ``"none"``.
+        source: ``"list"``, ``"retired"`` (of an earlier version of the library), ``"dataset"``, ``"sidecar"``,
+            ``"name:wan"`` (of the pattern), ``"name:wan (cut)"`` where it is the beginning of a longer one, or
+            ``"none"``.
         tags: Tags of the list on the expected motion.
         model: Model that made the clip, if a data set's metadata has it.
     """
@@ -57,8 +58,9 @@ class Prompts:
     """Prompts and subjects of a set of clips: from a prompt list, or looked for beside the clips.
 
     Args:
-        path: The list (JSON, JSON Lines, CSV, TSV or Parquet), ``"library"`` or ``"mini"`` for one that is shipped;
-            None looks beside each clip.
+        path: The list (JSON, JSON Lines, CSV, TSV or Parquet), ``"library"`` or another name of
+            :data:`~vmmetrics.utils.weights.manifest.PROMPT_LISTS` for one that is shipped, in which indices of earlier
+            versions are found as well; None looks beside each clip.
         root: Folder against which a relative ``path`` that does not exist is tried too.
         subject: Subject of every clip (``--subject``); overrides lists and prompts.
 
@@ -75,12 +77,15 @@ class Prompts:
     ) -> None:
         self._subject = None if subject is None else subject_in(subject, "option")
         self._list: PromptList | None = None
+        self._retired: PromptList | None = None
         self._beside: dict[tuple[Path, tuple[str, ...]], PromptList | None] = {}
         if path is not None:
             file = shipped_list(path)
             if not file.exists() and root is not None and (Path(root) / file).exists():
                 file = Path(root) / file
             self._list = PromptList(read_list(file))
+            if file.parent == shipped_folder("prompts"):
+                self._retired = PromptList(read_list(file.parent / RETIRED_LIST))
 
     def __len__(self) -> int:
         return 0 if self._list is None else len(self._list.entries)
@@ -95,6 +100,8 @@ class Prompts:
             ClipError: The text beside the clip cannot be read, or the prompt is longer than :data:`MAX_PROMPT`.
         """
         listed = None if self._list is None else _from_list(self._list, source)
+        if listed is None and self._retired is not None and (old := _from_list(self._retired, source)) is not None:
+            listed = old._replace(source="retired")
         packed = row_of(source.path) is not None
         metadata = None if packed else self._beside_it(source, _METADATA)
         match = listed or (PromptOf(source.prompt, None, "dataset") if source.prompt else None)

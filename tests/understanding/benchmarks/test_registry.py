@@ -45,7 +45,7 @@ def test_a_module_among_the_benchmarks_is_one(made: None) -> None:
 def test_helpers_of_benchmarks_are_none() -> None:
     assert registry.names() == (
         "custom", "favor-caption", "favor-mcq", "fpsbench", "fpsbench-certificate", "fpsbench-slowed", "motionbench",
-        "synthetic", "tuna-cap", "tuna-mcq",
+        "prompt-questions", "synthetic", "tuna-cap", "tuna-mcq",
     )  # fmt: skip
 
 

@@ -76,6 +76,13 @@ def test_nothing_is_asked_twice_until_something_it_depends_on_changes(served, se
     assert len(script.requests) == 11
 
 
+def test_equal_questions_at_once_are_one_request(served, server):
+    client, script = served(server.completion(GOOD))
+    answers = list(client.ask_all([question() for _ in range(12)], threads=6))
+    assert len(answers) == 12 and len({answer.value["verdict"] for _, answer in answers}) == 1
+    assert len(script.requests) == 1
+
+
 @pytest.mark.parametrize("damage", [b"", b"{", b"[1]", b'{"text": "x"}', b"\xff"])
 def test_a_damaged_reply_is_asked_for_anew(served, server, tmp_path, damage):
     client, script = served(server.completion(GOOD))

@@ -15,13 +15,14 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from vmmetrics.errors import SetupError, refusing
 from vmmetrics.prompts.entry import CHOICES, PATTERNS, PromptEntry
 from vmmetrics.prompts.files import row_of, write_rows
+from vmmetrics.prompts.first_frames import GivenFrame, find_first_frames
 from vmmetrics.utils.schema import check, read_json
 from vmmetrics.utils.storage.job_folder import prepare, refuse
 from vmmetrics.utils.storage.journal import Journal, Line, sync_folder
@@ -45,12 +46,19 @@ class Job:
         sample: Number of the clip among the prompt's clips, from 1.
         clip: Name of its file.
         seed: For the generator, 0 to 2³¹ − 1.
+        first_frame: The picture that the clip is to begin with; None for clips from text alone.
     """
 
     entry: PromptEntry
     sample: int
     clip: str
     seed: int
+    first_frame: GivenFrame | None = None
+
+    @property
+    def inputs(self) -> tuple[Any, ...]:
+        """What the clip is made from besides the settings: prompt, seed, and hash of the first frame."""
+        return self.entry.prompt, self.seed, self.first_frame and self.first_frame.sha256
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +80,7 @@ class ClipPlan:
 
 def plan_of(
     entries: Sequence[PromptEntry], only: Sequence[str] = (), limit: int | None = None, samples: int = 1, seed: int = 0,
-    max_seconds: float | None = None,
+    max_seconds: float | None = None, first_frames: Path | None = None,
 ) -> ClipPlan:  # fmt: skip
     """Plan the clips of a list.
 
@@ -83,15 +91,19 @@ def plan_of(
         samples: Clips per prompt.
         seed: Base of every clip's own seed.
         max_seconds: Seconds that the motion of a prompt may take; None for any.
+        first_frames: Folder of the pictures that clips are to begin with.
 
     Raises:
         ValueError: A condition that cannot be.
-        SetupError: As for :func:`jobs_of`.
+        SetupError: As for :func:`jobs_of`; or a prompt has no first frame.
     """
     wanted = select(entries, only)
     if max_seconds is not None:
         wanted = [entry for entry in wanted if entry.tags is None or entry.tags.seconds <= max_seconds]
     chosen = jobs_of(wanted[:limit], samples, seed)
+    if first_frames is not None:
+        frames = find_first_frames(first_frames, dict.fromkeys(job.entry.index for job in chosen))
+        chosen = [replace(job, first_frame=frames[job.entry.index]) for job in chosen]
     return ClipPlan(tuple(chosen), tuple(jobs_of(entries, samples, seed)), samples, seed)
 
 
@@ -242,7 +254,7 @@ class ClipFolder(Locked):
     def made(self, job: Job) -> bool:
         """Return True if the clip exists and was made from this prompt with this seed."""
         line = self.newest.get(job.clip, {})
-        if "error" in line or (line.get("prompt"), line.get("seed")) != (job.entry.prompt, job.seed):
+        if "error" in line or (line.get("prompt"), line.get("seed"), line.get("first_frame")) != job.inputs:
             return False
         try:
             return (self.path / job.clip).stat().st_size == line.get("bytes")
@@ -313,5 +325,6 @@ class _Line:
     clip: str = ""
     prompt: str = ""
     seed: int | None = None
+    first_frame: str | None = None
     bytes: int = 0
     error: str = ""

@@ -19,15 +19,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
+
 from vmmetrics.errors import ClipError, SetupError, install, os_reason
 from vmmetrics.prompts.clips.folder import Job
+from vmmetrics.prompts.first_frames import read_picture
 from vmmetrics.utils.storage.provenance import version_of
 from vmmetrics.video import read_clip
 from vmmetrics.video.encoding import write_h264
 
 # Clips from any program: a template of its command line, run without a shell.
 
-FIELDS = ("prompt", "seed", "out", "index", "sample", "subject", "action", "place", "pattern")
+FIELDS = ("prompt", "seed", "out", "index", "sample", "subject", "action", "place", "pattern", "first_frame")
 _FIELD = re.compile(r"\{([a-z_]+)\}")
 _LAST_WORDS = 2000  # bytes of a failed program's output that are recorded
 
@@ -82,6 +85,7 @@ class CommandMaker:
         named = ("prompt", "index", "subject", "action", "place", "pattern")
         values = {name: getattr(job.entry, name) for name in named}
         values |= {"seed": str(job.seed), "out": str(out.absolute()), "sample": str(job.sample)}
+        values["first_frame"] = "" if job.first_frame is None else str(job.first_frame.path.absolute())
         arguments = [_FIELD.sub(lambda field: values.get(field[1], field[0]), part) for part in self._parts]
         log = out.with_name("output.log")
         with log.open("wb") as file:
@@ -148,7 +152,7 @@ def write_video(path: Path, frames: Any, fps: float) -> None:
 
 _PACKAGES = ("diffusers", "torch", "transformers", "accelerate", "safetensors", "av")
 _ENDS = 2**16  # bytes of a weight file's head and tail that name it
-_OWN = ("prompt", "generator")  # what a call gets from the loop
+_OWN = ("prompt", "generator", "image")  # what a call gets from the loop
 _FRAME_OPTIONS = ("num_frames", "video_length")  # what pipelines call the number of frames; most say num_frames
 _RATE_OPTIONS = ("frame_rate", "fps")  # some are told the rate they are to make
 
@@ -216,6 +220,7 @@ class PipelineMaker:
             raise SetupError(f"The pipeline {self.pipeline} cannot be loaded: {error}") from error
         pipeline.set_progress_bar_config(disable=True)
         self._call = partial(pipeline, **self._arguments_of(pipeline))
+        self._takes_image = "image" in inspect.signature(pipeline.__call__).parameters
         versions = {name: version for name in _PACKAGES if (version := version_of(name))}
         return {"class": type(pipeline).__name__, "device": str(self._device), "versions": versions}
 
@@ -242,11 +247,15 @@ class PipelineMaker:
 
         Raises:
             ClipError: It gave no clip.
+            SetupError: There is a first frame, and it takes none.
         """
+        if job.first_frame is not None and not self._takes_image:
+            raise SetupError(f"The pipeline {self.pipeline} takes no first frame (argument image)")
         # on the CPU whatever the device, so that a seed means the same noise everywhere
         generator = self._torch.Generator("cpu").manual_seed(job.seed)
+        given = {} if job.first_frame is None else {"image": Image.fromarray(read_picture(job.first_frame.path))}
         with self._torch.inference_mode():
-            output = self._call(prompt=job.entry.prompt, generator=generator)
+            output = self._call(prompt=job.entry.prompt, generator=generator, **given)
         write_video(out, _frames_of(output), self.fps)
 
 

@@ -70,7 +70,7 @@ REQUIREMENTS: Mapping[str, str] = {
 """Requirements that the verification checks for every prompt."""
 
 
-_CHOICES = {name: choices for name, choices in CHOICES.items() if name != "camera"}
+_CHOICES = {name: CHOICES[name] for name in ("subjects", "interaction", "speed", "amplitude", "skeleton")}
 
 
 def writing_shape(combination: Combination, count: int) -> dict[str, Any]:

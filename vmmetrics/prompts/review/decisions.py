@@ -22,7 +22,10 @@ from vmmetrics.utils.storage.opening import open_regular
 
 _TAG = "tags."
 _TAGS = tuple(part.name for part in fields(Tags))
-TEXTS = ("subject", "subject_noun", "place", "action", "outcome", "action_lemma", "subject_class", "pattern")
+TEXTS = (
+    "subject", "subject_noun", "place", "action", "before", "outcome", "action_lemma", "subject_class", "pattern",
+    "second_pattern",
+)  # fmt: skip
 FIELDS = (*TEXTS, *(f"{_TAG}{name}" for name in _TAGS))
 """Fields of an entry that can be corrected: all but index, prompt (edited instead) and provenance."""
 

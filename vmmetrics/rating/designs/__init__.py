@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from functools import cached_property
 from importlib import import_module
 from itertools import pairwise
@@ -72,13 +72,16 @@ class Design(ABC):
     """What clips it needs, in words."""
     marks: ClassVar[int] = 0
     """Marks of an answer at most."""
+    facts: ClassVar[bool] = False
+    """True if questions are about what a clip shows, each with a right answer (:meth:`right`)."""
     vote_seconds: ClassVar[float] = 6.0
     """Seconds that an answer takes, to foretell the length of a session."""
 
     def __init__(self, study: Study) -> None:
         self.study, self.settings = study, study.settings
         for one in fields(Settings):
-            given = one.metadata and getattr(self.settings, one.name) != one.default
+            default = one.default if one.default_factory is MISSING else one.default_factory()
+            given = one.metadata and getattr(self.settings, one.name) != default
             if given and one.name not in self.reads:
                 raise SetupError(f"the design {self.key} has no --{one.name.replace('_', '-')}")
         self.items = {item.key: item for item in self.make_items()}
@@ -182,13 +185,21 @@ class Design(ABC):
         """Return True if a value is the expected answer of a gold item, by the rules."""
         return trial.expected is not None and abs(value - trial.expected) <= self.tolerance
 
-    def check(self, trial: Trial, answer: Answer) -> None:  # noqa: ARG002
+    def asked(self, trial: Trial) -> Mapping[str, str]:  # noqa: ARG002
+        """Return the questions of a trial by dimension: the study's, with their own words alone."""
+        return self.settings.questions
+
+    def right(self, trial: Trial, dimension: str) -> int:
+        """Return the right answer about a clip that shows what its prompt says, in designs that ask for facts."""
+        raise NotImplementedError
+
+    def check(self, trial: Trial, answer: Answer) -> None:
         """Refuse what is no answer to a trial.
 
         Raises:
             ValueError: It is none.
         """
-        questions = self.settings.questions
+        questions = self.asked(trial)
         if answer.values.keys() != questions.keys() or not set(answer.values.values()) <= set(self.values):
             raise ValueError(f"values: expected one of {self.values} for each of {', '.join(questions)}")
         if len(answer.marks) > self.marks:

@@ -245,7 +245,7 @@ async function vote(trial, head, after) {
   const values = {};
   const label = options.find(([value]) => value === trial.asked)?.[1] ?? "";
   const asked = trial.asked === null ? "" : texts.asked.replace("{choice}", label);
-  const questions = Object.entries(study.questions),
+  const questions = Object.entries(trial.questions ?? study.questions),
     [first, asks] = questions[0];
   const marking = study.marks
     ? new MarkField(clips[0], options, KEYS, asks, asked, study.marks, texts, (value) => choose(first, value))

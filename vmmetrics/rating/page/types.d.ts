@@ -31,6 +31,8 @@ interface RatedTrial {
   asked: number | null;
   /** The right answer of a training item. */
   expected?: number | null;
+  /** Dimension to its question, where trials have their own. */
+  questions?: Record<string, string>;
 }
 
 interface RaterView {

@@ -123,6 +123,8 @@ class Benchmark(ABC):
         noun: Noun for the content of its file.
         data: Content of its data file; for the keys see :mod:`.benchmarks`.
         needs_judge: True if scoring needs a language model (``judge`` of :meth:`score`).
+        cluster: What :attr:`Question.video` is, which intervals resample.
+        unanswered: How a question without an answer counts, for the counts of a run.
         source: The plugin that registered it, with its hash; empty for ours.
     """
 
@@ -131,6 +133,8 @@ class Benchmark(ABC):
     noun: str = "questions"
     data: Mapping[str, Any] = MappingProxyType({})
     needs_judge: bool = False
+    cluster: str = "video"
+    unanswered: str = "counted as wrong"
     source: Mapping[str, str] = MappingProxyType({})
 
     def questions(self, source: QuestionFile) -> Iterable[Question]:

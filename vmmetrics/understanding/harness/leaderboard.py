@@ -32,12 +32,14 @@ class Compared:
         names: The two models; where they are one, with the frames each was shown, or the folders.
         differences: Over all questions, then by category.
         notes: Caveats.
+        cluster: Noun for what intervals resample.
     """
 
     benchmark: str
     names: tuple[str, str]
     differences: Sequence[ModelDifference]
     notes: Sequence[str]
+    cluster: str = "video"
 
 
 def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
@@ -59,7 +61,8 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
     if not common:
         raise SetupError(f"{first} and {second} have no question in common")
     groupings = list(dict.fromkeys(name for question in common for name in question.groups))
-    tests = differences(common, one, other, groupings, sides[0].measure)
+    cluster = registry.find(sides[0].benchmark).cluster
+    tests = differences(common, one, other, groupings, sides[0].measure, cluster)
     if not tests:
         raise SetupError(f"{first} and {second} have no question in common that both have a score for")
     unshared = len(sides[0].scored) + len(sides[1].scored) - 2 * len(common)
@@ -68,7 +71,7 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
     if names[0] == names[1]:  # told apart by the frames shown, or where these are one too by the folders
         more = (first, second) if sides[0].frames == sides[1].frames else [side.frames for side in sides]
         names = [f"{name}, {which}" for name, which in zip(names, more, strict=True)]
-    return Compared(sides[0].benchmark, (names[0], names[1]), tests, notes + _caveats(sides))
+    return Compared(sides[0].benchmark, (names[0], names[1]), tests, notes + _caveats(sides), cluster)
 
 
 def _caveats(runs: Sequence[ReadScores]) -> list[str]:
@@ -96,8 +99,8 @@ def _on_common(first: ReadScores, second: ReadScores) -> tuple[list[Question], l
 def difference_table(compared: Compared) -> DisplayTable:
     """Return two runs as a table; the last columns count questions where only one model was right, or better."""
     columns = heads(
-        "group", "name", "measure", "first", "second", "difference", "p", "p (Holm)", "n", "videos", "only first",
-        "only second", texts=3,
+        "group", "name", "measure", "first", "second", "difference", "p", "p (Holm)", "n", f"{compared.cluster}s",
+        "only first", "only second", texts=3,
     )  # fmt: skip
     title = f"{compared.benchmark}: {compared.names[1]} (second) minus {compared.names[0]} (first)"
     table = DisplayTable("differences", title, "; ".join(compared.notes), columns)
@@ -226,7 +229,8 @@ ENDS = ("low", "high", "n", "videos")
 def board_parts(board: RunBoard) -> list[Part]:
     """Return a leaderboard as a table, published rows below a rule, and the confidence of its order."""
     by = f", by {board.group}" if board.columns else ""
-    title = f"{board.benchmark}: {board.measure} [95 %, bootstrap over videos], scored as {board.protocol}{by}"
+    cluster = registry.find(board.benchmark).cluster
+    title = f"{board.benchmark}: {board.measure} [95 %, bootstrap over {cluster}s], scored as {board.protocol}{by}"
     columns = heads("model", "frames", "n", ALL, "answered", *board.columns, texts=2)
     table = DisplayTable("leaderboard", title, "", columns)
     for row in board.rows:
@@ -239,17 +243,18 @@ def board_parts(board: RunBoard) -> list[Part]:
         rest = [number(reference.figures.get((board.measure, board.group or ALL, name)), 3) for name in board.columns]
         table.add(f"{reference.model} (published)", "", "", first, "", *rest, reference=True)
     ranked = [row.scores.label for row in board.rows if row.overall.value is not None]
-    remarks = [_step_text(*step) for step in zip(board.steps, ranked, ranked[1:], strict=False)] + [*board.notes]
+    steps = zip(board.steps, ranked, ranked[1:], strict=False)
+    remarks = [*(_step_text(*step, cluster) for step in steps), *board.notes]
     return [table, Lines("remarks", "Confidence of the order", tuple(remarks))] if remarks else [table]
 
 
-def _step_text(step: ModelDifference | None, better: str, worse: str) -> str:
+def _step_text(step: ModelDifference | None, better: str, worse: str, cluster: str) -> str:
     if step is None:
         return f"{better} and {worse}: no question in common"
     ends = bounds(step.low, step.high, 3)
     return (
         f"{better} over {worse}: {step.difference:+.3f}{' ' + ends if ends else ''} on {step.n:,} questions about "
-        f"{step.clusters:,} videos, p {number(step.p, 4)}, Holm {number(step.p_holm, 4)}"
+        f"{step.clusters:,} {cluster}s, p {number(step.p, 4)}, Holm {number(step.p_holm, 4)}"
     )
 
 

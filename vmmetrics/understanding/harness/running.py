@@ -225,7 +225,7 @@ class Asking:
     def _words(self) -> str:
         """Return a hash of all conversations and the parts of videos they are about."""
         whole = hashlib.sha256()
-        for question in self.loaded.questions:
+        for question in self.loaded.wording or self.loaded.questions:
             turns = [[turn.role, turn.text] for turn in self.turns(question)]
             whole.update(json.dumps([question.id, turns, question.start, question.end]).encode())
         return whole.hexdigest()

@@ -56,6 +56,7 @@ class ScoredRun(_Figures):
         counts: Questions and answers of each kind, and what was wrong with the data.
         usage: Usage of the answers.
         judge: The judge, for benchmarks with one: an endpoint's model with how it was asked, or a file and its hash.
+        cluster: Noun for what intervals resample.
     """
 
     protocol: Scoring
@@ -65,6 +66,7 @@ class ScoredRun(_Figures):
     counts: Mapping[str, int] = field(default_factory=dict)
     usage: Mapping[str, float] = field(default_factory=dict)
     judge: Mapping[str, Any] = field(default_factory=dict)
+    cluster: str = "video"
 
     @property
     def way(self) -> str:
@@ -119,8 +121,8 @@ def score(
     shown = [answered.shown for answered in asked.values() if answered.shown is not None]
     counts = {
         "left out, because the video cannot be read": left_out,
-        "without an answer yet, counted as wrong": len(questions) - len(asked),
-        "with an error, counted as wrong": sum(answered.error is not None for answered in asked.values()),
+        f"without an answer yet, {benchmark.unanswered}": len(questions) - len(asked),
+        f"with an error, {benchmark.unanswered}": sum(answered.error is not None for answered in asked.values()),
         "not understood": sum(not s.answered for s in scored if s.question in asked and not asked[s.question].error),
         "empty answers": sum(not answered.text.strip() and answered.error is None for answered in asked.values()),
         **{words: sum(name in answered.usage for answered in asked.values()) for name, words in _LENGTHS.items()},
@@ -148,6 +150,7 @@ def score(
         counts=counts,
         usage=usage_of(asked),
         judge=identity,
+        cluster=benchmark.cluster,
     )
 
 
@@ -178,11 +181,11 @@ def page_parts(result: ScoredRun, most: int | None = None) -> list[Part]:
     """
     keys = {(figure.measure, figure.group, figure.name) for figure in result.figures}
     published = [reference for reference in result.references if keys & set(reference.figures)][:most]
-    columns = tables.heads(
-        "group", "name", "measure", "value", "n", "videos", "answered", "chance", *(r.model for r in published), texts=3
-    )
+    models = (reference.model for reference in published)
+    numbered = ("n", f"{result.cluster}s", "answered", "chance")
+    columns = tables.heads("group", "name", "measure", "value", *numbered, *models, texts=3)
     title = f"{result.benchmark}: {result.model}, frames {result.frames}, scored as {result.way}"
-    table = DisplayTable("figures", title, "Intervals: 95 %, bootstrap over videos.", columns)
+    table = DisplayTable("figures", title, f"Intervals: 95 %, bootstrap over {result.cluster}s.", columns)
     for figure in result.figures:
         key = (figure.measure, figure.group, figure.name)
         value = DisplayCell(number(figure.value, 3), tables.bounds(figure.low, figure.high, 3), table.mark(figure.note))

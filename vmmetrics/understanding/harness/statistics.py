@@ -59,6 +59,7 @@ class ClusteredMean:
         error: Clustered standard error; None for fewer than two clusters.
         n: Values.
         clusters: Clusters.
+        noun: For a cluster.
     """
 
     value: float | None
@@ -67,32 +68,37 @@ class ClusteredMean:
     error: float | None
     n: int
     clusters: int
+    noun: str = "video"
 
     @property
     def note(self) -> str:
         """Caveat of the interval; empty if there is none."""
         if self.clusters == 1:
-            return "no interval: there is a single video"
+            return f"no interval: there is a single {self.noun}"
         if self.clusters and self.error == 0:
-            return "all videos score alike: no bootstrap interval"
+            return f"all {self.noun}s score alike: no bootstrap interval"
         if 0 < self.clusters < bootstrap.LEAST_PROMPTS:
-            return f"no interval: it takes {bootstrap.LEAST_PROMPTS} videos"
-        return f"rough interval: under {FEW_VIDEOS} videos" if 0 < self.clusters < FEW_VIDEOS else ""
+            return f"no interval: it takes {bootstrap.LEAST_PROMPTS} {self.noun}s"
+        return f"rough interval: under {FEW_VIDEOS} {self.noun}s" if 0 < self.clusters < FEW_VIDEOS else ""
 
 
-def too_few_videos(questions: Iterable[Question]) -> list[str]:
+def too_few_videos(questions: Iterable[Question], cluster: str = "video") -> list[str]:
     """Return warnings if there are too few videos for intervals, known before any question is asked; else empty."""
     videos = len({question.video for question in questions})
     if not 0 < videos < FEW_VIDEOS:
         return []
     if videos == 1:
-        return ["all questions are about one video: no interval can be given"]
+        return [f"all questions are about one {cluster}: no interval can be given"]
     needs = f"need {bootstrap.LEAST_PROMPTS} and " if videos < bootstrap.LEAST_PROMPTS else ""
-    return [f"the questions are about {videos} videos: intervals {needs}will be rough below {FEW_VIDEOS}"]
+    return [f"the questions are about {videos} {cluster}s: intervals {needs}will be rough below {FEW_VIDEOS}"]
 
 
 def clustered_mean(
-    values: Sequence[float], clusters: Sequence[str], resamples: int = bootstrap.RESAMPLES, seed: int = bootstrap.SEED
+    values: Sequence[float],
+    clusters: Sequence[str],
+    resamples: int = bootstrap.RESAMPLES,
+    seed: int = bootstrap.SEED,
+    noun: str = "video",
 ) -> ClusteredMean:
     """Return the mean of values with a cluster bootstrap interval.
 
@@ -101,18 +107,19 @@ def clustered_mean(
         clusters: (N,) cluster of each.
         resamples: Bootstrap samples.
         seed: Of the samples.
+        noun: For a cluster.
 
     >>> found = clustered_mean([1, 1, 0, 0, 1, 0], ["a", "a", "b", "b", "c", "c"])
     >>> found.value, found.low, found.high
     (0.5, 0.0, 1.0)
     """
     if not values:
-        return ClusteredMean(None, None, None, None, 0, 0)
+        return ClusteredMean(None, None, None, None, 0, 0, noun)
     codes, count = bootstrap.prompt_codes(clusters)
     numbers = np.asarray(values, np.float64)
     mean = float(numbers.mean())
     if count < 2:
-        return ClusteredMean(mean, None, None, None, len(numbers), count)
+        return ClusteredMean(mean, None, None, None, len(numbers), count, noun)
     sums = np.bincount(codes, numbers, minlength=count).astype(np.float64)
     sizes = np.bincount(codes, minlength=count).astype(np.float64)
     drawn = np.concatenate(
@@ -120,7 +127,7 @@ def clustered_mean(
     )
     low, high = bootstrap.percentile_interval(drawn) if count >= bootstrap.LEAST_PROMPTS else (None, None)
     error = float(np.sqrt(count / (count - 1) * np.square(sums - mean * sizes).sum()) / sizes.sum())
-    return ClusteredMean(mean, low, high, error if error > _ROUNDING else 0.0, len(numbers), count)
+    return ClusteredMean(mean, low, high, error if error > _ROUNDING else 0.0, len(numbers), count, noun)
 
 
 def chance_of(questions: Iterable[Question]) -> float | None:
@@ -155,6 +162,7 @@ def figure(
     name: str = ALL,
     chance: float | None = None,
     note: str = "",
+    cluster: str = "video",
 ) -> Figure:
     """Return the mean of a measure over some questions, as a figure.
 
@@ -167,15 +175,16 @@ def figure(
         name: Their value in it.
         chance: Expected value of guessing.
         note: Caveat.
+        cluster: Noun for what intervals resample.
     """
     counted = [(q, s, v) for q, s in zip(questions, scored, strict=True) if (v := value(s)) is not None]
-    mean = clustered_mean([v for *_, v in counted], [q.video for q, *_ in counted])
+    mean = clustered_mean([v for *_, v in counted], [q.video for q, *_ in counted], noun=cluster)
     with_value = [s for s in scored if s.value is not None] or [s for _, s, _ in counted]
     answered = sum(s.answered for s in with_value) / len(with_value) if with_value else None
     if mean.error == 0 and mean.value in (0, 1) and all(q.options for q, *_ in counted):  # right or wrong, not a score
         edge = _TAIL ** (1 / mean.clusters)
         mean = replace(mean, low=0.0 if mean.value == 0 else edge, high=1.0 if mean.value == 1 else 1 - edge)
-        why = "all videos score alike: exact interval over videos (Clopper and Pearson)"
+        why = f"all {cluster}s score alike: exact interval over {cluster}s (Clopper and Pearson)"
     else:
         hidden = "no question with a key" if any(q.options for q in questions) else "nothing was scored"
         why = mean.note if counted else ("nothing was answered" if with_value else hidden)
@@ -291,6 +300,7 @@ def differences(
     second: Sequence[Scored],
     groupings: Sequence[str] = (),
     measure: str = "accuracy",
+    cluster: str = "video",
 ) -> list[ModelDifference]:
     """Compare two models over all questions, and within each category.
 
@@ -300,6 +310,7 @@ def differences(
         second: Scores of the second.
         groupings: Groupings to go through; each is a family of its own to Holm's method.
         measure: The measure to compare, where both have it.
+        cluster: Noun for what intervals resample.
     """
     rows = [
         (q, a.value, b.value)
@@ -317,7 +328,7 @@ def differences(
             deltas, videos = seconds - firsts, [asked[index].video for index in indices]
             codes, count = bootstrap.prompt_codes(videos)
             p = sign_flip_p(np.bincount(codes, deltas, minlength=count).astype(np.float64))
-            mean = clustered_mean(deltas.tolist(), videos)
+            mean = clustered_mean(deltas.tolist(), videos, noun=cluster)
             tests.append(
                 ModelDifference(
                     group, name, measure, float(firsts.mean()), float(seconds.mean()), mean.value or 0.0, mean.low,

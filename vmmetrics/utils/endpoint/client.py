@@ -148,6 +148,8 @@ class Client:
         self._endpoint = Endpoint(settings, first_pause)
         self._cache = ReplyCache(default_folder() if folder is None else folder)
         self._silent = 0  # questions in a row without any reply
+        self._claims: dict[str, threading.Lock] = {}  # by key: equal conversations wait for the first one's reply
+        self._claiming = threading.Lock()
 
     def ask(self, question: AskedQuestion[Any]) -> Answer:
         """Ask one question, again where the answer cannot be used.
@@ -191,18 +193,21 @@ class Client:
             CostLimitError: The request could go over the bound.
         """
         key = self._key(turns, question, limit)
-        cached = self._cache.get(key)
-        if cached is not None:
-            return cached
-        promised = self.ledger.promise(turns, limit)
-        shape, options = (None, {}) if question is None else (question.shape, question.options)
-        reply = None
-        try:
-            reply = self._endpoint.reply(turns, shape, options, limit)
-        finally:
-            self.ledger.settle(promised, turns, reply)
-        self._cache.put(key, reply)
-        return reply
+        with self._claiming:
+            claim = self._claims.setdefault(key, threading.Lock())
+        with claim:
+            cached = self._cache.get(key)
+            if cached is not None:
+                return cached
+            promised = self.ledger.promise(turns, limit)
+            shape, options = (None, {}) if question is None else (question.shape, question.options)
+            reply = None
+            try:
+                reply = self._endpoint.reply(turns, shape, options, limit)
+            finally:
+                self.ledger.settle(promised, turns, reply)
+            self._cache.put(key, reply)
+            return reply
 
     def ask_all(self, questions: Iterable[AskedQuestion[T]], threads: int = THREADS) -> Iterator[tuple[T, Answer]]:
         """Ask many questions, several at once.

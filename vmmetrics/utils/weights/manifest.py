@@ -21,8 +21,13 @@ _PACKAGE = Path(__file__).parents[2]
 _PACKAGED = _PACKAGE / "_data"
 _CHECKOUT = _PACKAGE.parent
 
-PROMPT_LISTS: Mapping[str, str] = {"library": "library.json", "mini": "mini.json"}
+PROMPT_LISTS: Mapping[str, str] = {
+    "library": "library.json", "core": "core.json", "core-300": "core-300.json", "mini": "mini.json",
+    "pairs": "pairs.json",
+}  # fmt: skip
 """Prompt lists that come with the package, by the name that commands take for them."""
+RETIRED_LIST = "retired.json"
+"""Prompts of earlier versions of them, with the index of the one that replaced each (``successor``)."""
 
 
 def shipped_folder(name: str) -> Path:

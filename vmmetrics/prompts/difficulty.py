@@ -1,0 +1,215 @@
+"""Difficulty of prompts from clips of several models that succeeded or failed, and a hard subset that is not fitted."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from vmmetrics.errors import SetupError
+from vmmetrics.prompts.entry import PromptEntry
+from vmmetrics.types import FloatArray
+from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Part, bounds, figure, heads, number
+from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, estimate, ratio, sampled
+from vmmetrics.utils.statistics.rasch import Rasch, fit_rasch, rest_correlation
+from vmmetrics.utils.tables import located_rows
+
+LEAST_MODELS = 4
+"""Models from which on one half can choose a subset and the other show it."""
+_SUCCESS = {"1": 1, "true": 1, "yes": 1, "0": 0, "false": 0, "no": 0}
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Successes of clips.
+
+    Attributes:
+        models: M names.
+        prompts: I ids.
+        passed: (M, I) clips that succeeded.
+        asked: (M, I) clips that were judged.
+        unknown: Rows without a success or failure.
+    """
+
+    models: tuple[str, ...]
+    prompts: tuple[str, ...]
+    passed: FloatArray
+    asked: FloatArray
+    unknown: int = 0
+
+    def of(self, models: Sequence[int]) -> Outcomes:
+        """Return those of some models; prompts that none of them has stay, with zeros."""
+        names = tuple(self.models[m] for m in models)
+        return Outcomes(names, self.prompts, self.passed[models], self.asked[models], self.unknown)
+
+
+def read_outcomes(paths: Iterable[Path]) -> Outcomes:
+    """Read tables of clips with columns model, prompt and success, such as the ``clips.csv`` of ``prompts ask``.
+
+    Raises:
+        SetupError: A table cannot be read, lacks a column, or a success is neither 1 nor 0.
+    """
+    counts: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)
+    unknown = 0
+    for path in paths:
+        for where, row in located_rows(path, expected="a table of clips is expected"):
+            if not isinstance(row, Mapping) or not {"model", "prompt", "success"} <= row.keys():
+                raise SetupError(f"{where}: expected columns model, prompt and success")
+            text = str("" if row["success"] is None else row["success"]).strip().lower().removesuffix(".0")
+            if not text:
+                unknown += 1
+            elif text not in _SUCCESS:
+                raise SetupError(f"{where}: expected success to be 1, 0 or empty but got {row['success']!r}")
+            else:
+                counts[str(row["model"]), str(row["prompt"])][_SUCCESS[text]] += 1
+    models = tuple(sorted({model for model, _ in counts}))
+    prompts = tuple(sorted({prompt for _, prompt in counts}))
+    if len(models) < 2 or len(prompts) < 2:
+        raise SetupError(
+            f"Difficulty needs clips of two models and two prompts; models: {len(models)}, prompts: {len(prompts)}"
+        )
+    passed, asked = (np.zeros((len(models), len(prompts))) for _ in range(2))
+    for (model, prompt), both in counts.items():
+        at = models.index(model), prompts.index(prompt)
+        passed[at], asked[at] = both[1], both.total()
+    return Outcomes(models, prompts, passed, asked, unknown)
+
+
+@dataclass(frozen=True)
+class ItemAnalysis:
+    """Item analysis of prompts.
+
+    Attributes:
+        outcomes: The clips.
+        rates: (I,) mean over models of the share of their clips that succeeded; NaN without a clip.
+        discriminations: (I,) see :func:`~vmmetrics.utils.statistics.rasch.rest_correlation`.
+        rasch: The fitted model.
+    """
+
+    outcomes: Outcomes
+    rates: FloatArray
+    discriminations: FloatArray
+    rasch: Rasch
+
+
+def analyse(outcomes: Outcomes) -> ItemAnalysis:
+    """Return pass rate, discrimination, difficulty and fit of every prompt."""
+    passed, asked = outcomes.passed, outcomes.asked
+    return ItemAnalysis(outcomes, _rates(outcomes), rest_correlation(passed, asked), fit_rasch(passed, asked))
+
+
+@dataclass(frozen=True)
+class HardSubset:
+    """A subset that some models chose, and what it is for the others.
+
+    Attributes:
+        prompts: Ids of the hardest prompts, ascending.
+        chosen_by: Models that chose.
+        shown_on: The others.
+        rate: Pass rate of those others on the subset, clusters are prompts.
+        rest: On all other prompts.
+        difference: Of the two; below 0 where the subset is harder for models that did not choose it.
+    """
+
+    prompts: tuple[str, ...]
+    chosen_by: tuple[str, ...]
+    shown_on: tuple[str, ...]
+    rate: Estimate
+    rest: Estimate
+    difference: Estimate
+
+
+def hard_subset(outcomes: Outcomes, entries: Sequence[PromptEntry], size: int, seed: int = 0) -> HardSubset:
+    """Choose the hardest prompts by one half of the models, as many of each pattern, and show them on the other half.
+
+    Args:
+        outcomes: The clips.
+        entries: The prompt list, which has the patterns.
+        size: Prompts to choose.
+        seed: Random seed of the halves.
+
+    Raises:
+        SetupError: Fewer than :data:`LEAST_MODELS` models, prompts that the list does not have, or too few.
+    """
+    if len(outcomes.models) < LEAST_MODELS:
+        raise SetupError(f"A hard subset needs {LEAST_MODELS} models: half choose it, and the others show what it is")
+    patterns = {entry.index: entry.pattern for entry in entries}
+    if absent := [prompt for prompt in outcomes.prompts if prompt not in patterns]:
+        raise SetupError(f"Prompt {absent[0]} is not in the list; give the list of the clips (--prompts)")
+    order = np.random.default_rng(seed).permutation(len(outcomes.models)).tolist()
+    half = len(order) // 2
+    choosing, shown = outcomes.of(sorted(order[:half])), outcomes.of(sorted(order[half:]))
+    known = np.flatnonzero((choosing.asked.sum(0) > 0) & (shown.asked.sum(0) > 0))
+    if not 0 < size < known.size:
+        raise SetupError(f"Expected a size below the {known.size} prompts that both halves have but got {size}")
+    difficulties = fit_rasch(choosing.passed, choosing.asked).difficulties if half > 1 else -_rates(choosing)
+    ranked: dict[str, list[int]] = defaultdict(list)
+    for item in known[np.argsort(-difficulties[known], kind="stable")].tolist():
+        ranked[patterns[outcomes.prompts[item]]].append(item)
+    chosen = [item for turn in range(known.size) for items in ranked.values() for item in items[turn : turn + 1]]
+    hard = np.isin(known, chosen[:size])
+    rates, names = _rates(shown)[known], [outcomes.prompts[item] for item in known]
+
+    def means(weights: FloatArray) -> FloatArray:
+        hards, rests = (ratio((weights[:, of] * rates[of]).sum(1), weights[:, of].sum(1)) for of in (hard, ~hard))
+        return np.stack([hards, rests, hards - rests], 1)
+
+    observed, values = sampled(means, names, RESAMPLES, SEED)
+    counts = (int(hard.sum()), int((~hard).sum()), known.size)
+    rate, rest, difference = (estimate(observed[n], values[:, n], names, "", counts[n]) for n in range(3))
+    subset = tuple(sorted(name for name, is_hard in zip(names, hard, strict=True) if is_hard))
+    return HardSubset(subset, choosing.models, shown.models, rate, rest, difference)
+
+
+def _rates(outcomes: Outcomes) -> FloatArray:
+    with np.errstate(invalid="ignore"):
+        shares = outcomes.passed / outcomes.asked
+    known = np.isfinite(shares).sum(0)
+    return np.where(known > 0, np.nansum(shares, 0) / np.maximum(known, 1), np.nan)
+
+
+def difficulty_parts(analysis: ItemAnalysis, subset: HardSubset | None, entries: Sequence[PromptEntry]) -> list[Part]:
+    """Return tables of models, of prompts from the hardest, and of the hard subset."""
+    outcomes, rasch = analysis.outcomes, analysis.rasch
+    texts = {entry.index: entry.prompt for entry in entries}
+    caption = f"{len(outcomes.prompts):,} prompts, {int(outcomes.asked.sum()):,} clips"
+    caption += f", {outcomes.unknown:,} without a judgement" if outcomes.unknown else ""
+    columns = heads("model", "clips", "passed", "ability (logits)", "infit")
+    models = DisplayTable("models", "Models", caption, columns)
+    for m, name in enumerate(outcomes.models):
+        models.add(
+            name, figure(outcomes.asked[m].sum(), f"{outcomes.asked[m].sum():.0f}"),
+            figure(outcomes.passed[m].sum() / outcomes.asked[m].sum()),
+            _between(rasch.abilities[m], rasch.ability_errors[m]),
+            figure(rasch.subjects.infit[m]),
+        )  # fmt: skip
+    heading = f"Prompts from the hardest; spread of difficulties {rasch.spread:.2f} logits"
+    columns = heads("prompt", "text", "clips", "passed", "difficulty (logits)", "discrimination", "infit", texts=2)
+    items = DisplayTable("prompts", heading, "Fits above 1.3 are erratic; of a few models they are rough.", columns)
+    for i in np.argsort(-rasch.difficulties, kind="stable").tolist():
+        name = outcomes.prompts[i]
+        items.add(
+            name, texts.get(name, ""), figure(outcomes.asked[:, i].sum(), f"{outcomes.asked[:, i].sum():.0f}"),
+            figure(analysis.rates[i]), _between(rasch.difficulties[i], rasch.difficulty_errors[i]),
+            figure(_known(analysis.discriminations[i])), figure(_known(rasch.items.infit[i])),
+        )  # fmt: skip
+    if subset is None:
+        return [models, items]
+    title = f"Hard subset of {len(subset.prompts):,}, chosen by {', '.join(subset.chosen_by)}"
+    shown = DisplayTable("hard", title, f"Pass rates of {', '.join(subset.shown_on)}", heads("prompts", "passed"))
+    for label, found in (("hard", subset.rate), ("others", subset.rest), ("difference", subset.difference)):
+        shown.add(label, shown.estimate(found))
+    return [models, items, shown]
+
+
+def _between(value: float, half: float) -> DisplayCell:
+    """Return the cell of a value with the half width of its interval."""
+    ends = float(value - half), float(value + half)
+    return DisplayCell(number(value), bounds(*ends), value=float(value), interval=ends)
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
