@@ -10,18 +10,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.pair_outcomes import ask
+from benchmarks.pair_outcomes import ask, pair_of
+from benchmarks.scenes import render
 from benchmarks.scenes.textures import TextureBank
 from tests.bad_inputs import moving_frames, write_video
 from vmmetrics.cli.main import main
 from vmmetrics.clip import Clip
+from vmmetrics.functional.outcomes import decider
 from vmmetrics.models.frames import NO_FRAMES
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding.harness.models import ModelSettings, open_model
 from vmmetrics.understanding.harness.perception_model import PerceptionModel
 from vmmetrics.understanding.harness.statistics import pairs_of
+from vmmetrics.utils.weights.manifest import shipped_list
 from vmmetrics.video import read_clip
+from vmmetrics.video.prompt_lists import PromptList, read_list
+from vmmetrics.video.prompt_questions import read_questions, shipped_questions
 
+PAIRS = PromptList(read_list(shipped_list("pairs")))
 LEFT = {"kind": "direction", "yes": "left"}
 
 
@@ -97,3 +103,35 @@ def test_a_run_records_decisions_and_reasons(tmp_path: Path, capsys: pytest.Capt
     errors = {line["question"]: line["error"] for line in lines}
     assert errors["1"].startswith("no decision: nothing moves")
     assert errors["2"] == "no decision: the question has no measure"
+
+
+def test_shipped_pairs_are_asked_of_perception(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "clips").mkdir()
+    shipped = [row for row in read_questions(shipped_questions("pairs"), PAIRS).items() if row[1][0].measure]
+    measure, scenes = pair_of("left/right", 1)
+    rows = [row for number, (row,) in shipped if row.measure["kind"] == "direction" and row.measure["yes"] == "left"]
+    assert measure["yes"] == "left"
+    for row, scene in zip(rows, scenes, strict=False):  # the first pair of the list that is about left and right
+        frames = render(scene, 1, TextureBank((), held_out=False)).frames
+        write_video(tmp_path / "clips" / f"{row.prompt}.mp4", frames)
+    with pytest.raises(SystemExit) as stopped:
+        main(["prompts", "ask", "clips", "--prompts", "pairs", "--model", "perception", "--out", "asked"])
+    assert stopped.value.code in (None, 0)
+    figures = json.loads((tmp_path / "asked" / "figures.json").read_text("utf-8"))["views"]["frames"]["figures"]
+    found = {(f["measure"], f["group"], f["name"]): (f["value"], f["n"], f["chance"]) for f in figures}
+    assert found["pairs", "all", "all"] == found["pairs", "contrast", "direction"] == (1.0, 1, 0.25)
+    assert found["accuracy", "kind", "contrast"] == (1.0, 2, 0.5)
+
+
+def test_every_shipped_measure_can_be_decided_and_stands_in_both_prompts_of_its_pair() -> None:
+    questions = read_questions(shipped_questions("pairs"), PAIRS)
+    assert len(questions) == len(PAIRS.entries)
+    for number, (one,) in questions.items():
+        entry = PAIRS.entries[number]
+        (other,) = questions[PAIRS.find(str(entry.twin)) or 0]
+        assert (one.question, one.measure) == (other.question, other.measure)
+        assert {one.answer, other.answer} == {"yes", "no"}
+        if one.measure:
+            decider(one.measure)
+            decider({**one.measure, "yes": one.measure["no"]})

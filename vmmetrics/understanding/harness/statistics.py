@@ -252,7 +252,10 @@ def pair_figures(questions: Sequence[Question], scored: Sequence[Scored], groupi
     pairs, scores = pairs_of(questions, scored)
     parts = [((ALL, ALL), (pairs, scores))] if pairs else []
     parts += [((grouping, name), subset) for name, subset in subsets(pairs, scores, grouping).items()]
-    return [figure(*subset, "pairs", group=group, name=name, chance=PAIR_CHANCE) for (group, name), subset in parts]
+    return [
+        figure(*subset, "pairs", group=group, name=name, chance=PAIR_CHANCE, cluster="pair")
+        for (group, name), subset in parts
+    ]
 
 
 @dataclass(frozen=True, slots=True)
