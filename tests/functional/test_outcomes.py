@@ -17,7 +17,7 @@ TIMES = np.arange(T) / T
 
 def mover(
     x: FloatArray | float = 0.0, y: FloatArray | float = 0.0, degrees: FloatArray | float = 0.0, area: float = 0.04,
-    across: float = 0.5, seen: slice = slice(None),
+    across: float = 0.5, seen: slice = slice(None), leaves: bool = False,
 ) -> Mover:  # fmt: skip
     """Make the mover of a path in diagonals and of its turning; its radius is a tenth of a diagonal."""
     path = np.stack(np.broadcast_arrays(x, y, np.zeros(T))[:2], -1).astype(float)
@@ -28,7 +28,7 @@ def mover(
     hidden = np.where(visible, 0.0, np.nan)
     return Mover(
         path + hidden[:, None], turned + hidden, np.append(steps * FPS, np.nan) + hidden, path[:, 0] + across + hidden,
-        np.where(visible, area, 0.0), np.zeros(T, bool),
+        np.where(visible, area, 0.0), visible & leaves,
     )  # fmt: skip
 
 
@@ -57,7 +57,9 @@ def test_direction_is_the_net_displacement(path: Any, axis: Any, expected: str) 
     [
         ([], "nothing moves"),
         ([mover(0.005 * TIMES)], "far or long enough"),
-        ([mover(0.2 * TIMES, seen=slice(0, 6))], "far or long enough"),
+        ([mover(0.2 * TIMES, seen=slice(0, 6), leaves=True)], "far or long enough"),
+        ([mover(0.8 * TIMES, seen=slice(10, 30))], "far or long enough"),  # vanishes in the middle
+        ([mover(0.08 * TIMES, area=0.4)], "far enough"),  # sways
         ([mover(0.2 * np.sin(2 * np.pi * TIMES))], "far"),
         ([mover(0.2 * np.sin(0.85 * np.pi * TIMES))], "turns back"),
         ([mover(0.05 * TIMES, 0.3 * TIMES)], "other axis"),
@@ -69,6 +71,12 @@ def test_no_direction_is_guessed(movers: list[Mover], reason: str) -> None:
     outcome = direction(movers, FPS, "horizontal")
     assert outcome.value is None
     assert reason in outcome.reason
+
+
+def test_what_leaves_the_frame_may_be_in_sight_for_less() -> None:
+    gone = mover(0.8 * TIMES, seen=slice(0, 20), leaves=True)
+    assert direction([gone], FPS, "horizontal").value == "right"
+    assert stop([gone], FPS).value == "goes on"
 
 
 def test_what_moves_little_beside_the_main_mover_does_not_contradict_it() -> None:
@@ -118,7 +126,7 @@ def test_a_stop_is_rest_at_the_end() -> None:
     assert stop([mover(0.1 * np.sin(7 * TIMES))], FPS).value == "goes on"
     slower = stop([mover(0.3 * np.where(TIMES < 0.7, TIMES, 0.7 + 0.2 * (TIMES - 0.7)))], FPS)
     assert (slower.value, slower.reason) == (None, "it is slow at the end")
-    hidden = stop([mover(0.3 * TIMES, seen=slice(0, 40))], FPS)
+    hidden = stop([mover(0.3 * TIMES, seen=slice(0, 40))], FPS)  # not at the edge
     assert (hidden.value, hidden.reason) == (None, "it is out of sight at the end")
 
 

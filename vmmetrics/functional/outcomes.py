@@ -22,10 +22,12 @@ Event = Literal["start", "arrival"]
 CYCLES: tuple[Cycle, ...] = get_args(Cycle)
 EVENTS: tuple[Event, ...] = get_args(Event)
 
-LEAST_SECONDS = 0.5
-"""Least time for which a mover is in sight."""
-LEAST_TRAVEL = 0.025
+LEAST_SHARE, LEAST_SECONDS = 0.5, 0.5
+"""Least share of the clip for which a mover is in sight, and least time for one that enters or leaves the frame."""
+LEAST_TRAVEL = 0.03
 """Least net displacement with a direction, and least extent of circles and swings, diagonals."""
+LEAST_OF_SIZE = 0.2
+"""Least net displacement with a direction, as a share of the mover's size: swaying is none."""
 LEAST_SPEED = 0.01
 """Usual speed below which nothing moves, diagonals per second."""
 ONE_WAY = 0.7
@@ -54,12 +56,14 @@ LEAST_GAP = 0.25
 """Least time between two starts, or two arrivals, seconds."""
 LEAST_APART = 0.1
 """Least distance of a left and a right mover, frame widths."""
-RIVAL = 0.5
+RIVAL = 0.3
 """Least motion, as a share of the main mover's, of a second mover that may contradict it."""
 MINOR = 0.08
 """Least motion of the smaller of two movers in an order, as a share of the larger's."""
 MOST_AREA = 0.5
 """Largest share of the frame of a mover; a larger one may be the background of a thing that the camera follows."""
+SQUARE_DIAGONALS = 0.45
+"""Area of a frame, squares of its diagonal: 0.43 of 16:9, 0.5 of a square."""
 _SMOOTH_SECONDS = 0.2
 
 
@@ -129,7 +133,8 @@ def direction(movers: Sequence[Mover], fps: float, axis: Axis) -> Outcome:
         path = _in_sight(mover.path)
         net, extent = path[-1] - path[0], np.ptp(path, axis=0)
         along, across = float(net[int(vertical)]), float(net[1 - int(vertical)])
-        if abs(along) < LEAST_TRAVEL:
+        size = float(np.sqrt(SQUARE_DIAGONALS * mover.area[mover.area > 0].mean()))
+        if abs(along) < max(LEAST_TRAVEL, LEAST_OF_SIZE * size):
             return Outcome(None, "it does not get far enough")
         if abs(along) < ONE_WAY * extent[int(vertical)]:
             return Outcome(None, "it turns back")
@@ -252,7 +257,11 @@ def _ranked(movers: Sequence[Mover]) -> list[Mover]:
 
 
 def _usable(mover: Mover, fps: float) -> bool:
-    return (mover.area > 0).sum() >= max(4, LEAST_SECONDS * fps) and mover.usual_speed() >= LEAST_SPEED
+    """Return True if a mover is fast enough, and in sight long enough: half of the clip, or up to the frame's edge."""
+    visible, seen = mover.area > 0, mover.seen
+    at_edge = bool(mover.at_edge[[seen.start, seen.stop - 1]].any())
+    lasting = visible.mean() >= LEAST_SHARE or (at_edge and visible.sum() >= max(4, LEAST_SECONDS * fps))
+    return bool(lasting) and mover.usual_speed() >= LEAST_SPEED
 
 
 def _main(movers: Sequence[Mover], fps: float, of: Callable[[Mover], Outcome]) -> Outcome:
@@ -266,7 +275,7 @@ def _main(movers: Sequence[Mover], fps: float, of: Callable[[Mover], Outcome]) -
     for rival in ranked[1:]:
         if rival.motion < RIVAL * ranked[0].motion:
             break
-        if _usable(rival, fps) and of(rival).value not in (None, main.value):
+        if of(rival).value not in (None, main.value):
             return Outcome(None, "several things move, each in its own way")
     return main
 
