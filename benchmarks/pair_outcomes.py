@@ -19,6 +19,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -54,15 +55,7 @@ def _thing(rng: Rng, motion: MotionSpec, least: float = 0.1, most: float = 0.2) 
     return ObjectSpec(shapes[rng.integers(3)], float(rng.uniform(least, most)), motion)
 
 
-def _horizontal(rng: Rng, scene: SceneSpec) -> Pair:
-    return _direction(rng, scene, 0)
-
-
-def _vertical(rng: Rng, scene: SceneSpec) -> Pair:
-    return _direction(rng, scene, 1)
-
-
-def _direction(rng: Rng, scene: SceneSpec, axis: int) -> Pair:
+def _direction(rng: Rng, scene: SceneSpec, *, axis: int) -> Pair:
     travel = rng.uniform(0.08, 0.4) * scene.size[axis] / scene.diagonal
     slant, spin = rng.uniform(-0.4, 0.4) * travel, float(rng.choice([0, 0, rng.uniform(60, 200)]))
     middle, anchor = scene.num_frames / 2, tuple(rng.uniform(0.4, 0.6, 2).tolist())
@@ -76,67 +69,49 @@ def _direction(rng: Rng, scene: SceneSpec, axis: int) -> Pair:
     return {"kind": "direction", "yes": ("left", "up")[axis]}, things
 
 
-def _rests(rng: Rng, scene: SceneSpec, numbers: Sequence[int], most: float) -> tuple[float, float, float]:
-    """Return the frames in which motion begins and of one cycle, and the seconds of one."""
+def _cycles(rng: Rng, scene: SceneSpec, most: float) -> tuple[tuple[int, int], float, float]:
+    """Return how many cycles the two clips have, the frame in which they begin, and the frames of one."""
+    numbers = ((1, 2), (2, 1), (2, 3), (3, 2))[rng.integers(4)]
     begin = rng.uniform(0.05, 0.15) * scene.num_frames
-    period = min(rng.uniform(0.55, 0.8) * scene.num_frames / max(numbers), most * scene.fps)
-    return float(begin), float(period), float(period / scene.fps)
+    return numbers, float(begin), min(rng.uniform(0.55, 0.8) * scene.num_frames / max(numbers), most * scene.fps)
 
 
-def _numbers(rng: Rng) -> tuple[int, int]:
-    return ((1, 2), (2, 1), (2, 3), (3, 2))[rng.integers(4)]
+def _counted(of: str, still: ObjectSpec, motion: MotionSpec, numbers: Sequence[int], period: float) -> Pair:
+    begin = motion.anchor_frame
+    motions = [replace(motion, begin=begin, end=begin + number * period, period=period) for number in numbers]
+    return {"kind": "count", "of": of, "yes": numbers[0]}, [(replace(still, motion=motion),) for motion in motions]
 
 
 def _hops(rng: Rng, scene: SceneSpec) -> Pair:
-    numbers = _numbers(rng)
-    begin, period, seconds = _rests(rng, scene, numbers, 1.2)
-    height, along = float(rng.uniform(0.05, 0.2)), float(rng.uniform(-0.08, 0.08) / seconds)
+    numbers, begin, period = _cycles(rng, scene, 1.2)
+    height, along = float(rng.uniform(0.05, 0.2)), float(rng.uniform(-0.08, 0.08) / (period / scene.fps))
     anchor = (float(rng.uniform(0.35, 0.65)), float(rng.uniform(0.6, 0.75)))
-    still = _thing(rng, MotionSpec())
-    motions = [
-        MotionSpec("hopping", (along, 0), height, begin, anchor, begin=begin, end=begin + n * period, period=period)
-        for n in numbers
-    ]
-    measure = {"kind": "count", "of": "hops", "yes": numbers[0]}
-    return measure, [(replace(still, motion=motion),) for motion in motions]
+    motion = MotionSpec("hopping", (along, 0), height, begin, anchor)
+    return _counted("hops", _thing(rng, MotionSpec()), motion, numbers, period)
 
 
 def _swings(rng: Rng, scene: SceneSpec) -> Pair:
-    numbers = _numbers(rng)
-    begin, period, seconds = _rests(rng, scene, numbers, 1.6)
+    numbers, begin, period = _cycles(rng, scene, 1.6)
     radius, angle = float(rng.uniform(0.05, 0.12)), rng.uniform(-0.4, 0.4)
-    speed = 2 * np.pi * radius / seconds
+    speed = 2 * np.pi * radius / (period / scene.fps)
     velocity = (float(speed * np.cos(angle)), float(speed * np.sin(angle)))
-    still = _thing(rng, MotionSpec())
-    motions = [
-        MotionSpec("oscillating", velocity, radius, begin, (0.5, 0.5), begin=begin, end=begin + n * period)
-        for n in numbers
-    ]
-    return {"kind": "count", "of": "swings", "yes": numbers[0]}, [(replace(still, motion=m),) for m in motions]
+    motion = MotionSpec("oscillating", velocity, radius, begin, (0.5, 0.5))
+    return _counted("swings", _thing(rng, MotionSpec()), motion, numbers, period)
 
 
 def _turns(rng: Rng, scene: SceneSpec) -> Pair:
-    numbers = _numbers(rng)
-    begin, period, seconds = _rests(rng, scene, numbers, 1.8)
-    still = _thing(rng, MotionSpec(), 0.15, 0.3)
+    numbers, begin, period = _cycles(rng, scene, 1.8)
+    seconds, still = period / scene.fps, _thing(rng, MotionSpec(), 0.15, 0.3)
     spin, along = float(rng.choice([-1, 1]) * 360 / seconds), rng.choice([0.0, 0.08]) / seconds / max(numbers)
-    motions = [
-        MotionSpec("linear", (float(along), 0), 0.1, begin, (0.45, 0.5), spin, begin=begin, end=begin + n * period)
-        for n in numbers
-    ]
-    return {"kind": "count", "of": "turns", "yes": numbers[0]}, [(replace(still, motion=m),) for m in motions]
+    motion = MotionSpec("linear", (float(along), 0), 0.1, begin, (0.45, 0.5), spin)
+    return _counted("turns", still, motion, numbers, period)
 
 
 def _circles(rng: Rng, scene: SceneSpec) -> Pair:
-    numbers = _numbers(rng)
-    begin, period, seconds = _rests(rng, scene, numbers, 1.8)
+    numbers, begin, period = _cycles(rng, scene, 1.8)
     radius = float(rng.uniform(0.06, 0.12))
-    velocity = (float(2 * np.pi * radius / seconds), 0.0)
-    still = _thing(rng, MotionSpec(), 0.08, 0.15)
-    motions = [
-        MotionSpec("curved", velocity, radius, begin, (0.5, 0.35), begin=begin, end=begin + n * period) for n in numbers
-    ]
-    return {"kind": "count", "of": "turns", "yes": numbers[0]}, [(replace(still, motion=m),) for m in motions]
+    motion = MotionSpec("curved", (float(2 * np.pi * radius / (period / scene.fps)), 0.0), radius, begin, (0.5, 0.35))
+    return _counted("turns", _thing(rng, MotionSpec(), 0.08, 0.15), motion, numbers, period)
 
 
 def _stops(rng: Rng, scene: SceneSpec) -> Pair:
@@ -152,15 +127,7 @@ def _stops(rng: Rng, scene: SceneSpec) -> Pair:
     return {"kind": "stop", "yes": yes}, things if yes == "stops" else things[::-1]
 
 
-def _starts(rng: Rng, scene: SceneSpec) -> Pair:
-    return _order(rng, scene, "start")
-
-
-def _arrivals(rng: Rng, scene: SceneSpec) -> Pair:
-    return _order(rng, scene, "arrival")
-
-
-def _order(rng: Rng, scene: SceneSpec, of: str) -> Pair:
+def _order(rng: Rng, scene: SceneSpec, *, of: str) -> Pair:
     moments = (rng.uniform(0.1, 0.3) * scene.num_frames, rng.uniform(0.45, 0.65) * scene.num_frames)
     if of == "arrival":
         moments = (scene.num_frames - moments[1], scene.num_frames - moments[0])
@@ -182,8 +149,9 @@ def _order(rng: Rng, scene: SceneSpec, of: str) -> Pair:
 
 
 KINDS: Mapping[str, Callable[[Rng, SceneSpec], Pair]] = {
-    "left/right": _horizontal, "up/down": _vertical, "hops": _hops, "swings": _swings, "turns": _turns,
-    "circles": _circles, "stop": _stops, "order": _starts, "arrival": _arrivals,
+    "left/right": partial(_direction, axis=0), "up/down": partial(_direction, axis=1), "hops": _hops,
+    "swings": _swings, "turns": _turns, "circles": _circles, "stop": _stops, "order": partial(_order, of="start"),
+    "arrival": partial(_order, of="arrival"),
 }  # fmt: skip
 
 
