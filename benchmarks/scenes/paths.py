@@ -71,8 +71,8 @@ class ObjectPath:
     def at(self, time: float) -> Matrix:
         """Return the 3×3 matrix at ``time`` (frames)."""
         scene, motion = self._scene, self._motion
-        seconds = (time - motion.anchor_frame) / scene.fps
-        centre = self._anchor + _displacement(motion, seconds, scene.diagonal)
+        seconds = (motion.moved_until(time) - motion.anchor_frame) / scene.fps
+        centre = self._anchor + _displacement(motion, seconds, scene)
         angle = self._angle + motion.spin * seconds
         return translation(*centre) @ similarity(self._radius * self.growth(time), angle)
 
@@ -110,9 +110,13 @@ class ObjectPath:
         return rest
 
 
-def _displacement(motion: MotionSpec, seconds: float, diagonal: float) -> Points:
+def _displacement(motion: MotionSpec, seconds: float, scene: SceneSpec) -> Points:
+    diagonal = scene.diagonal
     velocity = np.array(motion.velocity) * diagonal
     speed = float(np.hypot(*velocity))
+    if motion.kind == "hopping":
+        share = seconds * scene.fps / motion.period % 1.0
+        return velocity * seconds - (0.0, 4 * motion.radius * diagonal * share * (1 - share))
     if motion.kind == "none" or speed == 0.0:
         return np.zeros(2)
     if motion.kind == "linear":

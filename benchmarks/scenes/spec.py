@@ -6,6 +6,7 @@ second, so that one description renders alike at any size and frame rate.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -45,22 +46,40 @@ class MotionSpec:
     """Path of an object in the world (the background's coordinates).
 
     Attributes:
-        kind: ``"none"``, ``"linear"``, ``"curved"`` (an arc of an ellipse) or ``"oscillating"``.
+        kind: ``"none"``, ``"linear"``, ``"curved"`` (an arc of an ellipse), ``"oscillating"`` or ``"hopping"`` (along
+            a line at ``velocity``, while hops lift it).
         velocity: Diagonals per second at the anchor, (x, y).
-        radius: Of the arc or swing, in diagonals.
+        radius: Of the arc or swing, or height of the hops, in diagonals.
         anchor_frame: When it is at ``anchor``.
         anchor: Where its centre is on the screen then, as fractions of width and height.
         spin: Degrees per second.
         grow: Scale at the first and at the last frame, changing by equal factors.
+        begin: Frame in which it begins to move and spin; it rests before.
+        end: Frame in which it comes to rest.
+        ease: Frames before ``end`` over which it slows down.
+        period: Frames of one hop.
     """
 
-    kind: Literal["none", "linear", "curved", "oscillating"] = "none"
+    kind: Literal["none", "linear", "curved", "oscillating", "hopping"] = "none"
     velocity: tuple[float, float] = (0.0, 0.0)
     radius: float = 0.1
     anchor_frame: float = 0.0
     anchor: tuple[float, float] = (0.5, 0.5)
     spin: float = 0.0
     grow: tuple[float, float] = (1.0, 1.0)
+    begin: float = -math.inf
+    end: float = math.inf
+    ease: float = 0.0
+    period: float = 24.0
+
+    def moved_until(self, time: float) -> float:
+        """Return the frame that the motion has reached at ``time``: it stands before ``begin`` and from ``end`` on."""
+        late = time - (self.end - self.ease)
+        if self.ease and 0 < late < self.ease:
+            time = self.end - self.ease + late - late**2 / (2 * self.ease)
+        elif late >= self.ease:
+            time = self.end - self.ease / 2
+        return max(time, self.begin)
 
 
 @dataclass(frozen=True)

@@ -45,13 +45,15 @@ def ask(
     clips: Annotated[
         list[str], argument("Files, folders, quoted patterns, Parquet files, hf://datasets/ORG/NAME; run directories.")
     ],
-    model: Annotated[str, option("endpoint:MODEL@URL, hf:FOLDER, hf:ORG/NAME, recorded:FILE, random, random:SEED.")],
+    model: Annotated[
+        str, option("endpoint:MODEL@URL, hf:FOLDER, hf:ORG/NAME, recorded:FILE, random, random:SEED, perception.")
+    ],
     cost: options.CostOptions,
     of_model: ModelOptions,
     questions: Annotated[
         Path | None, option("Questions (JSONL: prompt, kind, question, answer). Default: the library's.")
     ] = None,
-    prompts: Annotated[str, option("List of the prompts they are about: library, mini or a file.")] = "library",
+    prompts: Annotated[str, option("List of the prompts they are about: library, mini, pairs or a file.")] = "library",
     out: Annotated[Path, out_option("Folder for answers and tables; resumes what is there.")] = Path(FOLDER),
     controls: Annotated[bool, option("Ask without frames (blind) and with the middle frame alone too.")] = True,
     into: Annotated[
@@ -79,7 +81,7 @@ def ask(
 
     output, messages = open_consoles()
     benchmark, again = PromptQuestions(prompts), of_model.retry_errors
-    file = questions or shipped_questions()
+    file = questions or shipped_questions(prompts)
     with usage():
         settings = of_model.settings(model, cost)
         policies = {"frames": FramePolicy.parse(of_model.frames or benchmark.policy)}

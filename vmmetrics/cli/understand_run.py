@@ -161,7 +161,8 @@ def run(
     model: Annotated[
         str,
         option(
-            "endpoint:MODEL@URL, hf:FOLDER, hf:ORG/NAME, recorded:FILE, random, random:SEED, majority, frame-reader."
+            "endpoint:MODEL@URL, hf:FOLDER, hf:ORG/NAME, recorded:FILE, random, random:SEED, majority, frame-reader, "
+            "perception."
         ),
     ],
     data: Annotated[Path, option("Folder or file of the benchmark, as it was released.")],

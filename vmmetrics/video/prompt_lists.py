@@ -45,6 +45,7 @@ class ListEntry:
         where: Position for messages (``"prompts.csv, entry 3"``).
         tags: Tags on the expected motion: its pattern, and others.
         model: Model that made the clip, where the list is the ``metadata`` of a data set; else None.
+        twin: Index of the other prompt of its minimal pair, or None.
     """
 
     clip: str
@@ -53,6 +54,7 @@ class ListEntry:
     where: str
     tags: Tags = field(default_factory=dict)
     model: str | None = None
+    twin: str | None = None
 
 
 def read_list(path: Path) -> list[ListEntry]:
@@ -110,7 +112,7 @@ def _entry(row: Mapping[str, Any], where: str) -> ListEntry:
         raise SetupError(f"{where}: expected a column clip (or video, file, path, index) but got {', '.join(by_name)}")
     if prompt is None and subject is None:
         raise SetupError(f"{where}: expected a prompt or a subject for {clip} but got {', '.join(by_name)}")
-    return ListEntry(clip, prompt, subject, where, _tags(by_name, where))
+    return ListEntry(clip, prompt, subject, where, _tags(by_name, where), twin=_first(by_name, ("twin",), where))
 
 
 def _by_name(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.display.markup import clean, shortened
@@ -12,16 +13,18 @@ from vmmetrics.utils.tables import located_rows
 from vmmetrics.utils.weights.manifest import shipped_folder
 from vmmetrics.video.prompt_lists import PromptList
 
-KINDS = ("subject", "before", "step", "end", "foil")
+CONTRAST = "contrast"
+KINDS = ("subject", "before", "step", "end", "foil", CONTRAST)
 """Kinds of questions: the subject is there; it begins in the state before; the decisive step is seen; it ends as the
-prompt says; something that the prompt rules out."""
+prompt says; something that the prompt rules out; what parts the prompt from its twin."""
 ANSWERS = ("yes", "no")
 RIGHT = "right_"
 """What columns begin with that say, of a kind, whether its questions were answered right."""
-QUESTIONS = "questions.jsonl"
-"""Name of the file."""
+QUESTIONS, PAIR_QUESTIONS = "questions.jsonl", "pair-questions.jsonl"
+"""Names of the file, and of that about the minimal pairs."""
 MAX_BYTES = 64 * 2**20
 """Larger files are refused: the questions of a hundred thousand prompts take about this."""
+_TEXTS = ("prompt", "kind", "question", "answer")
 _SHOWN = 60  # characters of a wrong value in a message
 
 
@@ -34,24 +37,27 @@ class PromptQuestion:
         kind: One of :data:`KINDS`.
         question: The question, readable on its own.
         answer: The answer of a clip that shows what the prompt says, one of :data:`ANSWERS`.
+        measure: How perception decides it (:func:`vmmetrics.functional.outcomes.decider`); empty where it does not.
     """
 
     prompt: str
     kind: str
     question: str
     answer: str
+    measure: Mapping[str, Any] = field(default_factory=dict)
 
 
-def shipped_questions() -> Path:
-    """Return the path of the questions that lie beside the shipped library."""
-    return shipped_folder("prompts") / QUESTIONS
+def shipped_questions(prompts: str | Path = "library") -> Path:
+    """Return the path of the questions that lie beside the shipped list of a name; else those of the library."""
+    return shipped_folder("prompts") / (PAIR_QUESTIONS if str(prompts) == "pairs" else QUESTIONS)
 
 
 def read_questions(path: Path, listed: PromptList) -> dict[int, tuple[PromptQuestion, ...]]:
     """Read the questions about the prompts of a list.
 
     Args:
-        path: JSON Lines, an object a question: prompt, kind, question and answer; other fields are ignored.
+        path: JSON Lines, an object a question: prompt, kind, question and answer, perhaps measure; other fields are
+            ignored.
         listed: The list.
 
     Returns:
@@ -84,14 +90,15 @@ def read_questions(path: Path, listed: PromptList) -> dict[int, tuple[PromptQues
 
 
 def _question(row: object, where: str) -> PromptQuestion:
-    values = {part.name: row.get(part.name) if isinstance(row, Mapping) else None for part in fields(PromptQuestion)}
+    values = {name: row.get(name) if isinstance(row, Mapping) else None for name in _TEXTS}
     texts = {name: value.strip() for name, value in values.items() if isinstance(value, str) and value.strip()}
     if missing := [name for name in values if name not in texts]:
         raise SetupError(f"{where}: expected an object with text in {', '.join(values)} but {missing[0]} has none")
     for name, choices in (("kind", KINDS), ("answer", ANSWERS)):
         if texts[name] not in choices:
             raise SetupError(f"{where}: expected {name} to be {' or '.join(choices)} but got {_quoted(texts[name])}")
-    return PromptQuestion(**texts)
+    measure = row.get("measure") if isinstance(row, Mapping) else None
+    return PromptQuestion(**texts, measure=measure if isinstance(measure, Mapping) else {})
 
 
 def _quoted(text: str) -> str:

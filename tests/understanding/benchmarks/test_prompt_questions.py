@@ -28,8 +28,9 @@ from vmmetrics.understanding.benchmarks.prompt_questions import PromptQuestions,
 from vmmetrics.utils.endpoint import wire
 from vmmetrics.video.discover import discover
 from vmmetrics.video.prompt_lists import PromptList, read_list
-from vmmetrics.video.prompt_questions import KINDS, read_questions
+from vmmetrics.video.prompt_questions import read_questions
 
+KINDS = ("subject", "before", "step", "end", "foil")
 PROMPTS, MODELS, STEP = 16, ("a", "b"), 7
 RATES = {"frames": {"a": 0.95, "b": 0.8}, "single-frame": {"a": 0.8, "b": 0.7}}
 """Chance that the scripted model is right on a question about a clip of a model; half of it for every third prompt."""
@@ -311,7 +312,10 @@ def test_nothing_is_written_beside_other_files(ask: Any) -> None:
     ("row", "message"),
     [
         ({"prompt": "0099"}, "line 2: no prompt '0099' in the list of 16 prompts"),
-        ({"kind": "middle"}, "expected kind to be subject or before or step or end or foil but got 'middle'"),
+        (
+            {"kind": "middle"},
+            "expected kind to be subject or before or step or end or foil or contrast but got 'middle'",
+        ),
         ({"answer": "maybe"}, "line 2: expected answer to be yes or no but got 'maybe'"),
         ({"answer": True}, "with text in prompt, kind, question, answer but answer has none"),
         (

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding.harness.benchmark import Scored
 from vmmetrics.understanding.harness.statistics import (
+    PAIR_CHANCE,
     accuracy_figures,
     clustered_mean,
     differences,
     figure,
     grouped,
+    pair_figures,
+    pairs_of,
     part,
     where_answered,
 )
@@ -145,3 +150,43 @@ def test_a_question_is_compared_where_both_have_a_value() -> None:
     (found,) = differences(asked, first, second)
     assert (found.n, found.difference) == (2, -0.5)
     assert differences(asked[2:], first[2:], second[2:], ["task"]) == []
+
+
+def _twins(rows: list[tuple[str, str | None, str, float | None]]) -> tuple[list[Question], list[Scored]]:
+    """Questions and what they got, from (video, its twin, model, value)."""
+    questions = [
+        Question(str(i), video, "Left?", ("Yes", "No"), 0, reference={"pair": twin, "model": model})
+        for i, (video, twin, model, _) in enumerate(rows)
+    ]
+    return questions, [Scored(str(i), value) for i, (*_, value) in enumerate(rows)]
+
+
+def test_a_pair_is_right_where_both_of_one_model_and_sample_are() -> None:
+    questions, scored = _twins([
+        ("1", "2", "m", 1.0), ("1", "2", "m", 1.0), ("1", "2", "n", 1.0), ("3", None, "m", 1.0), ("5", "6", "m", 1.0),
+        ("2", "1", "m", 1.0), ("2", "1", "m", 0.0), ("2", "1", "n", None), ("4", "3", "m", 1.0), ("6", "5", "m", 0.0),
+        ("6", "5", "m", 1.0),  # a second sample without a twin
+    ])  # fmt: skip
+    pairs, values = pairs_of(questions, scored)
+    assert [(pair.id, pair.video) for pair in pairs] == [
+        ("0 & 5", "1 & 2"), ("1 & 6", "1 & 2"), ("2 & 7", "1 & 2"), ("4 & 9", "5 & 6")
+    ]  # fmt: skip
+    assert [value.value for value in values] == [1.0, 0.0, None, 0.0]
+    shown = figure(pairs, values)
+    assert (shown.value, shown.n, shown.clusters) == (pytest.approx(1 / 3), 3, 2)
+    questions[0] = replace(questions[0], groups={"contrast": ("direction",)})
+    figures = pair_figures(questions, scored)
+    assert [(f.group, f.name, f.measure, f.value, f.chance) for f in figures] == [
+        ("all", "all", "pairs", pytest.approx(1 / 3), 0.25), ("contrast", "direction", "pairs", 1.0, 0.25)
+    ]  # fmt: skip
+    assert pair_figures(questions[3:4], scored[3:4]) == []
+
+
+def test_always_yes_gets_no_pair_right_and_guessing_a_quarter() -> None:
+    rows = [(f"{i}{side}", f"{i}{'ba'[k]}", "m", None) for i in range(4000) for k, side in enumerate("ab")]
+    questions, _ = _twins(rows)
+    right = [1.0 if question.video.endswith("a") else 0.0 for question in questions]
+    drawn = np.random.default_rng(0).integers(2, size=len(questions)).astype(float).tolist()
+    for answers, expected in ((right, 0.0), (drawn, PAIR_CHANCE)):
+        pairs, values = pairs_of(questions, [Scored(q.id, v) for q, v in zip(questions, answers, strict=True)])
+        assert figure(pairs, values).value == pytest.approx(expected, abs=0.025)

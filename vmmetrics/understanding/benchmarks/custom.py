@@ -20,7 +20,7 @@ from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.benchmarks.files import fields_of, text_of
 from vmmetrics.understanding.harness.benchmark import Figure, QuestionFile, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice
-from vmmetrics.understanding.harness.statistics import accuracy_figures
+from vmmetrics.understanding.harness.statistics import accuracy_figures, pair_figures
 from vmmetrics.utils.endpoint.messages import Turn
 from vmmetrics.utils.tables import seconds
 from vmmetrics.video.folders import frame_files
@@ -56,9 +56,9 @@ class Custom(MultipleChoice):
                 yield question
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
-        """Return accuracy over all questions, over answered ones, and in each grouping."""
+        """Return accuracy over all questions, over answered ones, and in each grouping; minimal pairs both right."""
         groupings = dict.fromkeys(name for question in questions for name in question.groups)
-        return accuracy_figures(questions, scored, tuple(groupings))
+        return accuracy_figures(questions, scored, tuple(groupings)) + pair_figures(questions, scored)
 
 
 def asked(question: Question, blind: bool = False) -> tuple[Turn, ...]:

@@ -25,14 +25,14 @@ from vmmetrics.models.questions import Answered, LoadedBenchmark, Question, answ
 from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, chosen_option
-from vmmetrics.understanding.harness.statistics import ALL, figure, subsets
+from vmmetrics.understanding.harness.statistics import ALL, figure, pair_figures, subsets
 from vmmetrics.utils.endpoint.asking import without_thought
 from vmmetrics.utils.tables import sha256_of
 from vmmetrics.utils.weights.manifest import shipped_list
 from vmmetrics.video.content import state
 from vmmetrics.video.discover import Source, discover, no_clips
-from vmmetrics.video.prompt_lists import PromptList, read_list
-from vmmetrics.video.prompt_questions import KINDS, RIGHT, PromptQuestion, read_questions
+from vmmetrics.video.prompt_lists import ListEntry, PromptList, read_list
+from vmmetrics.video.prompt_questions import CONTRAST, KINDS, RIGHT, PromptQuestion, read_questions
 from vmmetrics.video.prompts import Prompts
 
 _DATA: Final = data_file("prompt_questions")
@@ -126,7 +126,7 @@ class PromptQuestions(MultipleChoice):
                 entry = listed.entries[number]
                 groups = {name: (tag,) for name, tag in entry.tags.items() if isinstance(tag, str)}
                 groups |= {} if source.model is None else {"model": (source.model,)}
-                questions += _about(source, entry.clip, asked[number], groups)
+                questions += _about(source, entry, asked[number], groups)
         if not questions:
             why = ", ".join(f"{times:,} {problem}" for problem, times in problems.items())
             raise SetupError(
@@ -146,10 +146,11 @@ class PromptQuestions(MultipleChoice):
         return Scored(question.id, value, chosen, chosen is not None)
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
-        """Return accuracy over all and by kind; the success rate of clips over all, by model, pattern and tag."""
+        """Return accuracy over all and by kind; minimal pairs; success of clips over all, by model, pattern and tag."""
         figures = [_figure(questions, scored, "accuracy")]
         by_kind = subsets(questions, scored, "kind")
         figures += [_figure(*by_kind[kind], "accuracy", "kind", kind) for kind in KINDS if kind in by_kind]
+        figures += pair_figures(questions, scored)
         clips, successes = clips_of(questions, scored)
         figures.append(_figure(clips, successes, SUCCESS))
         names = dict.fromkeys(name for clip in clips for name in clip.groups)
@@ -186,9 +187,10 @@ def clips_of(questions: Sequence[Question], scored: Iterable[Scored]) -> tuple[l
 
 def clip_rows(clips: Sequence[Question], successes: Sequence[Scored]) -> list[list[Any]]:
     """Return the table of :func:`clips_of`, its head first: clip, model, index of the prompt, success, shares right."""
-    rows: list[list[Any]] = [["clip", "model", "prompt", SUCCESS, *(RIGHT + kind for kind in KINDS)]]
+    kinds = KINDS if any(CONTRAST in success.parts for success in successes) else KINDS[: KINDS.index(CONTRAST)]
+    rows: list[list[Any]] = [["clip", "model", "prompt", SUCCESS, *(RIGHT + kind for kind in kinds)]]
     for clip, success in zip(clips, successes, strict=True):
-        shares = [success.parts.get(kind) for kind in KINDS]
+        shares = [success.parts.get(kind) for kind in kinds]
         rows.append([clip.id, clip.reference["model"], clip.video, success.value, *shares])
     return rows
 
@@ -228,13 +230,13 @@ def _stated(beside: Prompts, source: Source) -> str | None:
 
 
 def _about(
-    source: Source, prompt: str, asked: Iterable[PromptQuestion], groups: Mapping[str, tuple[str, ...]]
+    source: Source, entry: ListEntry, asked: Iterable[PromptQuestion], groups: Mapping[str, tuple[str, ...]]
 ) -> Iterable[Question]:
     """Yield the questions about a clip; a kind's second question has a number in its key."""
     size = _size(source.path)
     path = None if size == "missing" else source.path
     key = os.path.abspath(source.path)  # noqa: PTH100 - as runs write it, links not followed
-    reference: dict[str, Any] = {"clip": source.name, "model": source.model, "key": key}
+    reference: dict[str, Any] = {"clip": source.name, "model": source.model, "key": key, "pair": entry.twin}
     times = Counter[str]()
     for question in asked:
         right = OPTIONS.index(question.answer.capitalize())
@@ -242,8 +244,8 @@ def _about(
         times[question.kind] += 1
         number = f" {times[question.kind]}" if times[question.kind] > 1 else ""
         yield Question(
-            f"{source.name} {size} {question.kind}{number}", prompt, question.question, OPTIONS, right, of_it, path,
-            reference=reference,
+            f"{source.name} {size} {question.kind}{number}", entry.clip, question.question, OPTIONS, right, of_it, path,
+            reference=reference | ({"measure": question.measure} if question.measure else {}),
         )  # fmt: skip
 
 

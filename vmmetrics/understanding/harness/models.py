@@ -24,8 +24,10 @@ TOKENS_A_SECOND = 20.0
 that."""
 SEED_DIGITS = 18
 """Most digits of ``random:SEED``."""
-FORMS = "endpoint:MODEL@URL, hf:FOLDER, hf:ORG/NAME, recorded:FILE, random, random:SEED, majority, frame-reader"
-"""Forms of model names; the frame reader is for the synthetic suite."""
+FORMS = (
+    "endpoint:MODEL@URL, hf:FOLDER, hf:ORG/NAME, recorded:FILE, random, random:SEED, majority, frame-reader, perception"
+)
+"""Forms of model names; the frame reader is for the synthetic suite, perception for questions with a measure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,8 @@ class ModelSettings:
         kind, rest = self.kind, self.rest
         seeded = rest.isdecimal() and len(rest) <= SEED_DIGITS
         valid = {"endpoint": "@http" in rest[1:], "hf": bool(rest), "recorded": bool(rest), "majority": not rest}
-        if not (valid | {"frame-reader": not rest, "random": not rest or seeded}).get(kind, False):
+        valid |= {"frame-reader": not rest, "perception": not rest}
+        if not (valid | {"random": not rest or seeded}).get(kind, False):
             raise ValueError(f"Expected a model ({FORMS}) but got {self.spec!r}")
         if self.form not in ("auto", "images", "video"):
             raise ValueError(f"Expected frames as auto, images or video but got {self.form!r}")
@@ -154,6 +157,10 @@ def open_model(
         from vmmetrics.understanding.synthetic.reader import FrameReader
 
         return FrameReader()
+    if kind == "perception":
+        from vmmetrics.understanding.harness.perception_model import PerceptionModel
+
+        return PerceptionModel()
     from vmmetrics.models.guessing import MajorityModel, RandomModel
 
     return MajorityModel(questions) if kind == "majority" else RandomModel(int(rest or 0))

@@ -8,7 +8,6 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +139,7 @@ def read_answers(path: Path) -> tuple[dict[str, Answered], list[str]]:
 
 DECISIVE = ("av", "pillow", "opencv-python-headless", "opencv-python")
 """Packages that decode videos and images, whose versions are recorded."""
-_AT_ONCE = 512  # answers written to the disk together, of models that take no time
+_AT_ONCE, _SECONDS = 512, 1.0  # answers written to the disk together, of models that see no frames, and longest wait
 _LOOKED_AT = 24  # clips whose frames are counted for an estimate
 _BLIND = "You are not shown the video: {}."
 _CHOOSE, _DESCRIBE = "choose the option that is most likely right", "describe what is most likely to be in it"
@@ -254,7 +253,7 @@ class Asking:
         silent = 0
         at_once = 1 if self.model.sees else _AT_ONCE
         with closing(self.model.work_through(self.ask, self.remaining(folder, again))) as done:
-            while outcomes := [outcome for _, outcome in islice(done, at_once)]:
+            while outcomes := _taken(done, at_once):
                 recorded = [outcome.answered for outcome in outcomes if outcome.kept]
                 if recorded:
                     folder.add(recorded)
@@ -299,6 +298,16 @@ class Asking:
                     policy = self.policy_of(question)
                     counts.append(count_frames(policy, question.path, question.start, question.end))
         return sum(counts) / len(counts) if counts else 0.0
+
+
+def _taken(done: Iterator[tuple[Question, AnswerOutcome]], most: int) -> list[AnswerOutcome]:
+    """Take outcomes: up to ``most``, and no more once :data:`_SECONDS` have passed."""
+    until, outcomes = time.monotonic() + _SECONDS, list[AnswerOutcome]()
+    for _, outcome in done:
+        outcomes.append(outcome)
+        if len(outcomes) == most or time.monotonic() > until:
+            break
+    return outcomes
 
 
 def asked_of(

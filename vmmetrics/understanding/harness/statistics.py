@@ -7,8 +7,10 @@ the sums of clusters (Liang and Zeger, Biometrika 1986, with the factor C / (C -
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -215,6 +217,45 @@ def accuracy_figures(
         for name, subset in sorted(groups, key=lambda item: ranks.get(item[0], len(ranks))):
             figures.append(figure(*subset, group=grouping, name=name, chance=chance_of(subset[0])))
     return figures
+
+
+PAIR_CHANCE = 0.25
+"""Share of pairs that guessing gets right: two answers of two options each."""
+
+
+def pairs_of(questions: Sequence[Question], scored: Sequence[Scored]) -> tuple[list[Question], list[Scored]]:
+    """Return the minimal pairs among questions, each as one question, and their scores: 1 where both are right.
+
+    A question with ``reference["pair"]``, the video of its twin, is paired with the same question of that video, of the
+    same model (``reference["model"]``), the first clip with the first. A pair's ``video`` is both: intervals of
+    :func:`figure` are clustered by pair. Its value is None where one of the two has none; what has no twin is left out.
+    """
+    members: dict[tuple[Any, ...], dict[str, list[tuple[Question, Scored]]]] = {}
+    for question, score in zip(questions, scored, strict=True):
+        twin = question.reference.get("pair")
+        if isinstance(twin, str) and twin != question.video:
+            videos = tuple(sorted((question.video, twin)))
+            key = (videos, question.text, question.reference.get("model"))
+            members.setdefault(key, {}).setdefault(question.video, []).append((question, score))
+    pairs, scores = [], []
+    for (videos, *_), clips in members.items():
+        for (question, first), (other, second) in zip(*(clips.get(video, ()) for video in videos), strict=False):
+            values = [score.value for score in (first, second) if score.value is not None]
+            value = math.prod(values) if len(values) == 2 else None
+            pairs.append(replace(question, id=f"{question.id} & {other.id}", video=" & ".join(videos)))
+            scores.append(Scored(pairs[-1].id, value, answered=value is not None))
+    return pairs, scores
+
+
+def pair_figures(questions: Sequence[Question], scored: Sequence[Scored], grouping: str = "contrast") -> list[Figure]:
+    """Return the share of minimal pairs with both right (:func:`pairs_of`), over all and by a grouping; [] for none."""
+    pairs, scores = pairs_of(questions, scored)
+    parts = [((ALL, ALL), (pairs, scores))] if pairs else []
+    parts += [((grouping, name), subset) for name, subset in subsets(pairs, scores, grouping).items()]
+    return [
+        figure(*subset, "pairs", group=group, name=name, chance=PAIR_CHANCE, cluster="pair")
+        for (group, name), subset in parts
+    ]
 
 
 @dataclass(frozen=True, slots=True)
