@@ -15,7 +15,8 @@ from vmmetrics.errors import SetupError
 from vmmetrics.prompts.clips.folder import plan_of
 from vmmetrics.prompts.entry import PromptEntry
 from vmmetrics.prompts.files import write_entries
-from vmmetrics.prompts.first_frames import find_first_frames, fitted, read_picture
+from vmmetrics.scoring.first_frames import fitted
+from vmmetrics.video.first_frames import find_first_frames, read_picture
 
 PROGRAM = """
 import sys
@@ -70,7 +71,7 @@ def test_fidelity_loss_and_onset_are_those_of_the_program(study: Path) -> None:
     done = command_in(study, "prompts", "first-frames", "clips", "--pictures", "frames", "--format", "json")
     assert done.code == 3
     rows = {row["clip"]: row for row in json.loads(done.out)["clips"]}
-    assert "lacks first frames of 1 prompts: 0009.png" in rows["0009.mp4"]["error"]
+    assert "frames lacks its first frame, 0009.png" in rows["0009.mp4"]["error"]
     for name in ("0001-1.mp4", "0002-2.mp4", "0003-1.mp4"):
         assert rows[name]["fidelity"] > 0.9
         assert rows[name]["loss"] > 0.2

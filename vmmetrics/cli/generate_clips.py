@@ -187,7 +187,7 @@ def first_frames(
 
     Exit codes: 0 all compared, 3 some could not be, 2 wrong usage or setup.
     """
-    from vmmetrics.prompts.first_frames import first_frame_parts, measure
+    from vmmetrics.scoring.first_frames import first_frame_parts, measure
     from vmmetrics.video.discover import discover, no_clips
 
     output, messages = open_consoles()

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vmmetrics.errors import SetupError
 from vmmetrics.prompts.entry import PromptEntry
-from vmmetrics.types import FloatArray
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Part, bounds, figure, heads, number
 from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, estimate, ratio, sampled
 from vmmetrics.utils.statistics.rasch import Rasch, fit_rasch, rest_correlation
@@ -36,8 +36,8 @@ class Outcomes:
 
     models: tuple[str, ...]
     prompts: tuple[str, ...]
-    passed: FloatArray
-    asked: FloatArray
+    passed: NDArray[np.floating]
+    asked: NDArray[np.floating]
     unknown: int = 0
 
     def of(self, models: Sequence[int]) -> Outcomes:
@@ -90,8 +90,8 @@ class ItemAnalysis:
     """
 
     outcomes: Outcomes
-    rates: FloatArray
-    discriminations: FloatArray
+    rates: NDArray[np.floating]
+    discriminations: NDArray[np.floating]
     rasch: Rasch
 
 
@@ -153,7 +153,7 @@ def hard_subset(outcomes: Outcomes, entries: Sequence[PromptEntry], size: int, s
     hard = np.isin(known, chosen[:size])
     rates, names = _rates(shown)[known], [outcomes.prompts[item] for item in known]
 
-    def means(weights: FloatArray) -> FloatArray:
+    def means(weights: NDArray[np.floating]) -> NDArray[np.floating]:
         hards, rests = (ratio((weights[:, of] * rates[of]).sum(1), weights[:, of].sum(1)) for of in (hard, ~hard))
         return np.stack([hards, rests, hards - rests], 1)
 
@@ -164,7 +164,7 @@ def hard_subset(outcomes: Outcomes, entries: Sequence[PromptEntry], size: int, s
     return HardSubset(subset, choosing.models, shown.models, rate, rest, difference)
 
 
-def _rates(outcomes: Outcomes) -> FloatArray:
+def _rates(outcomes: Outcomes) -> NDArray[np.floating]:
     with np.errstate(invalid="ignore"):
         shares = outcomes.passed / outcomes.asked
     known = np.isfinite(shares).sum(0)

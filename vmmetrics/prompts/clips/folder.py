@@ -22,13 +22,13 @@ from typing import Any
 from vmmetrics.errors import SetupError, refusing
 from vmmetrics.prompts.entry import CHOICES, PATTERNS, PromptEntry
 from vmmetrics.prompts.files import row_of, write_rows
-from vmmetrics.prompts.first_frames import GivenFrame, find_first_frames
 from vmmetrics.utils.schema import check, read_json
 from vmmetrics.utils.storage.job_folder import prepare, refuse
 from vmmetrics.utils.storage.journal import Journal, Line, sync_folder
 from vmmetrics.utils.storage.lock import CONFIGURATION, JOURNAL, ByteLocks, Locked
 from vmmetrics.utils.storage.provenance import differences
 from vmmetrics.utils.tables import sha256_of
+from vmmetrics.video.first_frames import GivenFrame, find_first_frames
 
 # Which clips are to be made: a name and a seed for each sample of each prompt.
 

@@ -23,10 +23,10 @@ from PIL import Image
 
 from vmmetrics.errors import ClipError, SetupError, install, os_reason
 from vmmetrics.prompts.clips.folder import Job
-from vmmetrics.prompts.first_frames import read_picture
 from vmmetrics.utils.storage.provenance import version_of
 from vmmetrics.video import read_clip
 from vmmetrics.video.encoding import write_h264
+from vmmetrics.video.first_frames import read_picture
 
 # Clips from any program: a template of its command line, run without a shell.
 

@@ -1,68 +1,22 @@
-"""First frames of clips: pictures named by prompt, and how well clips keep them."""
+"""How well clips keep the pictures that they were to begin with."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import cv2
 import numpy as np
-from PIL import Image
 
-from vmmetrics.errors import SetupError, VMMetricsError, explain
+from vmmetrics.errors import VMMetricsError
 from vmmetrics.functional.first_frame import FirstFrame, first_frame, ssim
 from vmmetrics.functional.tripwires import tripwires
 from vmmetrics.types import UInt8Array
 from vmmetrics.utils.display.tables import DisplayTable, Part, figure, heads
-from vmmetrics.utils.storage.opening import open_regular
-from vmmetrics.utils.tables import sha256_of
 from vmmetrics.video import read_clip
 from vmmetrics.video.discover import Source
-from vmmetrics.video.pixels import picture_to_rgb
-
-SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
-"""Suffixes of pictures, the preferred first."""
-
-
-class GivenFrame(NamedTuple):
-    """A picture that a clip is to begin with: its file, and the hash of that."""
-
-    path: Path
-    sha256: str
-
-
-def find_first_frames(folder: Path, indices: Iterable[str]) -> dict[str, GivenFrame]:
-    """Return the picture of each prompt, ``0003.png`` and so on.
-
-    Raises:
-        SetupError: The folder lacks some.
-    """
-    found, absent = {}, []
-    for index in indices:
-        path = next((file for suffix in SUFFIXES if (file := folder / f"{index}{suffix}").is_file()), None)
-        if path is None:
-            absent.append(index)
-        else:
-            found[index] = GivenFrame(path, sha256_of(path))
-    if absent:
-        names = ", ".join(f"{index}.png" for index in absent[:3])
-        raise SetupError(f"{folder} lacks first frames of {len(absent)} prompts: {names}{' ...' * (len(absent) > 3)}")
-    return found
-
-
-def read_picture(path: Path) -> UInt8Array:
-    """Return a picture as (H, W, 3) uint8 RGB.
-
-    Raises:
-        SetupError: It cannot be read.
-    """
-    try:
-        with open_regular(path) as file, Image.open(file) as picture:
-            return picture_to_rgb(picture)[0]
-    except Exception as error:  # decoders raise of all kinds
-        raise SetupError(f"{path}: not readable as a picture: {explain(error)}") from error
+from vmmetrics.video.first_frames import first_frame_file, read_picture
 
 
 def fitted(picture: UInt8Array, frame: UInt8Array) -> UInt8Array:
@@ -104,18 +58,15 @@ def measure(source: Source, pictures: Path) -> Kept:
     """Compare a clip, ``0003.mp4`` or ``0003-2.mp4``, with its picture."""
     stem = Path(source.name).stem
     try:
-        indices = [stem, stem.rpartition("-")[0]]
-        given = next((index for index in indices if index and _has(pictures, index)), stem)
-        picture = find_first_frames(pictures, [given])[given]
+        files = (first_frame_file(pictures, index) for index in (stem, stem.rpartition("-")[0]) if index)
+        file = next(filter(None, files), None)
+        if file is None:
+            return Kept(source.name, error=f"{pictures} lacks its first frame, {stem}.png")
         clip = read_clip(source.path)
-        found = first_frame(clip.frames, fitted(read_picture(picture.path), clip.frames[0]))
+        found = first_frame(clip.frames, fitted(read_picture(file), clip.frames[0]))
         return Kept(source.name, found, tripwires(clip.frames, clip.fps).onset)
     except (VMMetricsError, ValueError) as error:
         return Kept(source.name, error=str(error))
-
-
-def _has(folder: Path, index: str) -> bool:
-    return any((folder / f"{index}{suffix}").is_file() for suffix in SUFFIXES)
 
 
 def first_frame_parts(kept: Iterable[Kept]) -> list[Part]:
