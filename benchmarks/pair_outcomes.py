@@ -30,7 +30,7 @@ from benchmarks.scenes import SUITES, CameraSpec, MotionSpec, ObjectSpec, SceneS
 from benchmarks.scenes.paths import CameraPath, ObjectPath, project
 from benchmarks.scenes.textures import TextureBank
 from vmmetrics.clip import Clip
-from vmmetrics.functional.outcomes import CYCLES, decider
+from vmmetrics.functional.outcomes import CYCLES
 from vmmetrics.models.frames import NO_FRAMES
 from vmmetrics.models.questions import Question
 from vmmetrics.perception.movers import movers_of
@@ -221,10 +221,7 @@ def decisions(frames: UInt8Array, fps: float) -> dict[str, str | int | None]:
     """Return what is decided of a clip, by measure."""
     clip = Clip(np.ascontiguousarray(frames), np.arange(len(frames)) / fps, fps)
     movers = movers_of(Scene(clip, embedded_models(None)))
-    return {
-        name: None if isinstance(movers, str) else decider(measure)(movers, fps).value
-        for name, measure in MEASURES.items()
-    }
+    return {name: movers.decide(measure).value for name, measure in MEASURES.items()}
 
 
 def others(number: int, first_seed: int) -> None:

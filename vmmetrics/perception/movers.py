@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import cv2
 import numpy as np
 
-from vmmetrics.functional.outcomes import Mover
+from vmmetrics.functional.outcomes import Mover, Outcome, decider
 from vmmetrics.perception.embedded.camera import apply, fit_similarity
 from vmmetrics.perception.embedded.flow import sample
 from vmmetrics.perception.scene import Scene
@@ -36,15 +39,38 @@ MOST_UNKNOWN = 0.1
 """Largest share of frame pairs without a background that could be followed."""
 
 
-def movers_of(scene: Scene) -> tuple[Mover, ...] | str:
+@dataclass(frozen=True, slots=True)
+class Movers:
+    """Movers of a clip.
+
+    Attributes:
+        movers: Their paths.
+        fps: Frames per second of the clip.
+        reason: Why they cannot be followed, so that there are none; else empty.
+    """
+
+    movers: tuple[Mover, ...]
+    fps: float
+    reason: str = ""
+
+    def decide(self, measure: Mapping[str, Any]) -> Outcome:
+        """Return what is decided of a measure; errors as for :func:`vmmetrics.functional.outcomes.decider`."""
+        decide = decider(measure)
+        return Outcome(None, self.reason) if self.reason else decide(self.movers, self.fps)
+
+
+def movers_of(scene: Scene) -> Movers:
     """Return the movers of a clip, or the reason why they cannot be followed."""
+    reason = ""
     if scene.unjudgeable is not None:
-        return scene.unjudgeable.reason
-    if len(scene.clip) < 2:
-        return "the clip is too short"
-    if scene.camera.kinds.count("unknown") > MOST_UNKNOWN * len(scene.camera.kinds):
-        return "the background cannot be followed"
-    return tuple(_mover(scene, scene.objects.labels == item.id) for item in scene.objects.objects)
+        reason = scene.unjudgeable.reason
+    elif len(scene.clip) < 2:
+        reason = "the clip is too short"
+    elif scene.camera.kinds.count("unknown") > MOST_UNKNOWN * len(scene.camera.kinds):
+        reason = "the background cannot be followed"
+    objects = () if reason else scene.objects.objects
+    paths = tuple(_mover(scene, scene.objects.labels == item.id) for item in objects)
+    return Movers(paths, scene.clip.fps, reason)
 
 
 def _mover(scene: Scene, masks: BoolArray) -> Mover:

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.errors import ClipError
-from vmmetrics.functional.outcomes import Mover, Outcome, decider
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.protocol import ModelAnswer, OneByOne
 from vmmetrics.models.questions import Question
-from vmmetrics.perception.movers import movers_of
+from vmmetrics.perception.movers import Movers, movers_of
 from vmmetrics.perception.presets import embedded_models
 from vmmetrics.perception.scene import Scene
 from vmmetrics.utils.endpoint.messages import Turn
@@ -24,9 +23,9 @@ SIDE = 768
 
 
 class PerceptionModel(OneByOne):
-    """Model that answers questions with a ``measure`` in their reference (:func:`~.outcomes.decider`), and no other.
+    """Model that answers questions with a ``measure`` in their reference, and no other.
 
-    The answer is Yes where the decision is the measure's value ``"yes"``, No where it is another, and an error that
+    Measures are those of :func:`vmmetrics.functional.outcomes.decider`. The answer is Yes where the decision is the measure's value ``"yes"``, No where it is another, and an error that
     begins with "no decision" where there is none. Every frame of a clip is decoded, once for consecutive questions
     about it, whatever the frame policy.
     """
@@ -37,7 +36,7 @@ class PerceptionModel(OneByOne):
     def __init__(self) -> None:
         self.identity: Mapping[str, Any] = {"perception": decisive_versions()}
         self._models = embedded_models(None)
-        self._seen: tuple[Path | None, float, tuple[Mover, ...] | str] = (None, 0.0, "the clip is missing")
+        self._seen: tuple[Path | None, Movers] = (None, Movers((), 0.0, "the clip is missing"))
 
     def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:  # noqa: ARG002
         """Return "Yes" or "No", or the reason why there is no decision as the answer's error."""
@@ -45,21 +44,21 @@ class PerceptionModel(OneByOne):
         if not isinstance(measure, Mapping):
             return _undecided("the question has no measure")
         try:
-            decide = decider(measure)
-            fps, movers = self._movers(question.path)
+            outcome = self._movers(question.path).decide(measure)
         except (ClipError, ValueError) as error:
             return _undecided(str(error))
-        outcome = Outcome(None, movers) if isinstance(movers, str) else decide(movers, fps)
         if outcome.value is None:
             return _undecided(outcome.reason)
         return ModelAnswer("Yes" if outcome.value == measure["yes"] else "No")
 
-    def _movers(self, path: Path | None) -> tuple[float, tuple[Mover, ...] | str]:
-        """Return a clip's frame rate and movers, or the reason why there are none."""
-        if path is not None and path != self._seen[0]:
+    def _movers(self, path: Path | None) -> Movers:
+        """Return a clip's movers."""
+        if path is None:
+            return Movers((), 0.0, "the clip is missing")
+        if path != self._seen[0]:
             clip = read_clip(path, sampling=Sampling(None, SIDE))
-            self._seen = path, clip.fps, movers_of(Scene(clip, self._models))
-        return self._seen[1:] if path is not None else (0.0, "the clip is missing")
+            self._seen = path, movers_of(Scene(clip, self._models))
+        return self._seen[1]
 
 
 def _undecided(reason: str) -> ModelAnswer:
