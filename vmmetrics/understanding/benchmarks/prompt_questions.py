@@ -9,7 +9,6 @@ are one: there is no released scorer.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import os
 import re
@@ -29,7 +28,7 @@ from vmmetrics.understanding.harness.statistics import ALL, figure, pair_figures
 from vmmetrics.utils.endpoint.asking import without_thought
 from vmmetrics.utils.tables import sha256_of
 from vmmetrics.utils.weights.manifest import shipped_list
-from vmmetrics.video.content import state
+from vmmetrics.video.content import fingerprint
 from vmmetrics.video.discover import Source, discover, no_clips
 from vmmetrics.video.prompt_lists import ListEntry, PromptList, read_list
 from vmmetrics.video.prompt_questions import CONTRAST, KINDS, RIGHT, PromptQuestion, read_questions
@@ -41,6 +40,7 @@ SUCCESS = "success"
 """Measure of clips: all questions answered right."""
 _STATED = ("list", "sidecar", "dataset")
 """Sources of a clip's prompt that are not its name."""
+_DIGITS = 12  # of a hash, in the key of a question
 _SAID: Final = re.compile(
     r"(?:^|\banswer\b(?:\s{1,9}is)?)[\s*_:\"'(]{0,9}(?:(?P<letter>[AB])[\s*_).:]{1,9})?(?P<word>yes|no)\b"
     r"(?=[\s*_\"')]{0,9}(?:$|[.,;:!\n\u2013\u2014-]|(?:because|since|as|the|it|this|there|he|she|they)\b))",
@@ -212,15 +212,6 @@ def _figure(
     return replace(made, answered=answered, note=made.note if made.n else "no answer that can be read")
 
 
-def _size(path: Path) -> str:
-    """Return a few digits of the sizes of a clip's files: under its name no answer is taken for another clip's."""
-    try:
-        sizes = [file[:2] for file in state(path)]
-    except OSError:
-        return "missing"
-    return hashlib.sha256(json.dumps(sizes).encode()).hexdigest()[:6]
-
-
 def _stated(beside: Prompts, source: Source) -> str | None:
     """Return the prompt in a text or list beside a clip; None where there is none that can be read."""
     with suppress(ClipError):
@@ -232,20 +223,21 @@ def _stated(beside: Prompts, source: Source) -> str | None:
 def _about(
     source: Source, entry: ListEntry, asked: Iterable[PromptQuestion], groups: Mapping[str, tuple[str, ...]]
 ) -> Iterable[Question]:
-    """Yield the questions about a clip; a kind's second question has a number in its key."""
-    size = _size(source.path)
-    path = None if size == "missing" else source.path
+    """Yield the questions about a clip; keys change with the clip's content, its prompt and the question's text."""
+    path: Path | None = source.path
+    try:
+        content = fingerprint(source.path)
+    except OSError:
+        path, content = None, ""
     key = os.path.abspath(source.path)  # noqa: PTH100 - as runs write it, links not followed
-    reference: dict[str, Any] = {"clip": source.name, "model": source.model, "key": key, "pair": entry.twin}
-    times = Counter[str]()
+    reference: dict[str, Any] = {"clip": source.name, "model": source.model, "key": key, "sha256": content}
     for question in asked:
         right = OPTIONS.index(question.answer.capitalize())
-        of_it = {**groups, "kind": (question.kind,)}
-        times[question.kind] += 1
-        number = f" {times[question.kind]}" if times[question.kind] > 1 else ""
+        text = hashlib.sha256(question.question.encode()).hexdigest()[:_DIGITS]
         yield Question(
-            f"{source.name} {size} {question.kind}{number}", entry.clip, question.question, OPTIONS, right, of_it, path,
-            reference=reference | ({"measure": question.measure} if question.measure else {}),
+            f"{source.name} {content[:_DIGITS] or 'missing'} {entry.clip} {text}", entry.clip, question.question,
+            OPTIONS, right, {**groups, "kind": (question.kind,)}, path,
+            reference=reference | {"pair": entry.twin} | ({"measure": question.measure} if question.measure else {}),
         )  # fmt: skip
 
 
