@@ -14,7 +14,7 @@ import typer
 from vmmetrics.cli import options
 from vmmetrics.cli.formats import print_result
 from vmmetrics.cli.options import argument, option, out_option
-from vmmetrics.cli.terminal import EXIT_FAILURES, agree, count, error, open_consoles, usage
+from vmmetrics.cli.terminal import EXIT_FAILURES, agree, count, error, open_consoles, usage, warn
 from vmmetrics.cli.understand_run import (
     CONTROLS,
     ModelOptions,
@@ -53,7 +53,7 @@ def ask(
     questions: Annotated[
         Path | None, option("Questions (JSONL: prompt, kind, question, answer). Default: the library's.")
     ] = None,
-    prompts: Annotated[str, option("List of the prompts they are about: library, mini, pairs or a file.")] = "library",
+    prompts: Annotated[str, option("Their prompts: library, core, core-300, mini, pairs or a file.")] = "library",
     out: Annotated[Path, out_option("Folder for answers and tables; resumes what is there.")] = Path(FOLDER),
     controls: Annotated[bool, option("Ask without frames (blind) and with the middle frame alone too.")] = True,
     into: Annotated[
@@ -102,7 +102,7 @@ def ask(
         views[name] = Asking(benchmark, remarked, opened, policy, side=of_model.max_size)
     column = {
         "title": "all questions about the prompt answered right", "lower_is_better": False, "range": [0.0, 1.0],
-        "source": {"model": opened.name, "asked": str(views["frames"].configuration()["questions"])},
+        "source": {name: part for name, part in views["frames"].configuration().items() if name != "versions"},
     }  # fmt: skip
     if into is not None:
         check_column(into, SUCCESS, column, {question.reference["key"] for question in loaded.questions})
@@ -135,8 +135,12 @@ def ask(
     if into is not None:
         known = [_UNKNOWN if success.value is None else success.value for success in successes]
         values = {clip.reference["key"]: value for clip, value in zip(asked, known, strict=True)}
-        taken = add_column(into, SUCCESS, values, column)
+        contents = {clip.reference["key"]: clip.reference["sha256"] for clip in asked}
+        taken, others = add_column(into, SUCCESS, values, contents, column)
         messages.print(f"written: column {SUCCESS} of {count(taken, 'clip')} in {into}", soft_wrap=True)
+        if others:
+            changed = "they have changed since they were scored, or are being scored: score them, then ask again"
+            warn(messages, [f"{count(others, 'clip')} of {into} got no {SUCCESS}; {changed}"])
     unread = sum(of_view.counts.get("not understood", 0) for of_view in scored.values())
     if unread:
         error(messages, f"{count(unread, 'answer')} could not be read and {benchmark.unanswered}")

@@ -33,38 +33,57 @@ def check_column(path: Path, name: str, description: Mapping[str, Any], keys: Co
         raise SetupError(f"{path} has none of these clips; name the clips by the paths that were scored, or the run")
 
 
-def add_column(path: Path, name: str, scores: Mapping[str, float | str], description: Mapping[str, Any]) -> int:
+def add_column(
+    path: Path,
+    name: str,
+    scores: Mapping[str, float | str],
+    contents: Mapping[str, str],
+    description: Mapping[str, Any],
+) -> tuple[int, int]:
     """Add a score to the clips of a run directory, and make its tables again.
 
     Args:
         path: Run directory.
         name: Of the score: lower-case letters, digits and ``_``.
         scores: By :attr:`~vmmetrics.scoring.record.Record.key` of a clip its score, or the reason why it has none.
+        contents: By the same key SHA-256 of what the score is of; a clip of the run with other content takes none.
         description: Title, range and source, as :meth:`vmmetrics.metrics.registry.Metric.describe` gives them: another
             description of the same name is refused.
 
     Returns:
-        Clips of the run that have the score, or a reason; those that failed take none.
+        Clips of the run that have the score, or a reason; and those that do not, as they have other content or are
+        being scored. Those that failed take none, and are in neither.
 
     Raises:
         SetupError: As :func:`check_column`.
     """
     configuration = read_run_json(path)["configuration"]
-    targets = [record for record in records_by_name(path) if record.key in scores and record.error is None]
-    changed = [new for record in targets if (new := _with(record, name, scores[record.key])) is not None]
+    scored = [record for record in records_by_name(path) if record.key in scores and record.error is None]
+    records = [record for record in scored if record.sha256 == contents.get(record.key)]
+    if all(_with(record, name, scores[record.key]) is None for record in records):
+        return len(records), len(scored) - len(records)
     session = {
-        "metrics": [name], "clips": len(targets), **provenance.invocation(), "versions": provenance.recorded_versions(),
+        "metrics": [name], "clips": len(records), **provenance.invocation(), "versions": provenance.recorded_versions(),
         "machine": provenance.machine(),
     }  # fmt: skip
-    if changed:
-        with RunDirectory(path, configuration, session, {name: description}) as directory:
-            directory.begin(len(targets) - len(changed))
-            for record in changed:
-                directory.append(record, {})
-            directory.commit()
-            directory.end()
-        export(path)
-    return len(targets)
+    taken = added = 0
+    with RunDirectory(path, configuration, session, {name: description}) as directory:
+        claimed = [record.key for record in scored if directory.claim(record.key)]
+        directory.refresh()  # nobody scores the claimed clips from here on
+        for key in claimed:
+            record = directory.newest(key)
+            if record is None or record.error is not None or record.sha256 != contents.get(key):
+                continue
+            taken += 1
+            new = _with(record, name, scores[key])
+            if new is not None:
+                directory.append(new, {})
+                added += 1
+        directory.begin(taken - added)
+        directory.commit()
+        directory.end()
+    export(path)
+    return taken, len(scored) - taken
 
 
 def _with(record: Record, name: str, score: float | str) -> Record | None:

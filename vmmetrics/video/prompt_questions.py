@@ -10,8 +10,8 @@ from typing import Any
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.display.markup import clean, shortened
 from vmmetrics.utils.tables import located_rows
-from vmmetrics.utils.weights.manifest import shipped_folder
-from vmmetrics.video.prompt_lists import PromptList
+from vmmetrics.utils.weights.manifest import PROMPT_LISTS, shipped_folder, shipped_list
+from vmmetrics.video.prompt_lists import PromptList, read_list
 
 CONTRAST = "contrast"
 KINDS = ("subject", "before", "step", "end", "foil", CONTRAST)
@@ -52,13 +52,36 @@ def shipped_questions(prompts: str | Path = "library") -> Path:
     return shipped_folder("prompts") / (PAIR_QUESTIONS if str(prompts) == "pairs" else QUESTIONS)
 
 
-def read_questions(path: Path, listed: PromptList) -> dict[int, tuple[PromptQuestion, ...]]:
+def questions_of_list(
+    prompts: str | Path = "library", path: Path | None = None
+) -> tuple[Path, PromptList, dict[int, tuple[PromptQuestion, ...]]]:
+    """Read a prompt list and the questions about it.
+
+    Args:
+        prompts: Name of a shipped list, or a file.
+        path: The questions; None for those that are shipped. Of those, a shipped list takes the ones on its prompts.
+
+    Returns:
+        The path of the questions, the list, and :func:`read_questions`.
+
+    Raises:
+        SetupError: As :func:`read_questions`; or the list is invalid.
+    """
+    shipped = shipped_questions(prompts)
+    path, list_file = path or shipped, shipped_list(prompts)
+    listed = PromptList(read_list(list_file))
+    subset = str(prompts) in PROMPT_LISTS and list_file.parent == shipped.parent and path == shipped
+    return path, listed, read_questions(path, listed, subset)
+
+
+def read_questions(path: Path, listed: PromptList, subset: bool = False) -> dict[int, tuple[PromptQuestion, ...]]:
     """Read the questions about the prompts of a list.
 
     Args:
         path: JSON Lines, an object a question: prompt, kind, question and answer, perhaps measure; other fields are
             ignored.
         listed: The list.
+        subset: Leave out questions on prompts outside of the list, which are otherwise refused.
 
     Returns:
         The questions by the position of their prompt in the list, in the order of the file.
@@ -73,6 +96,8 @@ def read_questions(path: Path, listed: PromptList) -> dict[int, tuple[PromptQues
         question = _question(row, where)
         number = listed.find(question.prompt)
         if number is None:
+            if subset:
+                continue
             raise SetupError(
                 f"{where}: no prompt {_quoted(question.prompt)} in the list of {len(listed.entries):,} prompts; name "
                 "the list that the questions were written for"

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,14 @@ from tests.bad_inputs import write_video
 from vmmetrics.cli.main import main
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered
+from vmmetrics.rating.designs.questions import questions_of
+from vmmetrics.scoring.records import records_by_name
 from vmmetrics.understanding.benchmarks.prompt_questions import PromptQuestions, clip_rows, clips_of, yes_or_no
 from vmmetrics.utils.endpoint import wire
+from vmmetrics.utils.weights.manifest import PROMPT_LISTS, shipped_list
 from vmmetrics.video.discover import discover
 from vmmetrics.video.prompt_lists import PromptList, read_list
-from vmmetrics.video.prompt_questions import read_questions
+from vmmetrics.video.prompt_questions import read_questions, shipped_questions
 
 KINDS = ("subject", "before", "step", "end", "foil")
 PROMPTS, MODELS, STEP = 16, ("a", "b"), 7
@@ -386,6 +390,24 @@ def test_clips_of_one_name_and_size_are_asked_about_each(ask: Any, served: Any) 
     assert len(script.requests) == 2 * len(KINDS)  # the same clip is known wherever it lies
 
 
+@pytest.mark.parametrize("name", PROMPT_LISTS)
+def test_shipped_questions_go_with_every_shipped_list(name: str, tmp_path: Path) -> None:
+    entries = {entry.clip: entry for entry in read_list(shipped_list(name))}
+    lines = map(json.loads, shipped_questions(name).read_text("utf-8").splitlines())
+    rows = [row for row in lines if row["prompt"] in entries]
+    index = rows[-1]["prompt"]
+    (tmp_path / f"{index}.mp4").touch()
+    loaded = PromptQuestions(name).load_clips(shipped_questions(name), discover([tmp_path]))
+    assert [question.text for question in loaded.questions] == [
+        row["question"] for row in rows if row["prompt"] == index
+    ]
+    asked = questions_of([entries[index].prompt], listed=name)
+    assert sum(map(len, asked.values())) == len(loaded.questions)
+    (tmp_path / "list.json").write_text(json.dumps([{"index": index, "prompt": "Mine."}]))
+    with pytest.raises(SetupError, match="name the list that the questions were written for"):
+        PromptQuestions(tmp_path / "list.json").load_clips(shipped_questions(name), discover([tmp_path]))
+
+
 def answered_right() -> list[float]:
     """What the first clip of the table got right, by kind."""
     with Path("vmmetrics-ask/clips.csv").open() as file:
@@ -498,6 +520,81 @@ def test_success_becomes_a_column_of_a_run_of_the_clips(
         == 0
     )
     assert json.loads(Path("r/figures.json").read_text())["views"]["frames"]["counts"]["asked"] == 160
+
+
+@pytest.fixture
+def column(ask: Any, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
+    """Asks the random model about scored clips, and adds the column; the exit code and messages."""
+    assert run_main("score", "clips/a", "-o", "run", "--metrics", "pas", "--prompts", "list.json", "--jobs", "0") == 0
+
+    def add(*arguments: str, out: str = "asked") -> tuple[int, str]:
+        words = ("--questions", "questions.jsonl", "--prompts", "list.json", "--model", "random", "--into", "run")
+        code = run_main("prompts", "ask", "clips/a", *words, "-o", out, *arguments)
+        return code, capsys.readouterr().err
+
+    return add
+
+
+def success_column() -> dict[str, float]:
+    newest = {row["clip"]: row for row in map(json.loads, Path("run/scores.jsonl").read_text().splitlines())}
+    return {clip: row["scores"]["success"] for clip, row in newest.items() if "success" in row["scores"]}
+
+
+def test_a_clip_that_changed_since_it_was_scored_takes_no_column(column: Any) -> None:
+    write_video(Path("clips/a/0002.mp4"), np.full((9, 32, 32, 3), 90, np.uint8))
+    code, messages = column()
+    assert code == 0 and "column success of 15 clips in run" in messages
+    assert "1 clip of run got no success; they have changed" in messages
+    assert "0002.mp4" not in success_column() and len(success_column()) == 15
+    assert "1 clip of run got no success" in column()[1]  # again, with nothing to add
+
+
+def test_answers_to_another_key_are_no_column_of_the_same_name(column: Any) -> None:
+    assert column()[0] == 0
+    before, path = success_column(), Path("questions.jsonl")
+    path.write_text(path.read_text().replace('"yes"', '"no"'))
+    code, messages = column(out="other")
+    assert code == 2 and "success.source.data.questions.jsonl" in messages
+    assert success_column() == before
+
+
+def test_scores_that_come_between_reading_and_writing_are_kept(column: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process scores one clip anew once the run is read, and has another in hand."""
+    holder: list[subprocess.Popen[str]] = []
+    calls: list[Path] = []
+
+    def read(path: Path) -> Any:
+        records = records_by_name(path)
+        calls.append(path)
+        if len(calls) == 2:  # after the check before the questions
+            first, second = (record for record in records if record.clip in ("0001.mp4", "0002.mp4"))
+            newer = replace(first, sha256="0" * 64, scores={"pas": 0.77}, missing={})
+            line = json.dumps(newer.to_json())
+            with (path / "scores.jsonl").open("a") as file:
+                file.write(line + "\n")
+            holder.append(subprocess.Popen([sys.executable, "-c", HOLD, str(path / "run.lock"), second.key],
+                                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))  # fmt: skip
+            assert holder[0].stdout and holder[0].stdout.readline() == "held\n"
+            return [first, *(record for record in records if record.clip != "0001.mp4")]
+        return records
+
+    monkeypatch.setattr("vmmetrics.scoring.outside_scores.records_by_name", read)
+    _, messages = column()
+    holder[0].communicate("done")
+    assert "column success of 14 clips in run" in messages and "2 clips of run got no success" in messages
+    newest = {record.clip: record for record in records_by_name(Path("run"))}
+    assert newest["0001.mp4"].scores == {"pas": 0.77} and newest["0001.mp4"].sha256 == "0" * 64
+    assert "success" not in newest["0002.mp4"].scores and "success" in newest["0003.mp4"].scores
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from vmmetrics.utils.storage.lock import ByteLocks, claim_byte
+assert ByteLocks(Path(sys.argv[1])).try_acquire(claim_byte(sys.argv[2]))
+print("held", flush=True)
+sys.stdin.read()
+"""
 
 
 def run_main(*arguments: str) -> int:

@@ -14,9 +14,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.rating.designs.acr import LEAST_VOTES, Acr
 from vmmetrics.rating.study import Study
 from vmmetrics.rating.trials import Answer, Item, Trial
-from vmmetrics.utils.weights.manifest import shipped_list
-from vmmetrics.video.prompt_lists import PromptList, read_list
-from vmmetrics.video.prompt_questions import ANSWERS, KINDS, RIGHT, read_questions, shipped_questions
+from vmmetrics.video.prompt_questions import ANSWERS, KINDS, RIGHT, questions_of_list
 
 YES, NO = 1, 0
 _FIRST: Final = RIGHT + KINDS[0]
@@ -119,15 +117,14 @@ def questions_of(
 
     Args:
         prompts: Texts of the prompts; those without questions are left out.
-        path: The questions; None for those of the library.
+        path: The questions; None for those of a shipped list.
         listed: The list of prompts that they are about; None for the library.
 
     Raises:
         SetupError: A file is invalid, or none of the prompts has questions.
     """
-    entries = PromptList(read_list(shipped_list(listed or "library")))
-    path = path or shipped_questions()
-    by_text = {entries.entries[number].prompt: asked for number, asked in read_questions(path, entries).items()}
+    path, entries, asked = questions_of_list(listed or "library", path)
+    by_text = {entries.entries[number].prompt: of_prompt for number, of_prompt in asked.items()}
     questions: dict[str, dict[str, tuple[str, str]]] = {}
     for prompt in dict.fromkeys(filter(None, prompts)):
         for one in by_text.get(prompt, ()):

@@ -30,8 +30,8 @@ from vmmetrics.utils.tables import sha256_of
 from vmmetrics.utils.weights.manifest import shipped_list
 from vmmetrics.video.content import fingerprint
 from vmmetrics.video.discover import Source, discover, no_clips
-from vmmetrics.video.prompt_lists import ListEntry, PromptList, read_list
-from vmmetrics.video.prompt_questions import CONTRAST, KINDS, RIGHT, PromptQuestion, read_questions
+from vmmetrics.video.prompt_lists import ListEntry
+from vmmetrics.video.prompt_questions import CONTRAST, KINDS, RIGHT, PromptQuestion, questions_of_list
 from vmmetrics.video.prompts import Prompts
 
 _DATA: Final = data_file("prompt_questions")
@@ -69,7 +69,7 @@ class PromptQuestions(MultipleChoice):
     A question's ``video`` is its prompt, since clips of one prompt are not independent; the clip is in its reference.
 
     Args:
-        prompts: The list that the questions are about: ``"library"``, ``"mini"``, or a file.
+        prompts: The list that the questions are about: name of a shipped list, or a file.
     """
 
     name = "prompt-questions"
@@ -105,12 +105,11 @@ class PromptQuestions(MultipleChoice):
             sources: The clips.
 
         Raises:
-            SetupError: The file or list is invalid (:func:`~vmmetrics.video.prompt_questions.read_questions`), or no
+            SetupError: The file or list is invalid (:func:`~vmmetrics.video.prompt_questions.questions_of_list`), or no
                 clip has a question.
         """
         list_file = shipped_list(self._prompts)
-        listed = PromptList(read_list(list_file))
-        asked = read_questions(path, listed)
+        _, listed, asked = questions_of_list(self._prompts, path)
         by_text = {entry.prompt: number for number, entry in enumerate(listed.entries)}
         beside, problems = Prompts(), Counter[str]()
         questions: list[Question] = []
