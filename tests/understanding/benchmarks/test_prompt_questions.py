@@ -349,7 +349,14 @@ def test_a_question_that_cannot_be_is_refused(tmp_path: Path, row: dict[str, Any
         ("Yes, there is no fence left.", 0), ("**No** - the glass stays full.", 1), ("A. Yes", 0), ("B) No", 1),
         ("A. No", None), ("Yes. The answer is no.", None), ("<think>Yes? No.</think>\nNo", 1),
         ("The horse leaps, so the answer is yes.", 0), ("Answer: No", 1), ("It is unclear.", None), ("", None),
-        ("Yes or no, who knows", None), ("No the ball rests.", 1),
+        ("Yes or no, who knows", None), ("No the ball rests.", 1), ("Yes I see it.", 0), ("No, it is not there.", 1),
+        ("The answer is not yes.", None), ("It is not possible to say yes", None), ("The answer isn't no", None),
+        ("The question asks if the answer is yes; it is not.", None), ("Not B", None), ("It isn\u2019t B.", None),
+        ("No information about that is visible.", None), ("No soup is seen.", None), ("No dog is in it", None),
+        ("I don't think the answer is yes.", None), ("I can't say whether the answer is A.", None),
+        ("B, since the dog does not jump.", 1), ("B because it does not jump", 1), ("B is not right", None),
+        ("It does not jump. The answer is B.", 1), ("The dog does not jump so the answer is no.", 1),
+        ("Not A but B", 1), ("The correct option is B", 1), ("**B**", 1), ("I pick A, as it does not fall.", 0),
     ],
 )  # fmt: skip
 def test_answers_are_read_by_letter_and_by_word(text: str, chosen: int | None) -> None:

@@ -43,24 +43,31 @@ _STATED = ("list", "sidecar", "dataset")
 _DIGITS = 12  # of a hash, in the key of a question
 _SAID: Final = re.compile(
     r"(?:^|\banswer\b(?:\s{1,9}is)?)[\s*_:\"'(]{0,9}(?:(?P<letter>[AB])[\s*_).:]{1,9})?(?P<word>yes|no)\b"
-    r"(?=[\s*_\"')]{0,9}(?:$|[.,;:!\n\u2013\u2014-]|(?:because|since|as|the|it|this|there|he|she|they)\b))",
+    r"(?=[\s*_\"')]{0,9}(?:$|[.,;:!\n\u2013\u2014-]|(?:because|since|as|the|it|this|there|he|she|they|i|we|you)\b))",
     re.IGNORECASE,
 )
 """``Yes.``, ``No, because``, ``**Yes**``, ``B. No``, ``The answer is no``; ``No dog is seen`` is none."""
+_DENIED: Final = re.compile(
+    r"(\b(?:not|never|cannot|neither|nor|if|whether|unless)\b|n['\u2019]t\b)"
+    r"(?:(?!\b(?:so|thus|hence|therefore|but)\b)[^.,;:!?\n])*",
+    re.IGNORECASE,
+)
+"""Rest of a clause that is denied or doubted: ``not yes``, ``whether the answer is B``; no answer is read from it."""
 
 
 def yes_or_no(output: str) -> int | None:
     """Return the index in :data:`OPTIONS` that an answer chooses, by letter or by word; None for none or both.
 
-    >>> [yes_or_no(text) for text in ("A", "No, because yes-men run.", "Yes. No doubt.", "A. No", "Perhaps")]
-    [0, 1, 0, None, None]
+    >>> [yes_or_no(text) for text in ("A", "No, because yes-men run.", "Yes. No doubt.", "A. No", "Not yes", "Not B")]
+    [0, 1, 0, None, None, None]
     """
-    claims = list(_SAID.finditer(without_thought(output).strip()))
+    text = _DENIED.sub(r"\1", without_thought(output).strip())
+    claims = list(_SAID.finditer(text))
     said = {("yes", "no").index(claim["word"].lower()) for claim in claims}
     said |= {"AB".index(claim["letter"].upper()) for claim in claims if claim["letter"]}
     if said:
         return said.pop() if len(said) == 1 else None
-    return chosen_option(output, OPTIONS)
+    return chosen_option(text, ("",) * len(OPTIONS))  # by letter alone: "yes" or "no" in a sentence may say anything
 
 
 class PromptQuestions(MultipleChoice):
