@@ -141,7 +141,7 @@ def ask(
         if others:
             changed = "they have changed since they were scored, or are being scored: score them, then ask again"
             warn(messages, [f"{count(others, 'clip')} of {into} got no {SUCCESS}; {changed}"])
-    unread = sum(of_view.counts.get("not understood", 0) for of_view in scored.values())
+    unread = scored["frames"].counts.get("not understood", 0)  # those of a control are counted in the report
     if unread:
         error(messages, f"{count(unread, 'answer')} could not be read and {benchmark.unanswered}")
     report_unanswered(failed, messages)

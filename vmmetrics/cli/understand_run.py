@@ -328,7 +328,7 @@ def ask_remaining(asking: Asking, folder: RunFolder, again: bool, messages: Cons
         with until_stopped(messages, stopped), Bar(messages, len(asking.remaining(folder, again))) as bar:
             for outcome in asking.run(folder, again):
                 answered = outcome.answered
-                if answered.error is not None:
+                if answered.failed:
                     kind = "error" if outcome.kept else "no answer"
                     error(messages, f"{kind}: {answered.question}: {answered.error}")
                 bar.step()
@@ -337,7 +337,7 @@ def ask_remaining(asking: Asking, folder: RunFolder, again: bool, messages: Cons
         if isinstance(asking.model, EndpointModel):
             messages.print(f"this time: {asking.model.client.ledger}")
     answers = folder.answers
-    return sum(q.id not in answers or answers[q.id].error is not None for q in asking.covered(answers))
+    return sum(q.id not in answers or answers[q.id].failed for q in asking.covered(answers))
 
 
 def _score(asking: Asking, path: Path, output: Console, messages: Console, form: str) -> int:

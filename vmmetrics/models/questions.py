@@ -80,6 +80,8 @@ T = TypeVar("T")
 
 NOT_RECORDED = "no recorded answer"
 """Error of a question without an answer in a file of recorded answers."""
+NO_DECISION = "no decision"
+"""Beginning of the error of a question that a model looked into and left undecided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,11 @@ class Answered:
     usage: Mapping[str, float] = field(default_factory=dict)
     seconds: float = 0.0
     unseen: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """True if there is an error; that nothing was decided is a result."""
+        return self.error is not None and not self.error.startswith(NO_DECISION)
 
     def to_json(self) -> dict[str, Any]:
         """Return the journal line; empty fields are left out."""

@@ -415,6 +415,22 @@ def test_shipped_questions_go_with_every_shipped_list(name: str, tmp_path: Path)
         PromptQuestions(tmp_path / "list.json").load_clips(shipped_questions(name), discover([tmp_path]))
 
 
+def test_controls_that_cannot_tell_do_not_fail_a_run(ask: Any, served: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    def honest(body: dict[str, Any]) -> Any:
+        blind = "image_url" not in json.dumps(body["messages"])
+        return server.completion("I cannot tell.") if blind else scripted(body)
+
+    model, _ = served(honest)
+    assert ask("--model", model, "--yes") == 0
+    out, messages = capsys.readouterr()
+    assert "could not be read" not in messages and f"blind: asked: 160, not understood: {2 * PROMPTS * 5}" in out
+
+
+def test_perception_without_a_measure_is_refused(ask: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ask("--model", "perception") == 2
+    assert "none of the 160 has one" in capsys.readouterr().err and not Path("vmmetrics-ask/frames").exists()
+
+
 def answered_right() -> list[float]:
     """What the first clip of the table got right, by kind."""
     with Path("vmmetrics-ask/clips.csv").open() as file:

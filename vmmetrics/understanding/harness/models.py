@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vmmetrics.errors import SetupError
 from vmmetrics.models.protocol import Form, Model
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding.harness.choices import chosen_option
@@ -160,6 +161,11 @@ def open_model(
     if kind == "perception":
         from vmmetrics.understanding.harness.perception_model import PerceptionModel
 
+        if questions and not any(isinstance(question.reference.get("measure"), Mapping) for question in questions):
+            raise SetupError(
+                f"perception decides questions with a measure, and none of the {len(questions):,} has one; of the "
+                "shipped questions those about pairs have: 'vmmetrics prompts ask --prompts pairs'"
+            )
         return PerceptionModel()
     from vmmetrics.models.guessing import MajorityModel, RandomModel
 

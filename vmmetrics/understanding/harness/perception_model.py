@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import cv2
+
 from vmmetrics.errors import ClipError
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.protocol import ModelAnswer, OneByOne
-from vmmetrics.models.questions import Question
+from vmmetrics.models.questions import NO_DECISION, Question
 from vmmetrics.perception.movers import Movers, movers_of
 from vmmetrics.perception.presets import embedded_models
 from vmmetrics.perception.scene import Scene
@@ -25,9 +27,10 @@ SIDE = 768
 class PerceptionModel(OneByOne):
     """Model that answers questions with a ``measure`` in their reference, and no other.
 
-    Measures are those of :func:`vmmetrics.functional.outcomes.decider`. The answer is Yes where the decision is the measure's value ``"yes"``, No where it is another, and an error that
-    begins with "no decision" where there is none. Every frame of a clip is decoded, once for consecutive questions
-    about it, whatever the frame policy.
+    Measures are those of :func:`vmmetrics.functional.outcomes.decider`. The answer is Yes where the decision is the
+    measure's value ``"yes"``, No where it is ``"no"``, or any other of a measure without it. Where there is none, the
+    error begins with :data:`~vmmetrics.models.questions.NO_DECISION`. Every frame of a clip is decoded, once for
+    consecutive questions about it, whatever the frame policy.
     """
 
     sees = False
@@ -45,10 +48,16 @@ class PerceptionModel(OneByOne):
             return _undecided("the question has no measure")
         try:
             outcome = self._movers(question.path).decide(measure)
-        except (ClipError, ValueError) as error:
+        except ValueError as error:
             return _undecided(str(error))
+        except ClipError as error:
+            return ModelAnswer("", f"the clip cannot be read: {error}")
+        except (LookupError, ArithmeticError, cv2.error) as error:  # of one clip, which must not end the run
+            return ModelAnswer("", f"failed: {type(error).__name__}: {error}")
         if outcome.value is None:
             return _undecided(outcome.reason)
+        if outcome.value not in (measure["yes"], measure.get("no", outcome.value)):
+            return _undecided(f"{outcome.value} is neither {measure['yes']} nor {measure['no']}")
         return ModelAnswer("Yes" if outcome.value == measure["yes"] else "No")
 
     def _movers(self, path: Path | None) -> Movers:
@@ -62,4 +71,4 @@ class PerceptionModel(OneByOne):
 
 
 def _undecided(reason: str) -> ModelAnswer:
-    return ModelAnswer("", f"no decision: {reason}")
+    return ModelAnswer("", f"{NO_DECISION}: {reason}")

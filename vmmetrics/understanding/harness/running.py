@@ -235,10 +235,10 @@ class Asking:
 
         Args:
             folder: The folder.
-            again: True to include answers that are errors.
+            again: True to include answers that failed.
         """
         answers = folder.answers
-        return [q for q in self.covered() if q.id not in answers or (again and answers[q.id].error is not None)]
+        return [q for q in self.covered() if q.id not in answers or (again and answers[q.id].failed)]
 
     def run(self, folder: RunFolder, again: bool = False) -> Iterator[AnswerOutcome]:
         """Ask the remaining questions, and store the answers.

@@ -122,7 +122,10 @@ def score(
     counts = {
         "left out, because the video cannot be read": left_out,
         f"without an answer yet, {benchmark.unanswered}": len(questions) - len(asked),
-        f"with an error, {benchmark.unanswered}": sum(answered.error is not None for answered in asked.values()),
+        f"with an error, {benchmark.unanswered}": sum(answered.failed for answered in asked.values()),
+        f"without a decision, {benchmark.unanswered}": sum(
+            answered.error is not None and not answered.failed for answered in asked.values()
+        ),
         "not understood": sum(not s.answered for s in scored if s.question in asked and not asked[s.question].error),
         "empty answers": sum(not answered.text.strip() and answered.error is None for answered in asked.values()),
         **{words: sum(name in answered.usage for answered in asked.values()) for name, words in _LENGTHS.items()},
