@@ -153,9 +153,11 @@ def test_a_question_is_compared_where_both_have_a_value() -> None:
 
 
 def _twins(rows: list[tuple[str, str | None, str, float | None]]) -> tuple[list[Question], list[Scored]]:
-    """Questions and what they got, from (video, its twin, model, value)."""
+    """Questions and what they got, from (video, its twin, model, value); of twins the first by name moves left."""
     questions = [
-        Question(str(i), video, "Left?", ("Yes", "No"), 0, reference={"pair": twin, "model": model})
+        Question(
+            str(i), video, "Left?", ("Yes", "No"), int(video > str(twin)), reference={"pair": twin, "model": model}
+        )
         for i, (video, twin, model, _) in enumerate(rows)
     ]
     return questions, [Scored(str(i), value) for i, (*_, value) in enumerate(rows)]
@@ -179,7 +181,17 @@ def test_a_pair_is_right_where_both_of_one_model_and_sample_are() -> None:
     assert [(f.group, f.name, f.measure, f.value, f.chance) for f in figures] == [
         ("all", "all", "pairs", pytest.approx(1 / 3), 0.25), ("contrast", "direction", "pairs", 1.0, 0.25)
     ]  # fmt: skip
+    assert "left out: 2 without a clip of the twin" in figures[0].note  # "4", and the second "6"
     assert pair_figures(questions[3:4], scored[3:4]) == []
+
+
+def test_what_is_right_of_both_clips_is_no_pair() -> None:
+    questions, scored = _twins([("1", "2", "m", 1.0), ("2", "1", "m", 0.0), ("1", "2", "m", 1.0), ("2", "1", "m", 1.0)])
+    questions[2:] = [replace(question, text="Is there a ball?", answer=0) for question in questions[2:]]
+    assert [pair.id for pair in pairs_of(questions, scored)[0]] == ["0 & 1"]
+    (shown,) = pair_figures(questions, scored)
+    assert (shown.value, shown.n) == (0.0, 1)
+    assert "left out: 2 without" in shown.note and "or with its right answer" in shown.note
 
 
 def test_always_yes_gets_no_pair_right_and_guessing_a_quarter() -> None:

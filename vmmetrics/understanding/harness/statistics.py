@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -226,20 +227,22 @@ PAIR_CHANCE = 0.25
 def pairs_of(questions: Sequence[Question], scored: Sequence[Scored]) -> tuple[list[Question], list[Scored]]:
     """Return the minimal pairs among questions, each as one question, and their scores: 1 where both are right.
 
-    A question with ``reference["pair"]``, the video of its twin, is paired with the same question of that video, of the
-    same model (``reference["model"]``), the first clip with the first. A pair's ``video`` is both: intervals of
-    :func:`figure` are clustered by pair. Its value is None where one of the two has none; what has no twin is left out.
+    A question with ``reference["pair"]``, the video of its twin, is paired with the same question of that video that
+    has another right answer, of the same model (``reference["model"]``), the first clip with the first. A pair's
+    ``video`` is both: intervals of :func:`figure` are clustered by pair. Its value is None where one of the two has
+    none; what has no twin is left out.
     """
     members: dict[tuple[Any, ...], dict[str, list[tuple[Question, Scored]]]] = {}
     for question, score in zip(questions, scored, strict=True):
-        twin = question.reference.get("pair")
-        if isinstance(twin, str) and twin != question.video:
-            videos = tuple(sorted((question.video, twin)))
+        if _has_twin(question):
+            videos = tuple(sorted((question.video, question.reference["pair"])))
             key = (videos, question.text, question.reference.get("model"))
             members.setdefault(key, {}).setdefault(question.video, []).append((question, score))
     pairs, scores = [], []
     for (videos, *_), clips in members.items():
         for (question, first), (other, second) in zip(*(clips.get(video, ()) for video in videos), strict=False):
+            if question.answer is not None and question.answer == other.answer:
+                continue  # who always says the same has both right
             values = [score.value for score in (first, second) if score.value is not None]
             value = math.prod(values) if len(values) == 2 else None
             pairs.append(replace(question, id=f"{question.id} & {other.id}", video=" & ".join(videos)))
@@ -248,14 +251,23 @@ def pairs_of(questions: Sequence[Question], scored: Sequence[Scored]) -> tuple[l
 
 
 def pair_figures(questions: Sequence[Question], scored: Sequence[Scored], grouping: str = "contrast") -> list[Figure]:
-    """Return the share of minimal pairs with both right (:func:`pairs_of`), over all and by a grouping; [] for none."""
+    """Return the share of minimal pairs with both right (:func:`pairs_of`), over all and by a grouping; [] for none.
+
+    The figure over all has a note on the questions of pairs that are left out.
+    """
     pairs, scores = pairs_of(questions, scored)
-    parts = [((ALL, ALL), (pairs, scores))] if pairs else []
-    parts += [((grouping, name), subset) for name, subset in subsets(pairs, scores, grouping).items()]
-    return [
-        figure(*subset, "pairs", group=group, name=name, chance=PAIR_CHANCE, cluster="pair")
-        for (group, name), subset in parts
-    ]
+    if not pairs:
+        return []
+    without = sum(map(_has_twin, questions)) - 2 * len(pairs)
+    note = f"left out: {without:,} without a clip of the twin, or with its right answer" if without else ""
+    made = partial(figure, measure="pairs", chance=PAIR_CHANCE, cluster="pair")
+    groups = subsets(pairs, scores, grouping).items()
+    return [made(pairs, scores, note=note), *(made(*subset, group=grouping, name=name) for name, subset in groups)]
+
+
+def _has_twin(question: Question) -> bool:
+    twin = question.reference.get("pair")
+    return isinstance(twin, str) and twin != question.video
 
 
 @dataclass(frozen=True, slots=True)
