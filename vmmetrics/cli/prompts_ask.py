@@ -153,20 +153,24 @@ def _sources(paths: Sequence[str]) -> list[Source]:
     """Return the clips of files and folders, and those that run directories have scored.
 
     Raises:
-        SetupError: There are none, or two have one name.
+        SetupError: There are none, one is at an address, or two have one name.
     """
     from vmmetrics.scoring.records import read_records
+    from vmmetrics.utils.storage.addresses import address_of, safe_name
     from vmmetrics.video.discover import Source, discover, no_clips
+    from vmmetrics.video.locations import is_on_hub
 
     runs = [Path(path) for path in paths if (Path(path) / "run.json").is_file()]
     others = [path for path in paths if Path(path) not in runs]
+    records = [(record, record.path) for run in runs for record in read_records(run) if record.path is not None]
+    asked = [*(path for path in others if not is_on_hub(path)), *(path for _, path in records)]
+    if address := next(filter(address_of, asked), None):
+        raise SetupError(
+            f"{clean(safe_name(address))} is an address, and questions are asked about clips on disk: download the "
+            "clips and name their folder; for --into, score them there"
+        )
     sources = discover(others) if others else []
-    for run in runs:
-        sources += [
-            Source(Path(record.path), record.clip, record.model, prompt=_stated(record))
-            for record in read_records(run)
-            if record.path is not None
-        ]
+    sources += [Source(Path(path), record.clip, record.model, prompt=_stated(record)) for record, path in records]
     if not sources:
         raise SetupError(no_clips(paths))
     if twice := [name for name, times in Counter(source.name for source in sources).items() if times > 1]:

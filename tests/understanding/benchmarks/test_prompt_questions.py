@@ -610,6 +610,18 @@ def test_scores_that_come_between_reading_and_writing_are_kept(column: Any, monk
     assert "success" not in newest["0002.mp4"].scores and "success" in newest["0003.mp4"].scores
 
 
+def test_clips_at_addresses_are_refused_by_name(column: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = Path("run/scores.jsonl").read_text().splitlines()
+    first = json.loads(lines[0])
+    Path("run/scores.jsonl").write_text(
+        "\n".join([json.dumps({**first, "path": "https://host/x.mp4"}), *lines[1:], ""])
+    )
+    for clips, name in (("run", "https://host/x.mp4"), ("s3://bucket/clips", "s3://bucket/clips")):
+        assert run_main("prompts", "ask", clips, "--model", "random", "--prompts", "list.json", "-o", "remote") == 2
+        messages = " ".join(capsys.readouterr().err.split())
+        assert f"{name} is an address" in messages and "download the clips" in messages
+
+
 HOLD = """
 import sys
 from pathlib import Path
