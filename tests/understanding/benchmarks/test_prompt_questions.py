@@ -415,6 +415,31 @@ def test_shipped_questions_go_with_every_shipped_list(name: str, tmp_path: Path)
         PromptQuestions(tmp_path / "list.json").load_clips(shipped_questions(name), discover([tmp_path]))
 
 
+def test_a_tag_that_identifies_prompts_has_no_figures(tmp_path: Path) -> None:
+    write_world(tmp_path)
+    entries = [
+        {"index": f"{i + 1:04d}", "prompt": f"Thing {i} moves.", "tags": {"note": f"note {i}", "speed": f"{i % 99}"}}
+        for i in range(100)
+    ]
+    (tmp_path / "list.json").write_text(json.dumps(entries))
+    loaded = PromptQuestions(tmp_path / "list.json").load(tmp_path / "questions.jsonl", tmp_path / "clips" / "a")
+    assert {name for question in loaded.questions for name in question.groups} == {"speed", "kind"}
+    assert loaded.problems == {"tags of 100 values or more, not in the figures": 1}
+
+
+def test_the_columns_of_clips_are_those_of_their_questions(tmp_path: Path) -> None:
+    write_world(tmp_path)
+    row = {"prompt": "0001", "kind": "contrast", "question": "Does it move left?", "answer": "yes"}
+    (tmp_path / "questions.jsonl").write_text(json.dumps(row))
+    benchmark = PromptQuestions(tmp_path / "list.json")
+    loaded = benchmark.load(tmp_path / "questions.jsonl", tmp_path / "clips" / "a")
+    key = loaded.questions[0].id
+    for answer, value in (("A", 1.0), ("Perhaps", None)):
+        scored = benchmark.score(loaded.questions, {key: Answered(key, answer)}, "vmmetrics")
+        head, line = clip_rows(*clips_of(loaded.questions, scored))
+        assert (head[-1], line[-1]) == ("right_contrast", value)
+
+
 def test_controls_that_cannot_tell_do_not_fail_a_run(ask: Any, served: Any, capsys: pytest.CaptureFixture[str]) -> None:
     def honest(body: dict[str, Any]) -> Any:
         blind = "image_url" not in json.dumps(body["messages"])

@@ -83,6 +83,15 @@ def test_equal_questions_at_once_are_one_request(served, server):
     assert len(script.requests) == 1
 
 
+def test_nothing_is_held_of_a_conversation_once_nobody_waits(served, server):
+    client, script = served((400, {}, b"no"), server.completion(GOOD))
+    same = [question() for _ in range(6)]
+    kinds = [answer.kind for _, answer in client.ask_all([*same, *(question(str(n)) for n in range(6))], threads=6)]
+    assert kinds.count("unusable") == 1 and kinds.count("answered") == 11
+    assert len(script.requests) in (7, 8)  # refused was one of the equal ones, and the next of them asked, or another
+    assert not client._claims
+
+
 @pytest.mark.parametrize("damage", [b"", b"{", b"[1]", b'{"text": "x"}', b"\xff"])
 def test_a_damaged_reply_is_asked_for_anew(served, server, tmp_path, damage):
     client, script = served(server.completion(GOOD))

@@ -41,6 +41,8 @@ SUCCESS = "success"
 _STATED = ("list", "sidecar", "dataset")
 """Sources of a clip's prompt that are not its name."""
 _DIGITS = 12  # of a hash, in the key of a question
+MOST_VALUES = 100
+"""Values of a tag in a list from which on it has no figures; such a tag, for instance a note, identifies prompts."""
 _SAID: Final = re.compile(
     r"(?:^|\banswer\b(?:\s{1,9}is)?)[\s*_:\"'(]{0,9}(?:(?P<letter>[AB])[\s*_).:]{1,9})?(?P<word>yes|no)\b"
     r"(?=[\s*_\"')]{0,9}(?:$|[.,;:!\n\u2013\u2014-]|(?:because|since|as|the|it|this|there|he|she|they|i|we|you)\b))",
@@ -119,6 +121,12 @@ class PromptQuestions(MultipleChoice):
         _, listed, asked = questions_of_list(self._prompts, path)
         by_text = {entry.prompt: number for number, entry in enumerate(listed.entries)}
         beside, problems = Prompts(), Counter[str]()
+        values: dict[str, set[str]] = {}
+        for entry in listed.entries:
+            for name, tag in entry.tags.items():
+                if isinstance(tag, str):
+                    values.setdefault(name, set()).add(tag)
+        grouping = {name for name, ones in values.items() if len(ones) < MOST_VALUES}
         questions: list[Question] = []
         for source in sources:
             stated = source.prompt or _stated(beside, source)
@@ -130,7 +138,8 @@ class PromptQuestions(MultipleChoice):
                 problems["clips whose prompt has no questions, left out"] += 1
             else:
                 entry = listed.entries[number]
-                groups = {name: (tag,) for name, tag in entry.tags.items() if isinstance(tag, str)}
+                tags = {name: tag for name, tag in entry.tags.items() if isinstance(tag, str)}
+                groups = {name: (tag,) for name, tag in tags.items() if name in grouping}
                 groups |= {} if source.model is None else {"model": (source.model,)}
                 questions += _about(source, entry, asked[number], groups)
         if not questions:
@@ -141,6 +150,7 @@ class PromptQuestions(MultipleChoice):
             )
         missing = len({question.reference["clip"] for question in questions if question.path is None})
         problems["clips that are missing"] += missing
+        problems[f"tags of {MOST_VALUES} values or more, not in the figures"] += len(values) - len(grouping)
         hashes = {str(file): sha256_of(file) for file in (path, list_file)}
         wording = (Question("", "", one.question, OPTIONS) for of_prompt in asked.values() for one in of_prompt)
         return LoadedBenchmark(tuple(questions), dict(+problems), hashes, tuple(wording))
@@ -170,7 +180,7 @@ def clips_of(questions: Sequence[Question], scored: Iterable[Scored]) -> tuple[l
     """Return the clips that questions are about, each as one question of success, and their success.
 
     A clip's value is 1 if all its questions are answered right, 0 if one is answered wrong, and None if one has no
-    answer or no score; ``parts`` has the share answered right by kind.
+    answer or no score; ``parts`` has the share answered right by kind, ``reference["kinds"]`` the kinds of questions.
     """
     scores = {score.question: score for score in scored}
     members: dict[str, list[tuple[Question, Scored]]] = {}
@@ -186,14 +196,16 @@ def clips_of(questions: Sequence[Question], scored: Iterable[Scored]) -> tuple[l
         parts = {kind: share for kind, ones in kinds.items() if (share := _share(ones)) is not None}
         groups = {name: values for name, values in pairs[0][0].groups.items() if name != "kind"}
         asked = replace(pairs[0][0], id=clip, text="", options=("fails", "succeeds"), answer=1, groups=groups)
-        clips.append(replace(asked, reference={**asked.reference, "questions": len(pairs)}))
+        of_clip = {"questions": len(pairs), "kinds": [kind for kind in KINDS if kinds[kind]]}
+        clips.append(replace(asked, reference={**asked.reference, **of_clip}))
         successes.append(Scored(clip, success, None if success is None else int(success), success is not None, parts))
     return clips, successes
 
 
 def clip_rows(clips: Sequence[Question], successes: Sequence[Scored]) -> list[list[Any]]:
     """Return the table of :func:`clips_of`, its head first: clip, model, index of the prompt, success, shares right."""
-    kinds = KINDS if any(CONTRAST in success.parts for success in successes) else KINDS[: KINDS.index(CONTRAST)]
+    paired = any(CONTRAST in clip.reference["kinds"] for clip in clips)
+    kinds = KINDS if paired else KINDS[: KINDS.index(CONTRAST)]
     rows: list[list[Any]] = [["clip", "model", "prompt", SUCCESS, *(RIGHT + kind for kind in kinds)]]
     for clip, success in zip(clips, successes, strict=True):
         shares = [success.parts.get(kind) for kind in kinds]

@@ -7,7 +7,7 @@ import json
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -148,7 +148,8 @@ class Client:
         self._endpoint = Endpoint(settings, first_pause)
         self._cache = ReplyCache(default_folder() if folder is None else folder)
         self._silent = 0  # questions in a row without any reply
-        self._claims: dict[str, threading.Lock] = {}  # by key: equal conversations wait for the first one's reply
+        # by key, with how many hold it or wait: equal conversations wait for the first one's reply
+        self._claims: dict[str, tuple[threading.Lock, int]] = {}
         self._claiming = threading.Lock()
 
     def ask(self, question: AskedQuestion[Any]) -> Answer:
@@ -193,9 +194,7 @@ class Client:
             CostLimitError: The request could go over the bound.
         """
         key = self._key(turns, question, limit)
-        with self._claiming:
-            claim = self._claims.setdefault(key, threading.Lock())
-        with claim:
+        with self._claim(key):
             cached = self._cache.get(key)
             if cached is not None:
                 return cached
@@ -208,6 +207,21 @@ class Client:
                 self.ledger.settle(promised, turns, reply)
             self._cache.put(key, reply)
             return reply
+
+    @contextmanager
+    def _claim(self, key: str) -> Iterator[None]:
+        """Hold a conversation for the block, alone; nothing is left of it once nobody waits."""
+        with self._claiming:
+            lock, users = self._claims.get(key, (threading.Lock(), 0))
+            self._claims[key] = lock, users + 1
+        try:
+            with lock:
+                yield
+        finally:
+            with self._claiming:
+                _, users = self._claims.pop(key)
+                if users > 1:
+                    self._claims[key] = lock, users - 1
 
     def ask_all(self, questions: Iterable[AskedQuestion[T]], threads: int = THREADS) -> Iterator[tuple[T, Answer]]:
         """Ask many questions, several at once.
