@@ -109,6 +109,36 @@ def test_a_gold_item_asks_for_what_is_not_there(made: Path) -> None:
     assert len(design.gold) == 12
 
 
+def test_a_gold_item_never_asks_for_a_thing_of_the_same_noun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words of three letters, and of no spaces, share nothing: the list's nouns alone tell the dogs apart."""
+    monkeypatch.chdir(tmp_path)
+    nouns = ("dog", "sheep dog", "man", "狗", "狗", "cup")
+    phrases = ("A dog sits.", "One old dog is up.", "A man sits.", "狗跑了。", "白狗叫。", "A cup.")
+    entries = [
+        {"index": f"{n:04d}", "prompt": phrase, "subject": phrase, "subject_noun": noun}
+        for n, (noun, phrase) in enumerate(zip(nouns, phrases, strict=True), 1)
+    ]
+    Path("list.json").write_text(json.dumps(entries))
+    rows = [
+        {"prompt": f"{n:04d}", "kind": "subject", "question": f"Is a {noun} in it?", "answer": "yes"}
+        for n, noun in enumerate(nouns, 1)
+    ]
+    Path("questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("clips").mkdir()
+    for n in range(1, 7):
+        np.save(Path("clips", f"{n:04d}.npy"), frames(n))
+    words = ("--contact", "lab@example.org", "--licence", "ours", "--items", 4, "--gold", 1)
+    files = ("--clips", "clips", "--prompts", "list.json", "--prompt-questions", "questions.jsonl")
+    assert run("rate", "new", "study", *files, "--design", "questions", *words) == 0
+    design = design_of(read_rating_study(tmp_path / "study"))
+    noun_of = {phrase: noun.split()[-1] for phrase, noun in zip(phrases, nouns, strict=True)}
+    rng = np.random.default_rng(0)
+    for clip in design.gold:
+        asked = {noun_of[design.items[design.gold_trial(clip, rng).item].prompt] for _ in range(20)}
+        assert noun_of[design.items[clip].prompt] not in asked
+    assert len(design.gold) == 6
+
+
 @pytest.mark.parametrize(
     ("rater", "straight", "gold"), [("right", True, 0), ("yes", False, 3), ("no", False, 0)]
 )  # fmt: skip

@@ -111,14 +111,14 @@ def new(
 
     output, messages = open_consoles()
     sources = _sources(clips, prompts)
-    of_prompts, asks = {}, [*design_named(design).asks]
+    of_prompts, subjects, asks = {}, {}, [*design_named(design).asks]
     if "prompt_questions" in design_named(design).reads:
         if question:
             raise typer.BadParameter(f"the design {design} asks the questions of the prompts: leave --question out")
-        from vmmetrics.rating.designs.questions import dimensions, questions_of
+        from vmmetrics.rating.designs.questions import dimensions, questions_of, subjects_of
 
         of_prompts = questions_of((source.prompt for source in sources), prompt_questions, prompts)
-        asks = dimensions(of_prompts)
+        subjects, asks = subjects_of(of_prompts, prompts), dimensions(of_prompts)
     elif prompt_questions is not None:
         raise typer.BadParameter(f"the design {design} has no --prompt-questions")
     questions = _questions(question or [f"{name}=" for name in asks])
@@ -129,7 +129,7 @@ def new(
         settings = Settings(
             design, contact, licence, questions, int(levels), **vars(session), within_model=within_model,
             active=active, stop_error=stop_error, in_turn=in_turn, reference=reference,
-            prompt_questions=of_prompts, flashing=flashing, seed=seed,
+            prompt_questions=of_prompts, prompt_subjects=subjects, flashing=flashing, seed=seed,
             min_age=min_age, ethics=ethics, pay=pay, currency=currency, completion_url=completion_url,
             texts={} if texts is None else read_texts(texts),
         )  # fmt: skip

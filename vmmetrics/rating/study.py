@@ -99,6 +99,7 @@ class Settings:
         in_turn: The clips of a pair are played one after the other.
         reference: Model whose clip of the same prompt a clip is rated against.
         prompt_questions: Questions about the clips of a prompt by dimension, each with its right answer, yes or no.
+        prompt_subjects: Nouns of the subjects of these prompts, as far as their list has them.
         flashing: What is done with clips above the flash limit.
         seed: Random seed.
         min_age: Age in years that raters confirm.
@@ -128,6 +129,7 @@ class Settings:
     in_turn: bool = field(default=False, metadata=_SOME)
     reference: str = field(default="", metadata=_SOME)
     prompt_questions: Mapping[str, Mapping[str, tuple[str, str]]] = field(default_factory=dict, metadata=_SOME)
+    prompt_subjects: Mapping[str, str] = field(default_factory=dict, metadata=_SOME)
     flashing: Literal["leave-out", "warn"] = "leave-out"
     seed: int = 0
     min_age: int = 18

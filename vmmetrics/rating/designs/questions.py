@@ -14,6 +14,8 @@ from vmmetrics.errors import SetupError
 from vmmetrics.rating.designs.acr import LEAST_VOTES, Acr
 from vmmetrics.rating.study import Study
 from vmmetrics.rating.trials import Answer, Item, Trial
+from vmmetrics.utils.weights.manifest import shipped_list
+from vmmetrics.video.prompt_lists import read_list
 from vmmetrics.video.prompt_questions import ANSWERS, KINDS, RIGHT, questions_of_list
 
 YES, NO = 1, 0
@@ -21,7 +23,8 @@ _FIRST: Final = RIGHT + KINDS[0]
 """Dimension of gold items: whether the subject is there."""
 _WORDS: Final = re.compile(r"\w{4,}")
 _FEW: Final = 4
-"""A gold item takes the questions of one of so few: the quarter of the other items that shares the fewest words."""
+"""A gold item takes the questions of one of so few: the quarter of the other items that shares the fewest words, of
+those with another subject."""
 
 
 class Verdict(float):
@@ -42,7 +45,7 @@ class Questions(Acr):
 
     key = "questions"
     asks: ClassVar = {_FIRST: "prompt_question"}
-    reads = frozenset({"prompt_questions"})
+    reads = frozenset({"prompt_questions", "prompt_subjects"})
     needs = "their prompts must have questions, one of them on the subject"
     facts = True
     vote_seconds = 4.0
@@ -52,7 +55,8 @@ class Questions(Acr):
         words = {key: self._words(item) for key, item in self.items.items()}
         self._strangers = dict[str, list[str]]()
         for key, item in self.items.items():
-            others = [other for other in self.items if self.items[other].prompt != item.prompt]
+            own = {item.prompt, self._subject(item)}
+            others = [key for key, other in self.items.items() if not {other.prompt, self._subject(other)} & own]
             shared = {other: len(words[key] & words[other]) for other in others}
             self._strangers[key] = sorted(others, key=shared.__getitem__)[: max(1, len(others) // _FEW)]
         self.gold = [key for key, others in self._strangers.items() if others]
@@ -72,6 +76,11 @@ class Questions(Acr):
 
     def _of(self, item: Item) -> Mapping[str, tuple[str, str]]:
         return self.settings.prompt_questions.get(item.prompt, {})
+
+    def _subject(self, item: Item) -> str:
+        """Return the last word of the subject's noun; where it is not known, the prompt."""
+        prompt = str(item.prompt)
+        return (self.settings.prompt_subjects.get(prompt, "").casefold().split() or [prompt])[-1]
 
     def _words(self, item: Item) -> set[str]:
         asked = " ".join(question for question, _ in self._of(item).values())
@@ -134,6 +143,13 @@ def questions_of(
     if not questions:
         raise SetupError(f"{path} has no question about the prompts of these clips; name their list: --prompts")
     return questions
+
+
+def subjects_of(prompts: Iterable[str], listed: str | None = None) -> dict[str, str]:
+    """Return the nouns of the subjects of prompts, by prompt, where their list has them; the library's if None."""
+    entries = read_list(shipped_list(listed or "library"))
+    nouns = {entry.prompt: entry.subject.noun for entry in entries if entry.prompt and entry.subject}
+    return {prompt: nouns[prompt] for prompt in prompts if prompt in nouns}
 
 
 def dimensions(questions: Mapping[str, Mapping[str, tuple[str, str]]]) -> list[str]:
