@@ -77,6 +77,7 @@ def ask(
     from vmmetrics.utils.display.markup import csv_text
     from vmmetrics.utils.storage.atomic import write_text
     from vmmetrics.utils.storage.job_folder import check_folder
+    from vmmetrics.video.locations import is_on_hub
     from vmmetrics.video.prompt_questions import shipped_questions
 
     output, messages = open_consoles()
@@ -106,7 +107,8 @@ def ask(
     }  # fmt: skip
     if into is not None:
         check_column(into, SUCCESS, column, {question.reference["key"] for question in loaded.questions})
-    session = {"model": model, "data": str(file.absolute()), "videos": str(Path(clips[0]).absolute())}
+    places = [path if is_on_hub(path) else str(Path(path).absolute()) for path in clips]
+    session = {"model": model, "data": str(file.absolute()), "videos": ", ".join(places)}
     failed = 0
     with ExitStack() as stack:
         folders = {name: stack.enter_context(open_run(asking, out / name, session)) for name, asking in views.items()}

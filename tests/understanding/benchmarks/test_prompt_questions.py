@@ -306,6 +306,13 @@ def test_recorded_answers_need_no_model(ask: Any, served: Any, capsys: pytest.Ca
     )
 
 
+def test_the_session_names_all_places_of_clips(ask: Any, tmp_path: Path) -> None:
+    words = ("--questions", "questions.jsonl", "--prompts", "list.json", "--model", "random")
+    assert run_main("prompts", "ask", "clips/a", "clips/b", *words) == 0
+    (session,) = json.loads(Path("vmmetrics-ask/frames/run.json").read_text())["sessions"]
+    assert session["videos"] == f"{tmp_path / 'clips' / 'a'}, {tmp_path / 'clips' / 'b'}"
+
+
 def test_nothing_is_written_beside_other_files(ask: Any) -> None:
     Path("mine").mkdir()
     Path("mine/table.md").write_text("mine")
