@@ -188,7 +188,7 @@ def difficulty(
 ) -> None:
     """Fit Rasch's model to clips that succeeded or failed; choose a hard subset and show it on other models.
 
-    A row a prompt: pass rate, difficulty with its 95 % interval, discrimination, fit. Exit codes: 0 done, 2 wrong usage
+    A row a prompt: pass rate, difficulty with its 95 % interval, discrimination. Exit codes: 0 done, 2 wrong usage
     or setup.
     """
     from vmmetrics.prompts.difficulty import analyse, difficulty_parts, hard_subset, read_outcomes
@@ -199,7 +199,7 @@ def difficulty(
     check_outputs(clips, [out])
     output, messages = open_consoles()
     entries, outcomes = read_entries(prompts), read_outcomes(clips)
-    analysis = analyse(outcomes)
+    analysis = analyse(outcomes, entries)
     subset = None if size is None else hard_subset(outcomes, entries, size, seed)
     if subset is not None and out is not None:
         write_entries(out, [entry for entry in entries if entry.index in subset.prompts])

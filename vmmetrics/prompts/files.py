@@ -104,6 +104,8 @@ def _entry(row: Mapping[str, Any], number: int, path: Path) -> PromptEntry:
     for name, value in (("tags", tags), ("provenance", provenance), ("forms", forms)):
         if not isinstance(value, Mapping | None):
             raise SetupError(f"{where}: expected an object in {name}")
+    if empty := [name for name, text in forms.items() if not isinstance(text, str) or not text.strip()]:
+        raise SetupError(f"{where}: expected text in forms.{empty[0]}")
     try:
         return PromptEntry(**texts, tags=None if tags is None else Tags(**tags), provenance=provenance, forms=forms)
     except (TypeError, ValueError) as error:

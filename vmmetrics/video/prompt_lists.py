@@ -177,20 +177,20 @@ def refuse_retired(prompts: Collection[str]) -> None:
     """Refuse prompts of an earlier version of the library beside those that replaced them.
 
     Args:
-        prompts: Texts, or names of clips without suffix, which may be indices.
+        prompts: Texts.
 
     Raises:
         SetupError: There are both.
     """
     folder = shipped_folder("prompts")
     retired = {str(row["index"]): row for row in read_rows(folder / RETIRED_LIST)}
-    old = [index for index, row in retired.items() if index in prompts or row["prompt"] in prompts]
+    old = [index for index, row in retired.items() if row["prompt"] in prompts]
     if not old:
         return
     texts = {str(row["index"]): row["prompt"] for row in read_rows(folder / PROMPT_LISTS["library"])}
     for index in old:
         new = str(retired[index]["successor"])
-        if new in prompts or texts.get(new) in prompts:
+        if texts.get(new) in prompts:
             raise SetupError(
                 f"Prompt {index} was replaced by {new} in the library, and both are here: clips of two versions of a "
                 "prompt cannot be compared; leave one out, or make the clips again"

@@ -25,9 +25,9 @@ SIDE = 768
 class PerceptionModel(OneByOne):
     """Model that answers questions with a ``measure`` in their reference, and no other.
 
-    Measures are those of :func:`vmmetrics.functional.outcomes.decider`. The answer is Yes where the decision is the measure's value ``"yes"``, No where it is another, and an error that
-    begins with "no decision" where there is none. Every frame of a clip is decoded, once for consecutive questions
-    about it, whatever the frame policy.
+    Measures are those of :func:`vmmetrics.functional.outcomes.decider`. The answer is Yes where the decision is the
+    measure's value ``"yes"``, No where it is another, and an error that begins with "no decision" where there is none.
+    Every frame of a clip is decoded, once for consecutive questions about it, whatever the frame policy.
     """
 
     sees = False
