@@ -188,7 +188,7 @@ def difficulty(
 ) -> None:
     """Fit Rasch's model to clips that succeeded or failed; choose a hard subset and show it on other models.
 
-    A row a prompt: pass rate, difficulty with its 95 % interval, discrimination. Exit codes: 0 done, 2 wrong usage
+    A row a prompt: pass rate, difficulty with its 95 % interval, discrimination, fit. Exit codes: 0 done, 2 wrong usage
     or setup.
     """
     from vmmetrics.prompts.difficulty import analyse, difficulty_parts, hard_subset, read_outcomes

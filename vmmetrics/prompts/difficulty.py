@@ -221,7 +221,7 @@ def difficulty_parts(analysis: ItemAnalysis, subset: HardSubset | None, entries:
             figure(_known(rasch.infit[m])),
         )  # fmt: skip
     heading = f"Prompts from the hardest; spread of difficulties {rasch.spread:.2f} logits"
-    columns = heads("prompt", "text", "clips", "passed", "difficulty (logits)", "discrimination", texts=2)
+    columns = heads("prompt", "text", "clips", "passed", "difficulty (logits)", "discrimination", "infit", texts=2)
     alike = "The clips do not tell prompts apart: intervals of difficulties are too narrow."
     items = DisplayTable("prompts", heading, alike if rasch.spread <= 1.1 * LEAST_SPREAD else "", columns)
     for i in np.argsort(-rasch.difficulties, kind="stable").tolist():
@@ -229,7 +229,7 @@ def difficulty_parts(analysis: ItemAnalysis, subset: HardSubset | None, entries:
         items.add(
             name, texts.get(name, ""), figure(outcomes.asked[:, i].sum(), f"{outcomes.asked[:, i].sum():.0f}"),
             figure(analysis.rates[i]), _between(rasch.difficulties[i], rasch.difficulty_errors[i]),
-            figure(_known(analysis.discriminations[i])),
+            figure(_known(analysis.discriminations[i])), figure(_known(rasch.item_infit[i])),
         )  # fmt: skip
     if subset is None:
         return [models, items]
@@ -237,7 +237,7 @@ def difficulty_parts(analysis: ItemAnalysis, subset: HardSubset | None, entries:
     shown = DisplayTable("hard", title, f"Pass rates of {', '.join(subset.shown_on)}", heads("prompts", "passed"))
     for label, found in (("hard", subset.rate), ("others", subset.rest), ("difference", subset.difference)):
         shown.add(label, shown.estimate(found))
-    return [models, items, shown]
+    return [models, shown, items]
 
 
 def _between(value: float, half: float) -> DisplayCell:

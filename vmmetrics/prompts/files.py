@@ -52,7 +52,12 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 def row_of(entry: PromptEntry) -> dict[str, Any]:
     """Return the entry as a JSON object: unknown fields are left out, except VMBench's six."""
     always = ("index", "prompt", "subject", "subject_noun", "place", "action")
-    return {key: value for key, value in plain(entry).items() if key in always or value}
+    row = {key: value for key, value in plain(entry).items() if key in always or value}
+    if entry.tags is not None:
+        row["tags"] = {name: value for name, value in row["tags"].items() if value != "unstated"}
+        if entry.tags.contrast == "none":
+            del row["tags"]["contrast"]
+    return row
 
 
 def read_metadata(folder: Path | None = None) -> Metadata:

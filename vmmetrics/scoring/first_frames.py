@@ -73,7 +73,7 @@ def measure(source: Source, pictures: Path) -> Kept:
 
 def first_frame_parts(kept: Iterable[Kept]) -> list[Part]:
     """Return a table of clips and their means."""
-    columns = heads("clip", "fidelity", "loss", "colour loss", "sharpness", "onset (s)", "error")
+    columns = heads("clip", "fidelity", "loss", "colour loss", "sharpness kept", "onset (s)", "error")
     shown = DisplayTable("clips", "Fidelity to the first frame", "", columns)
     rows: list[list[float]] = []
     for one in kept:

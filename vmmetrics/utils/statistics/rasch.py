@@ -14,7 +14,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logsumexp
 
-from vmmetrics.types import FloatArray
+from vmmetrics.types import BoolArray, FloatArray
+from vmmetrics.utils.statistics.bootstrap import ratio
 from vmmetrics.utils.statistics.clusters import Z95
 
 _NODES = np.linspace(-6, 6, 601)  # of difficulties, in σ: even, as posteriors are narrow where items have many clips
@@ -34,8 +35,9 @@ class Rasch:
         difficulties: (I,) b, posterior means, logits.
         difficulty_errors: (I,) half widths of their 95 % intervals.
         spread: σ, logits; at :data:`LEAST_SPREAD` the answers do not tell items apart.
-        infit: (M,) mean square of each subject's standardised residuals, weighted by information: 1 where the model
-            holds. Items have none: their difficulties are fitted to few answers each, which leaves far less than 1.
+        infit: (M,) mean square of each subject's residuals against what the others' answers predict, in units of the
+            predicted variance: 1 where the model holds, more where a subject is erratic. NaN where it has no ability.
+        item_infit: (I,) the same of each item; NaN where fewer than two subjects were asked.
     """
 
     abilities: FloatArray
@@ -44,6 +46,7 @@ class Rasch:
     difficulty_errors: FloatArray
     spread: float
     infit: FloatArray
+    item_infit: FloatArray
 
 
 def fit_rasch(passed: FloatArray, asked: FloatArray) -> Rasch:
@@ -75,10 +78,9 @@ def fit_rasch(passed: FloatArray, asked: FloatArray) -> Rasch:
     difficulties = spread * _NODES @ weights
     deviations = np.sqrt(np.maximum((spread * _NODES) ** 2 @ weights - difficulties**2, 0))
     abilities = np.where((passed.sum(1) > 0) & (passed < asked).any(1), abilities, np.nan)
-    expected = expit(abilities[:, None] - difficulties)
-    variance = (asked * expected * (1 - expected)).sum(1)
-    infit = ((passed - asked * expected) ** 2).sum(1) / variance
-    return Rasch(abilities, Z95 * errors[:-1], difficulties, Z95 * deviations, spread, infit)
+    residuals, variances = _predicted(best, passed, asked, np.isfinite(abilities))
+    infits = [ratio(residuals.sum(axis), variances.sum(axis)) for axis in (1, 0)]
+    return Rasch(abilities, Z95 * errors[:-1], difficulties, Z95 * deviations, spread, *infits)
 
 
 def _posterior(
@@ -97,6 +99,25 @@ def _loss(parameters: FloatArray, passed: FloatArray, asked: FloatArray) -> tupl
     residuals = passed @ weights.T - (asked @ weights.T) * expit(logits)  # (M, Q)
     gradient = np.append(residuals.sum(1), -(residuals * np.exp(parameters[-1]) * _NODES).sum())
     return -float(marginal.sum()), -gradient
+
+
+def _predicted(
+    parameters: FloatArray, passed: FloatArray, asked: FloatArray, finite: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return (M, I) squared residuals against the prediction from the other subjects, and the predicted variances.
+
+    Zero for subjects without a finite ability, and for items that no other subject was asked.
+    """
+    logits, _, _ = _posterior(parameters, passed, asked)
+    rates, squares, variances = expit(logits), np.zeros(passed.shape), np.zeros(passed.shape)
+    for m in np.flatnonzero(finite):
+        others = np.arange(len(passed)) != m
+        _, _, weights = _posterior(np.append(parameters[:-1][others], parameters[-1]), passed[others], asked[others])
+        mean, second = rates[m] @ weights, rates[m] ** 2 @ weights
+        known = asked[others].sum(0) > 0
+        squares[m] = known * (passed[m] - asked[m] * mean) ** 2
+        variances[m] = known * (asked[m] * (mean - second) + asked[m] ** 2 * (second - mean**2))
+    return squares, variances
 
 
 def rest_correlation(passed: FloatArray, asked: FloatArray) -> FloatArray:
