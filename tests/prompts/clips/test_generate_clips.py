@@ -261,6 +261,7 @@ def test_the_generator_gets_the_wording_asked_for_and_scoring_the_prompt(
     assert generate_clips(*more, "--form", "long").returncode == 0
     assert [text for text, _ in runs(tmp_path)] == ["A red kite climbs over a long hill."]
     assert [Prompts().lookup(source).prompt for source in discover([tmp_path / "clips"])] == ["A kite climbs."]
+    assert [Prompts().lookup(source).tags["form"] for source in discover([tmp_path / "clips"])] == ["long"]
     assert "made with other settings" in generate_clips(*more).stderr
     assert "1 prompts have no form 'chinese'" in generate_clips(*more, "--form", "chinese").stderr
     assert "Expected a form of long, chinese" in generate_clips(*more, "--form", "first_frame").stderr

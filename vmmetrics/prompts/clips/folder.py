@@ -117,13 +117,10 @@ def plan_of(
         chosen = [replace(job, first_frame=frames[job.entry.index]) for job in chosen]
     if form and form not in FORMS:
         raise SetupError(f"Expected a form of {', '.join(FORMS)} but got {form!r}")
-    if form:
-        if lacking := [job.entry.index for job in chosen if form not in job.entry.forms]:
-            raise SetupError(
-                f"{len(lacking)} prompts have no form {form!r}, the first is {lacking[0]}; core-300 has it"
-            )
-        chosen = [replace(job, form=form) for job in chosen]
-    return ClipPlan(tuple(chosen), tuple(jobs_of(entries, samples, seed)), samples, seed, form)
+    if form and (lacking := [job.entry.index for job in chosen if form not in job.entry.forms]):
+        raise SetupError(f"{len(lacking)} prompts have no form {form!r}, the first is {lacking[0]}; core-300 has it")
+    listed = [replace(job, form=form) for job in jobs_of(entries, samples, seed)]
+    return ClipPlan(tuple(replace(job, form=form) for job in chosen), tuple(listed), samples, seed, form)
 
 
 def jobs_of(entries: Sequence[PromptEntry], samples: int = 1, seed: int = 0) -> list[Job]:
@@ -327,6 +324,9 @@ class ClipFolder(Locked):
         """
         path = self.path / PROMPTS_FILE
         rows = {job.clip: {"clip": job.clip, **row_of(job.entry)} for job in self._listed}
+        for job in self._listed:
+            if job.form:
+                rows[job.clip]["tags"] = {**rows[job.clip].get("tags", {}), "form": job.form}
         earlier: list[Any] = []
         with suppress(SetupError):  # none, or not ours
             earlier = check(list[Any], read_json(path), path)
