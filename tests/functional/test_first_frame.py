@@ -47,6 +47,11 @@ def test_another_first_frame_is_unfaithful_from_the_start(picture: np.ndarray) -
     assert found.loss == pytest.approx(0)
 
 
+def test_a_flat_first_frame_has_no_sharpness_to_lose(picture: np.ndarray) -> None:
+    fading = np.stack([np.clip(picture * (t / 9), 0, 255).astype(np.uint8) for t in range(10)])
+    assert np.isnan(first_frame(fading, fading[0]).sharpness)
+
+
 def test_another_size_is_refused(picture: np.ndarray) -> None:
     with pytest.raises(ValueError, match="size"):
         first_frame(np.stack([picture] * 2), picture[:-1])

@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from tests.cli.conftest import command_in
 from vmmetrics.errors import SetupError
-from vmmetrics.prompts.difficulty import hard_subset, read_outcomes
+from vmmetrics.prompts.difficulty import analyse, hard_subset, read_outcomes
 from vmmetrics.prompts.entry import PATTERNS, PromptEntry
 from vmmetrics.prompts.files import read_entries, write_entries
 
@@ -86,7 +86,9 @@ def test_models_that_differ_in_nothing_show_no_difference(study: Path) -> None:
     [
         ("model,prompt\na,0001\n", "clips.csv, line 2: expected columns model, prompt and success"),
         ("model,prompt,success\na,1,maybe\n", "clips.csv, line 2: expected success to be 1, 0 or empty but got 'may"),
-        ("model,prompt,success\na,0001,1\na,0002,0\n", "models: 1, prompts: 2"),
+        ("clip,model,prompt,success\nx,a,1,1\nx,a,1,0\n", "clips.csv, line 3: clip 'x' of 'a' is there twice"),
+        ("model,prompt,success\na,1,1\n,1,0\n", "clips.csv, line 3: expected a model and a prompt but got ''"),
+        ("model,prompt,success\na,0001,1\na,0002,0\n", "models: a; prompts: 2"),
     ],
 )  # fmt: skip
 def test_tables_that_cannot_be_are_refused(tmp_path: Path, text: str, says: str) -> None:
@@ -95,11 +97,22 @@ def test_tables_that_cannot_be_are_refused(tmp_path: Path, text: str, says: str)
         read_outcomes([tmp_path / "clips.csv"])
 
 
+def test_tables_without_models_are_of_one_each(tmp_path: Path) -> None:
+    """As ``prompts ask`` writes them of a folder of clips; names that look like formulas stay whole."""
+    for name in ("wan", "ltx"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "clips.csv").write_text("clip,model,prompt,success\n1.mp4,,1,1.0\n2.mp4,,2,0.0\n")
+    assert read_outcomes([tmp_path / name / "clips.csv" for name in ("wan", "ltx")]).models == ("ltx", "wan")
+    (tmp_path / "both.csv").write_text("model,prompt,success\n'-a,1,1\n-b,2,0\n")
+    assert read_outcomes([tmp_path / "both.csv"]).models == ("-a", "-b")
+
+
 def test_few_models_and_other_lists_are_refused(study: Path) -> None:
     outcomes, entries = read_outcomes([study / "clips.csv"]), read_entries(study / "list.json")
     with pytest.raises(SetupError, match="needs 4 models"):
         hard_subset(outcomes.of([0, 1, 2]), entries, 10)
     with pytest.raises(SetupError, match="Prompt 0001 is not in the list"):
-        hard_subset(outcomes, entries[1:], 10)
+        analyse(outcomes, entries[1:])
+    assert hard_subset(outcomes, entries, 2).rate.low is None
     with pytest.raises(SetupError, match="below the 120 prompts"):
         hard_subset(outcomes, entries, 120)

@@ -6,7 +6,6 @@ import hashlib
 import json
 import re
 from collections import Counter
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +60,9 @@ def test_an_index_is_never_used_again() -> None:
 def test_a_subset_holds_entries_of_the_library(name: str) -> None:
     entries = SUBSETS[name]
     assert all(BY_INDEX[entry["index"]] == entry for entry in entries)
-    assert all(a < b for a, b in pairwise(entry["index"] for entry in entries))
+    assert [entry["pattern"] for entry in entries] == list(PATTERNS) * (
+        len(entries) // 6
+    )  # so that --limit has all six
     size = {"core": 720, "core-300": 300, "mini": 60}[name]
     assert Counter(entry["pattern"] for entry in entries) == dict.fromkeys(PATTERNS, size // 6)
 

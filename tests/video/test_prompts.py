@@ -288,3 +288,27 @@ def test_names_match_however_accents_are_written(tmp_path: Path) -> None:
     source = Source(tmp_path / "e\u0301.mp4", "e\u0301.mp4")
     assert prompts.lookup(source).prompt == "a dog runs"
     assert prompts.unmatched([source.name]) == []
+
+
+def test_samples_of_a_prompt_are_found_by_its_index(tmp_path: Path) -> None:
+    """As ``generate-clips --samples`` names them; an entry of the whole name comes first."""
+    file = tmp_path / "list.json"
+    file.write_text('[{"index": "0003", "prompt": "A dog runs."}, {"clip": "0004-2", "prompt": "A cat runs."}]')
+    prompts = Prompts(file)
+
+    def text(name: str) -> str | None:
+        return prompts.lookup(Source(tmp_path / name, name)).prompt
+
+    assert [text(name) for name in ("0003-1.mp4", "wan/0003-12.mp4", "0004-2.mp4")] == ["A dog runs."] * 2 + [
+        "A cat runs."
+    ]
+    assert text("0005-1.mp4") is None
+    assert prompts.unmatched(["0003-1.mp4", "0004-2.mp4"]) == []
+
+
+def test_a_list_of_no_such_name_is_told_those_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SetupError, match="There is no file nope, and no list of that name: library, core, core-300"):
+        Prompts("nope")
+    (tmp_path / "core").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert len(Prompts("core")) == 720  # a folder is no list

@@ -133,6 +133,10 @@ def test_clips_whose_motion_needs_longer_are_left_out(
         main(["score", str(run.parent / "clips"), "--max-seconds", "5", *where])
     assert "1 of 3 clips left out: they need over 5 s" in capfd.readouterr().err
     assert sum(1 for _ in (tmp_path / "fit" / "scores.jsonl").open()) == 2
+    (run.parent / "clips" / "0003.npy").unlink()
+    with pytest.raises(SystemExit, match="2"):
+        main(["score", str(run.parent / "clips"), "--max-seconds", "0.5", *where])
+    assert "no clip fits 0.5 s" in capfd.readouterr().err
 
 
 def test_new_tags_are_scored_anew_and_old_ones_are_not(run: Path) -> None:

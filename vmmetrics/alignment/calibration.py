@@ -20,7 +20,7 @@ from scipy.optimize import nnls
 from vmmetrics.alignment.combination import FOLDS, MODEL_FOLDS
 from vmmetrics.alignment.study import AVERAGE, Study, with_averages
 from vmmetrics.errors import SetupError
-from vmmetrics.functional.motion_index import EXPONENTS, index_parts, motion_index
+from vmmetrics.scoring.own_index import DEFAULT_EXPONENTS, default_parts
 from vmmetrics.types import INDEX_NEEDS, BoolArray, FloatArray, IntArray
 from vmmetrics.utils.statistics.bootstrap import mean_of_defined, prompt_codes
 from vmmetrics.utils.statistics.bradley_terry import fit_strengths
@@ -28,9 +28,9 @@ from vmmetrics.utils.statistics.partial import partial_within
 from vmmetrics.utils.statistics.preferences import Outcome, Preference
 from vmmetrics.utils.statistics.ranks import code
 
-PARTS = tuple(EXPONENTS)
+PARTS = tuple(DEFAULT_EXPONENTS)
 """Parts of the index, in the order of their exponents."""
-DEFAULT: FloatArray = np.array([*EXPONENTS.values()])
+DEFAULT: FloatArray = np.array([*DEFAULT_EXPONENTS.values()])
 """Exponents of the default index."""
 STRENGTHS = (np.inf, 3.0, 1.0, 0.3, 0.1)
 """Strengths of the ridge, in units of the variance of a part; infinite is the default index itself."""
@@ -102,9 +102,10 @@ class RatedParts:
         for row, clip in enumerate(there):
             scores = {key: float(column[clip]) for key in PARTS if (column := study.scores.get(key)) is not None}
             scores = {key: score for key, score in scores.items() if np.isfinite(score)}
-            for key, part in index_parts(scores).items():
+            parts, whole = default_parts(scores)
+            for key, part in parts.items():
                 logs[row, PARTS.index(key)] = np.log(max(part, _LEAST_PART))
-            if whole := motion_index(scores).score:
+            if whole:
                 factor[row] = np.log(study.scores["motion_index"][clip] / whole)
         prompts, models = (tuple(names[clip] for clip in there) for names in (study.prompts, study.models))
         return cls(logs, factor, ratings[there], amplitude[there], prompts, models)

@@ -191,9 +191,11 @@ def first_frames(
     from vmmetrics.video.discover import discover, no_clips
 
     output, messages = open_consoles()
-    sources = discover([Path(path) for path in clips])
+    if not pictures.is_dir():
+        raise typer.BadParameter(f"there is no folder {pictures}", param_hint="--pictures")
+    sources = discover(clips)
     if not sources:
-        raise typer.BadParameter(no_clips([Path(path) for path in clips]))
+        raise typer.BadParameter(no_clips(clips))
     kept = []
     with until_stopped(messages, "stopped; nothing was written"), Bar(messages, len(sources)) as bar:
         for source in sources:

@@ -199,7 +199,7 @@ def difficulty(
     check_outputs(clips, [out])
     output, messages = open_consoles()
     entries, outcomes = read_entries(prompts), read_outcomes(clips)
-    analysis = analyse(outcomes)
+    analysis = analyse(outcomes, entries)
     subset = None if size is None else hard_subset(outcomes, entries, size, seed)
     if subset is not None and out is not None:
         write_entries(out, [entry for entry in entries if entry.index in subset.prompts])

@@ -55,7 +55,7 @@ def filter_prompts(
     ] = None,
     cosine: Annotated[float | None, share_option("Cosine similarity of duplicates. Default: 0.9.")] = None,
     meaning: Annotated[
-        float | None, share_option("Mean cosine of prompts and of their events, of one shot. Default: 0.66.")
+        float | None, share_option("Mean cosine of prompts and of their events, of one shot. Default: 0.72.")
     ] = None,
     overlap: Annotated[float | None, share_option("Share of common 5-grams of duplicates. Default: 0.4.")] = None,
     ease: Annotated[float | None, number_option("Minimum reading ease (Flesch). Default: 30.")] = None,

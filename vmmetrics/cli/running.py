@@ -234,6 +234,8 @@ def _print_remarks(run: Run, messages: Console) -> None:
             messages.print(no_clips([path]), soft_wrap=True)
     if run.unmatched:
         messages.print(f"{count(len(run.unmatched), 'prompt')} of the list without a clip: {listed(run.unmatched, 3)}")
+    if not run.tasks and run.start.max_seconds is not None:
+        raise typer.BadParameter(f"no clip fits {run.start.max_seconds:g} s", param_hint="--max-seconds")
     if not run.tasks and run.start.shard is not None:
         i, n = run.start.shard
         messages.print(f"shard {i}/{n}: none of the {count(len(run.found[: run.start.limit]), 'clip')} falls to it")

@@ -15,8 +15,12 @@ from vmmetrics.types import FloatArray, UInt8Array
 
 _C1, _C2 = (0.01 * 255) ** 2, (0.03 * 255) ** 2
 _RADIUS = 5  # of the window, pixels; positions whose window leaves the frame are not counted
+LEAST_SIDE = 2 * _RADIUS + 1
+"""Least side of frames, pixels: that of the window."""
 _END = 0.2  # share of the clip that its end is
 _BINS = 8  # of each colour
+LEAST_DETAIL = 0.5
+"""Mean absolute Laplacian, grey levels, below which a frame is flat: of a smooth gradient over 256 pixels it is 0.3."""
 _LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 
 
@@ -28,15 +32,14 @@ class FirstFrame:
         fidelity: SSIM of the clip's first frame with the picture, -1..1.
         loss: Fidelity less the mean SSIM of its last fifth with the picture: the way it went, by motion or decay.
         colour_loss: Share of the colours of its first frame that its last fifth lacks, 0..1 (histogram intersection).
-        sharpness: Fine detail of its last fifth as a share of its first frame's (mean absolute Laplacian), 0 or above.
-        series: (T,) SSIM of every frame with the picture.
+        sharpness: Fine detail of its last fifth as a share of its first frame's (mean absolute Laplacian), 0 or above;
+            NaN where the first frame has less than :data:`LEAST_DETAIL`.
     """
 
     fidelity: float
     loss: float
     colour_loss: float
     sharpness: float
-    series: FloatArray
 
 
 def first_frame(frames: UInt8Array, picture: UInt8Array) -> FirstFrame:
@@ -55,16 +58,17 @@ def first_frame(frames: UInt8Array, picture: UInt8Array) -> FirstFrame:
         >>> round(found.fidelity, 6), round(found.loss, 6), found.colour_loss, found.sharpness
         (1.0, 0.0, 0.0, 1.0)
     """
-    if frames.shape[1:] != picture.shape or min(picture.shape[:2]) <= 2 * _RADIUS:
+    if frames.shape[1:] != picture.shape or min(picture.shape[:2]) < LEAST_SIDE:
         raise ValueError(f"Expected a picture of the frames' size, 11 or more a side, but got {picture.shape}")
     grey = picture @ _LUMA
     series = np.array([ssim(frame @ _LUMA, grey) for frame in frames])
     end = frames[-max(1, round(_END * len(frames))) :]
     first = _histogram(frames[:1])
-    sharpness = _detail(end) / max(_detail(frames[:1]), 1e-9)
+    detail = _detail(frames[:1])
+    sharpness = _detail(end) / detail if detail >= LEAST_DETAIL else np.nan
     loss = float(series[0] - series[-len(end) :].mean())
     lost = float(1 - np.minimum(first, _histogram(end)).sum())
-    return FirstFrame(float(series[0]), loss, lost, float(sharpness), series)
+    return FirstFrame(float(series[0]), loss, lost, float(sharpness))
 
 
 def ssim(one: FloatArray, other: FloatArray) -> float:

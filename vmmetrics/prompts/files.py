@@ -52,7 +52,12 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 def row_of(entry: PromptEntry) -> dict[str, Any]:
     """Return the entry as a JSON object: unknown fields are left out, except VMBench's six."""
     always = ("index", "prompt", "subject", "subject_noun", "place", "action")
-    return {key: value for key, value in plain(entry).items() if key in always or value}
+    row = {key: value for key, value in plain(entry).items() if key in always or value}
+    if entry.tags is not None:
+        row["tags"] = {name: value for name, value in row["tags"].items() if value != "unstated"}
+        if entry.tags.contrast == "none":
+            del row["tags"]["contrast"]
+    return row
 
 
 def read_metadata(folder: Path | None = None) -> Metadata:
@@ -104,6 +109,8 @@ def _entry(row: Mapping[str, Any], number: int, path: Path) -> PromptEntry:
     for name, value in (("tags", tags), ("provenance", provenance), ("forms", forms)):
         if not isinstance(value, Mapping | None):
             raise SetupError(f"{where}: expected an object in {name}")
+    if empty := [name for name, text in forms.items() if not isinstance(text, str) or not text.strip()]:
+        raise SetupError(f"{where}: expected text in forms.{empty[0]}")
     try:
         return PromptEntry(**texts, tags=None if tags is None else Tags(**tags), provenance=provenance, forms=forms)
     except (TypeError, ValueError) as error:

@@ -73,7 +73,7 @@ def breakdown(summary: Summary) -> str:
     """
     heads = ("tag", "value", "clips", "metric", "scored", "not_applicable", "mean", "low", "high")
     lines: list[tuple[object, ...]] = [heads]
-    groups = {**{tag: summary.by_tag(tag) for tag in summary.tags}, "fits": summary.fits}
+    groups = {"fits": summary.fits, **{tag: summary.by_tag(tag) for tag in summary.tags}}
     for tag, values in groups.items():
         for value, rows in values.items():
             means = summary.mean(rows)

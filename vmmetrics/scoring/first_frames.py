@@ -10,10 +10,11 @@ import cv2
 import numpy as np
 
 from vmmetrics.errors import VMMetricsError
-from vmmetrics.functional.first_frame import FirstFrame, first_frame, ssim
+from vmmetrics.functional.first_frame import LEAST_SIDE, FirstFrame, first_frame, ssim
 from vmmetrics.functional.tripwires import tripwires
 from vmmetrics.types import UInt8Array
-from vmmetrics.utils.display.tables import DisplayTable, Part, figure, heads
+from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Part, figure, heads
+from vmmetrics.utils.statistics.bootstrap import mean_of_defined
 from vmmetrics.video import read_clip
 from vmmetrics.video.discover import Source
 from vmmetrics.video.first_frames import first_frame_file, read_picture
@@ -27,12 +28,11 @@ def fitted(picture: UInt8Array, frame: UInt8Array) -> UInt8Array:
         frame: (H, W, 3) uint8.
     """
     high, wide = frame.shape[:2]
-    scale = max(high / picture.shape[0], wide / picture.shape[1])
-    size = max(wide, round(picture.shape[1] * scale)), max(high, round(picture.shape[0] * scale))
-    stretched = cv2.resize(picture, (wide, high), interpolation=cv2.INTER_AREA)
-    covering = cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
-    top, left = (size[1] - high) // 2, (size[0] - wide) // 2
-    both = stretched, covering[top : top + high, left : left + wide]
+    rows, columns = picture.shape[:2]
+    of_rows, of_columns = min(rows, round(columns * high / wide)), min(columns, round(rows * wide / high))
+    top, left = (rows - of_rows) // 2, (columns - of_columns) // 2
+    middle = picture[top : top + max(1, of_rows), left : left + max(1, of_columns)]
+    both = [cv2.resize(part, (wide, high), interpolation=cv2.INTER_AREA) for part in (picture, middle)]
     likeness = [ssim(one.mean(-1), frame.mean(-1)) for one in both]
     return np.asarray(both[int(np.argmax(likeness))], np.uint8)
 
@@ -63,6 +63,8 @@ def measure(source: Source, pictures: Path) -> Kept:
         if file is None:
             return Kept(source.name, error=f"{pictures} lacks its first frame, {stem}.png")
         clip = read_clip(source.path)
+        if min(clip.width, clip.height) < LEAST_SIDE:
+            return Kept(source.name, error=f"frames of {clip.width}x{clip.height}: under {LEAST_SIDE} pixels a side")
         found = first_frame(clip.frames, fitted(read_picture(file), clip.frames[0]))
         return Kept(source.name, found, tripwires(clip.frames, clip.fps).onset)
     except (VMMetricsError, ValueError) as error:
@@ -71,7 +73,7 @@ def measure(source: Source, pictures: Path) -> Kept:
 
 def first_frame_parts(kept: Iterable[Kept]) -> list[Part]:
     """Return a table of clips and their means."""
-    columns = heads("clip", "fidelity", "loss", "colour loss", "sharpness", "onset (s)", "error")
+    columns = heads("clip", "fidelity", "loss", "colour loss", "sharpness kept", "onset (s)", "error")
     shown = DisplayTable("clips", "Fidelity to the first frame", "", columns)
     rows: list[list[float]] = []
     for one in kept:
@@ -80,7 +82,12 @@ def first_frame_parts(kept: Iterable[Kept]) -> list[Part]:
             continue
         frame = one.frame
         rows.append([frame.fidelity, frame.loss, frame.colour_loss, frame.sharpness, one.onset])
-        shown.add(one.clip, *map(figure, rows[-1]))
+        shown.add(one.clip, *map(_shown, rows[-1]))
     if rows:
-        shown.add(f"mean of {len(rows)}", *map(figure, np.mean(rows, axis=0).tolist()), reference=True)
+        means = mean_of_defined(np.array(rows), axis=0).tolist()
+        shown.add(f"mean of {len(rows)}", *map(_shown, means), reference=True)
     return [shown]
+
+
+def _shown(value: float) -> DisplayCell:
+    return figure(None, why="the first frame is flat") if np.isnan(value) else figure(value)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.errors import SetupError, refusing
-from vmmetrics.functional.motion_index import EXPONENTS, VERSION, motion_index
+from vmmetrics.functional.motion_index import EXPONENTS, VERSION, index_parts, motion_index
 from vmmetrics.metrics.registry import Metric, find, label, register, registered
 from vmmetrics.scoring.prompt_scores import DECISIVE, Run
 from vmmetrics.scoring.record import Collapsed, Record
@@ -35,6 +35,15 @@ FORMAT = 1
 """Version of the layout of the file."""
 _LARGEST = 2**20  # bytes of a file
 _BARE = re.compile(r"[A-Za-z0-9_-]+")  # a key without quotes
+
+
+DEFAULT_EXPONENTS: Mapping[str, float] = EXPONENTS
+"""Exponents of the default index, by metric."""
+
+
+def default_parts(scores: Mapping[str, float]) -> tuple[dict[str, float], float | None]:
+    """Return the parts of the default index of a clip, 0..1 each, and the index; None without CAS or MSS."""
+    return index_parts(scores), motion_index(scores).score
 
 
 @dataclass(frozen=True, slots=True)

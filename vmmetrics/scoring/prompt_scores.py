@@ -204,7 +204,7 @@ def prompt_scores(models: Iterable[Model]) -> PromptScores:
         keys = (*keys, INDEX, *([INDEX_OR_ZERO] if collapsed else []))
     keyed, note = _by_prompt(models)
     prompts = sorted({prompt for by_prompt in keyed for prompt in by_prompt})
-    refuse_retired(set(prompts))
+    refuse_retired({" ".join(r.prompt.split()) for model in models for r in model.records if r.prompt})
     matrices = [_matrices(by_prompt, prompts, keys) for by_prompt in keyed]
     scores, clips = (np.stack(side) for side in zip(*matrices, strict=True))
     return PromptScores(models, tuple(prompts), keys, scores, clips, tuple(map(len, keyed)), own, note)

@@ -187,9 +187,9 @@ class Record:
     @property
     def fits(self) -> bool | None:
         """True if the clip lasts as long as the motion of its prompt needs; None where that is unknown."""
-        if self.frames is None or not self.fps or "seconds" not in self.tags:
+        if not self.frames or not self.fps or not seconds_of(self.tags):
             return None
-        last = (self.frames - 1) / self.fps if self.timestamps is None else self.timestamps[-1]
+        last = self.timestamps[-1] if self.timestamps else (self.frames - 1) / self.fps
         return last + 1.5 / self.fps >= seconds_of(self.tags)
 
     @property

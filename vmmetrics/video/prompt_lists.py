@@ -170,6 +170,7 @@ def _first(row: Mapping[str, Any], columns: tuple[str, ...], where: str) -> str 
     return None
 
 
+_SAMPLE = re.compile(r"(.+)-[0-9]{1,6}(\.[A-Za-z0-9]{2,4})?")
 _LONGEST_NUMBER = 100  # digits; Python refuses to read some thousands, and no clips are counted so far
 
 
@@ -177,20 +178,20 @@ def refuse_retired(prompts: Collection[str]) -> None:
     """Refuse prompts of an earlier version of the library beside those that replaced them.
 
     Args:
-        prompts: Texts, or names of clips without suffix, which may be indices.
+        prompts: Texts.
 
     Raises:
         SetupError: There are both.
     """
     folder = shipped_folder("prompts")
     retired = {str(row["index"]): row for row in read_rows(folder / RETIRED_LIST)}
-    old = [index for index, row in retired.items() if index in prompts or row["prompt"] in prompts]
+    old = [index for index, row in retired.items() if row["prompt"] in prompts]
     if not old:
         return
     texts = {str(row["index"]): row["prompt"] for row in read_rows(folder / PROMPT_LISTS["library"])}
     for index in old:
         new = str(retired[index]["successor"])
-        if new in prompts or texts.get(new) in prompts:
+        if texts.get(new) in prompts:
             raise SetupError(
                 f"Prompt {index} was replaced by {new} in the library, and both are here: clips of two versions of a "
                 "prompt cannot be compared; leave one out, or make the clips again"
@@ -214,8 +215,13 @@ class PromptList:
                 self._by_key[key] = None  # two folders with equal file names: the path must tell them apart
 
     def find(self, name: str) -> int | None:
-        """Return the position of the entry for the clip called ``name``, or None."""
-        return next((number for key in _keys(name) if (number := self._by_key.get(key)) is not None), None)
+        """Return the position of the entry for the clip called ``name``, or None.
+
+        A clip ``0003-2.mp4`` that has no entry is the second of ``0003``, as ``generate-clips --samples`` names them.
+        """
+        number = next((number for key in _keys(name) if (number := self._by_key.get(key)) is not None), None)
+        sample = _SAMPLE.fullmatch(PurePosixPath(name).name) if number is None else None
+        return self.find(str(PurePosixPath(name).with_name(sample[1] + (sample[2] or "")))) if sample else number
 
 
 def _keys(clip: str) -> list[tuple[str, str | int]]:

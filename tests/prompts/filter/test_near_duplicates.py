@@ -74,10 +74,10 @@ def test_short_texts_repeat_only_themselves() -> None:
 
 
 def test_one_event_in_other_words_is_one_shot() -> None:
-    """The likeness is the mean of the cosines of prompts, 0.5, and of subject with action, 0.9."""
+    """The likeness is the mean of the cosines of prompts, 0.6, and of subject with action, 0.9."""
     prompts = ["one", "other"]
     written = [PromptEntry("0001", text, "", noun, "", "falling") for text, noun in zip(prompts, "ab", strict=True)]
-    vectors = {"one": 0.0, "other": np.arccos(0.5), "third": 0.0, "a falling": 0.0, "b falling": np.arccos(0.9)}
+    vectors = {"one": 0.0, "other": np.arccos(0.6), "third": 0.0, "a falling": 0.0, "b falling": np.arccos(0.9)}
 
     def embedding(texts: Sequence[str]) -> np.ndarray:
         angles = [vectors.get(text, 0.0) for text in texts]
@@ -86,5 +86,5 @@ def test_one_event_in_other_words_is_one_shot() -> None:
     measures = likeness_measures([*written, entries(["third"])[0]], embedding, FilterSettings())
     found = take_distinct([0, 1, 2], measures)
     assert [(match.measure, match.index) for match in found[1]] == [(MEANING, 0)]
-    assert found[1][0].likeness == pytest.approx(0.7)
+    assert found[1][0].likeness == pytest.approx(0.75)
     assert [match.measure for match in found[2]] == [EMBEDDING]  # equal words; of its event nothing is known

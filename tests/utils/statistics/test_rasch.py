@@ -63,14 +63,53 @@ def test_the_likelihood_is_that_of_an_integral() -> None:
     assert found.spread == pytest.approx(np.exp(best.x[-1]), abs=0.01)
 
 
-def test_an_item_that_the_strong_fail_and_the_weak_pass_fits_badly() -> None:
+def test_the_fit_is_1_where_the_model_holds() -> None:
+    """Also of three subjects, whose difficulties are fitted to few answers each."""
+    fits, of_items = [], []
+    for seed in range(10):
+        _, _, passed, asked = simulated(seed)
+        for subjects in (3, 4):
+            found = fit_rasch(passed[:subjects], asked[:subjects])
+            fits.append(found.infit.mean())
+            of_items.append(np.nanmean(found.item_infit))
+    assert np.mean(fits) == pytest.approx(1, abs=0.05)
+    assert np.mean(of_items) == pytest.approx(1, abs=0.1)
+
+
+def test_intervals_cover_where_items_have_many_clips() -> None:
+    """Twenty subjects, eight clips an item each: posteriors are far narrower than the spread of the items."""
+    rng = np.random.default_rng(9)
+    abilities, difficulties = rng.normal(0, 1, 20), rng.normal(0, 1.5, 200)
+    asked = np.full((20, 200), 8)
+    found = fit_rasch(rng.binomial(asked, expit(abilities[:, None] - difficulties)), asked)
+    shift = found.abilities.mean() - abilities.mean()  # as the mean difficulty of 200 is not 0
+    assert np.mean(np.abs(found.difficulties - difficulties - shift) <= found.difficulty_errors) >= 0.9
+    assert np.mean(np.abs(found.abilities - abilities) <= found.ability_errors) >= 0.8
+    assert found.spread == pytest.approx(difficulties.std(), abs=0.1)
+
+
+def test_who_passes_all_or_nothing_has_no_ability() -> None:
+    _, _, passed, asked = simulated(2)
+    passed[3], passed[0] = asked[3], 0
+    found = fit_rasch(passed, asked)
+    assert np.isnan(found.abilities[[0, 3]]).all() and np.isfinite(found.abilities[1:3]).all()
+    assert np.isnan(found.infit[[0, 3]]).all()
+
+
+def test_a_subject_without_other_items_says_nothing_of_discrimination() -> None:
+    _, _, passed, asked = simulated(3, items=8)
+    alone = np.zeros((1, 8), int)
+    alone[0, 0] = 2
+    more = rest_correlation(np.vstack([passed, alone // 2]), np.vstack([asked, alone]))
+    assert more[1:] == pytest.approx(rest_correlation(passed, asked)[1:], nan_ok=True)
+    assert more[0] == pytest.approx(rest_correlation(passed, asked)[0], nan_ok=True)
+
+
+def test_an_item_that_the_strong_fail_and_the_weak_pass_discriminates_against_them() -> None:
     _, _, passed, asked = simulated(2)
     asked[:, 0], passed[:, 0] = 4, (4, 4, 0, 0)
     found = fit_rasch(passed, asked)
-    assert found.items.infit[0] > 3
-    assert found.items.outfit[0] > 3
-    assert np.nanmean(found.items.infit) == pytest.approx(0.8, abs=0.3)  # difficulties are fitted: below 1
-    assert found.subjects.infit == pytest.approx(np.ones(4), abs=0.3)
+    assert found.item_infit[0] > 3
     assert rest_correlation(passed, asked)[0] < -0.8
 
 

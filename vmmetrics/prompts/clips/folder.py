@@ -64,8 +64,9 @@ class Job:
 
     @property
     def inputs(self) -> tuple[Any, ...]:
-        """What the clip is made from besides the settings: prompt, seed, and hash of the first frame."""
-        return self.entry.prompt, self.seed, self.first_frame and self.first_frame.sha256
+        """What the clip is made from besides the settings: prompt, other wording, seed, hash of the first frame."""
+        wording = self.text if self.form else None
+        return self.entry.prompt, wording, self.seed, self.first_frame and self.first_frame.sha256
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +115,12 @@ def plan_of(
     if first_frames is not None:
         frames = find_first_frames(first_frames, dict.fromkeys(job.entry.index for job in chosen))
         chosen = [replace(job, first_frame=frames[job.entry.index]) for job in chosen]
-    if form:
-        if lacking := [job.entry.index for job in chosen if form not in job.entry.forms]:
-            raise SetupError(
-                f"{len(lacking)} prompts have no form {form!r}, the first is {lacking[0]}; core-300 has it"
-            )
-        chosen = [replace(job, form=form) for job in chosen]
-    return ClipPlan(tuple(chosen), tuple(jobs_of(entries, samples, seed)), samples, seed, form)
+    if form and form not in FORMS:
+        raise SetupError(f"Expected a form of {', '.join(FORMS)} but got {form!r}")
+    if form and (lacking := [job.entry.index for job in chosen if form not in job.entry.forms]):
+        raise SetupError(f"{len(lacking)} prompts have no form {form!r}, the first is {lacking[0]}; core-300 has it")
+    listed = [replace(job, form=form) for job in jobs_of(entries, samples, seed)]
+    return ClipPlan(tuple(replace(job, form=form) for job in chosen), tuple(listed), samples, seed, form)
 
 
 def jobs_of(entries: Sequence[PromptEntry], samples: int = 1, seed: int = 0) -> list[Job]:
@@ -186,6 +186,9 @@ def select(entries: Sequence[PromptEntry], only: Sequence[str]) -> list[PromptEn
 _FIELDS = ("pattern", "index", "subject_noun", "subject_class", *CHOICES)
 
 
+_INPUTS = ("prompt", "wording", "seed", "first_frame")  # fields of a line that a clip is made from
+FORMS = ("long", "chinese")
+"""Other wordings that a generator may get."""
 JOURNAL_FILE = "generation.jsonl"
 PROMPTS_FILE = "prompts.json"
 _MAKING = ".making"
@@ -270,7 +273,7 @@ class ClipFolder(Locked):
     def made(self, job: Job) -> bool:
         """Return True if the clip exists and was made from this prompt with this seed."""
         line = self.newest.get(job.clip, {})
-        if "error" in line or (line.get("prompt"), line.get("seed"), line.get("first_frame")) != job.inputs:
+        if "error" in line or tuple(map(line.get, _INPUTS)) != job.inputs:
             return False
         try:
             return (self.path / job.clip).stat().st_size == line.get("bytes")
@@ -321,6 +324,9 @@ class ClipFolder(Locked):
         """
         path = self.path / PROMPTS_FILE
         rows = {job.clip: {"clip": job.clip, **row_of(job.entry)} for job in self._listed}
+        for job in self._listed:
+            if job.form:
+                rows[job.clip]["tags"] = {**rows[job.clip].get("tags", {}), "form": job.form}
         earlier: list[Any] = []
         with suppress(SetupError):  # none, or not ours
             earlier = check(list[Any], read_json(path), path)
@@ -340,6 +346,7 @@ class _Line:
     configuration: Mapping[str, Any] = field(default_factory=dict)
     clip: str = ""
     prompt: str = ""
+    wording: str | None = None
     seed: int | None = None
     first_frame: str | None = None
     bytes: int = 0

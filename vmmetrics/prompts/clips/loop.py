@@ -127,6 +127,8 @@ def _line(folder: ClipFolder, job: Job, maker: Maker, session: str) -> Line:
     """Generate a clip and return its record."""
     line: Line = {"clip": job.clip, "index": job.entry.index, "sample": job.sample, "prompt": job.entry.prompt}
     line |= {"seed": job.seed, "session": session}
+    if job.form:
+        line["wording"] = job.text
     if job.first_frame is not None:
         line["first_frame"] = job.first_frame.sha256
     start = time.monotonic()

@@ -246,14 +246,19 @@ class PipelineMaker:
         """Run the pipeline and write its frames.
 
         Raises:
-            ClipError: It gave no clip.
+            ClipError: It gave no clip, or the first frame cannot be read.
             SetupError: There is a first frame, and it takes none.
         """
         if job.first_frame is not None and not self._takes_image:
             raise SetupError(f"The pipeline {self.pipeline} takes no first frame (argument image)")
         # on the CPU whatever the device, so that a seed means the same noise everywhere
         generator = self._torch.Generator("cpu").manual_seed(job.seed)
-        given = {} if job.first_frame is None else {"image": Image.fromarray(read_picture(job.first_frame.path))}
+        given: dict[str, Any] = {}
+        if job.first_frame is not None:
+            try:
+                given = {"image": Image.fromarray(read_picture(job.first_frame.path))}
+            except SetupError as error:  # of one clip
+                raise ClipError(str(error)) from error
         with self._torch.inference_mode():
             output = self._call(prompt=job.text, generator=generator, **given)
         write_video(out, _frames_of(output), self.fps)

@@ -27,7 +27,7 @@ TEXTS = (
     "second_pattern",
 )  # fmt: skip
 FIELDS = (*TEXTS, *(f"{_TAG}{name}" for name in _TAGS))
-"""Fields of an entry that can be corrected: all but index, prompt (edited instead) and provenance."""
+"""Fields of an entry that can be corrected: all but index, prompt (edited instead), twin, forms and provenance."""
 
 
 def field_named(name: str) -> str:

@@ -9,32 +9,20 @@ as there are few subjects and many items); difficulties are posterior means. In 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logsumexp
 
-from vmmetrics.types import FloatArray
+from vmmetrics.types import BoolArray, FloatArray
+from vmmetrics.utils.statistics.bootstrap import ratio
 from vmmetrics.utils.statistics.clusters import Z95
 
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
-_LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())
-_LEAST_SPREAD, _MOST_SPREAD = 0.01, 10.0  # bounds of σ, logits
+_NODES = np.linspace(-6, 6, 601)  # of difficulties, in σ: even, as posteriors are narrow where items have many clips
+_LOG_WEIGHTS = -(_NODES**2) / 2 - logsumexp(-(_NODES**2) / 2)
+LEAST_SPREAD, _MOST_SPREAD = 0.01, 10.0  # bounds of σ, logits
 _MOST_ABILITY = 15.0  # bound of |θ|: a subject that passes all has no finite one
 _STEP = 1e-4  # of the differences that the curvature is taken from
-
-
-class Fit(NamedTuple):
-    """Mean squares of standardised residuals, 1 where the model holds; above 1.3 answers are more erratic than it says.
-
-    Attributes:
-        infit: Weighted by information.
-        outfit: Unweighted: sensitive to surprises far from the difficulty.
-    """
-
-    infit: FloatArray
-    outfit: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +30,14 @@ class Rasch:
     """A fitted model.
 
     Attributes:
-        abilities: (M,) θ, logits.
+        abilities: (M,) θ, logits; NaN for a subject that passed all or nothing, which has no finite one.
         ability_errors: (M,) half widths of their 95 % intervals.
         difficulties: (I,) b, posterior means, logits.
         difficulty_errors: (I,) half widths of their 95 % intervals.
-        spread: σ, logits.
-        items: Fit of each item, (I,); NaN where nobody was asked.
-        subjects: Fit of each subject, (M,).
+        spread: σ, logits; at :data:`LEAST_SPREAD` the answers do not tell items apart.
+        infit: (M,) mean square of each subject's residuals against what the others' answers predict, in units of the
+            predicted variance: 1 where the model holds, more where a subject is erratic. NaN where it has no ability.
+        item_infit: (I,) the same of each item; NaN where fewer than two subjects were asked.
     """
 
     abilities: FloatArray
@@ -56,8 +45,8 @@ class Rasch:
     difficulties: FloatArray
     difficulty_errors: FloatArray
     spread: float
-    items: Fit
-    subjects: Fit
+    infit: FloatArray
+    item_infit: FloatArray
 
 
 def fit_rasch(passed: FloatArray, asked: FloatArray) -> Rasch:
@@ -75,8 +64,11 @@ def fit_rasch(passed: FloatArray, asked: FloatArray) -> Rasch:
         raise ValueError("Expected counts of two or more subjects and items, and no more passed than asked")
     rate = (passed.sum(1) + 0.5) / (asked.sum(1) + 1)
     start = np.append(np.log(rate / (1 - rate)), 0.0)
-    bounds = [(-_MOST_ABILITY, _MOST_ABILITY)] * len(rate) + [(np.log(_LEAST_SPREAD), np.log(_MOST_SPREAD))]
-    best = minimize(_loss, start, (passed, asked), jac=True, method="L-BFGS-B", bounds=bounds).x
+    bounds = [(-_MOST_ABILITY, _MOST_ABILITY)] * len(rate) + [(np.log(LEAST_SPREAD), np.log(_MOST_SPREAD))]
+    found = minimize(_loss, start, (passed, asked), jac=True, method="L-BFGS-B", bounds=bounds)
+    if not found.success and "ABNORMAL" not in found.message:
+        raise ValueError(f"The model cannot be fitted: {found.message}")
+    best = found.x
     steps = np.eye(best.size) * _STEP
     slopes = [_loss(best + s, passed, asked)[1] - _loss(best - s, passed, asked)[1] for s in steps]
     curvature = np.array(slopes) / (2 * _STEP)
@@ -85,8 +77,10 @@ def fit_rasch(passed: FloatArray, asked: FloatArray) -> Rasch:
     _, _, weights = _posterior(best, passed, asked)
     difficulties = spread * _NODES @ weights
     deviations = np.sqrt(np.maximum((spread * _NODES) ** 2 @ weights - difficulties**2, 0))
-    items, subjects = _fits(passed, asked, expit(abilities[:, None] - difficulties))
-    return Rasch(abilities, Z95 * errors[:-1], difficulties, Z95 * deviations, spread, items, subjects)
+    abilities = np.where((passed.sum(1) > 0) & (passed < asked).any(1), abilities, np.nan)
+    residuals, variances = _predicted(best, passed, asked, np.isfinite(abilities))
+    infits = [ratio(residuals.sum(axis), variances.sum(axis)) for axis in (1, 0)]
+    return Rasch(abilities, Z95 * errors[:-1], difficulties, Z95 * deviations, spread, *infits)
 
 
 def _posterior(
@@ -107,16 +101,23 @@ def _loss(parameters: FloatArray, passed: FloatArray, asked: FloatArray) -> tupl
     return -float(marginal.sum()), -gradient
 
 
-def _fits(passed: FloatArray, asked: FloatArray, expected: FloatArray) -> tuple[Fit, Fit]:
-    variance = asked * expected * (1 - expected)
-    squares = (passed - asked * expected) ** 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(asked > 0, squares / variance, np.nan)
-        fits = [
-            Fit(squares.sum(axis) / variance.sum(axis), np.nansum(ratio, axis) / (asked > 0).sum(axis))
-            for axis in (0, 1)
-        ]
-    return fits[0], fits[1]
+def _predicted(
+    parameters: FloatArray, passed: FloatArray, asked: FloatArray, finite: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return (M, I) squared residuals against the prediction from the other subjects, and the predicted variances.
+
+    Zero for subjects without a finite ability, and for items that no other subject was asked.
+    """
+    logits, _, _ = _posterior(parameters, passed, asked)
+    rates, squares, variances = expit(logits), np.zeros(passed.shape), np.zeros(passed.shape)
+    for m in np.flatnonzero(finite):
+        others = np.arange(len(passed)) != m
+        _, _, weights = _posterior(np.append(parameters[:-1][others], parameters[-1]), passed[others], asked[others])
+        mean, second = rates[m] @ weights, rates[m] ** 2 @ weights
+        known = asked[others].sum(0) > 0
+        squares[m] = known * (passed[m] - asked[m] * mean) ** 2
+        variances[m] = known * (asked[m] * (mean - second) + asked[m] ** 2 * (second - mean**2))
+    return squares, variances
 
 
 def rest_correlation(passed: FloatArray, asked: FloatArray) -> FloatArray:
@@ -132,7 +133,8 @@ def rest_correlation(passed: FloatArray, asked: FloatArray) -> FloatArray:
     passed, asked = np.asarray(passed, float), np.asarray(asked, float)
     with np.errstate(divide="ignore", invalid="ignore"):
         rest = (passed.sum(1, keepdims=True) - passed) / (asked.sum(1, keepdims=True) - asked)  # (M, I)
-        number = asked.sum(0)
+        passed, asked = (np.where(np.isnan(rest), 0, counts) for counts in (passed, asked))
+        rest, number = np.nan_to_num(rest), asked.sum(0)
         mean, share = (asked * rest).sum(0) / number, passed.sum(0) / number
         covariance = (passed * rest).sum(0) / number - mean * share
         spread = (asked * (rest - mean) ** 2).sum(0) / number

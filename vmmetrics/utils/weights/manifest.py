@@ -37,10 +37,16 @@ def shipped_folder(name: str) -> Path:
 
 
 def shipped_list(name: str | os.PathLike[str]) -> Path:
-    """Return the path of a shipped prompt list for its name (unless such a file exists), else the path itself."""
+    """Return the path of a shipped prompt list for its name (unless such a file exists), else the path itself.
+
+    Raises:
+        SetupError: It is a name without suffix, neither of a file nor of a list.
+    """
     path = Path(name)
     file = PROMPT_LISTS.get(str(name))
-    return path if file is None or path.exists() else shipped_folder("prompts") / file
+    if file is None and path.name == str(name) and not path.suffix and not path.exists():
+        raise SetupError(f"There is no file {name}, and no list of that name: {', '.join(PROMPT_LISTS)}")
+    return path if file is None or path.is_file() else shipped_folder("prompts") / file
 
 
 # The weights this project ships: where each file lies and whether it is the file we shipped.
