@@ -64,7 +64,7 @@ def generate_clips(
         list[str] | None, option("Only prompts of a motion pattern, or NAME=VALUE with a tag or index; repeatable.")
     ] = None,
     wording: Annotated[
-        str | None, option("Wording that the generator gets: long or chinese, which core-300 has.", "--form")
+        str | None, option("Wording that the generator gets: long or chinese, which core-300 has.", "--wording")
     ] = None,
     max_seconds: MaxSeconds = None,
     first_frames: Annotated[

@@ -258,16 +258,16 @@ def test_the_generator_gets_the_wording_asked_for_and_scoring_the_prompt(
     entries = [PromptEntry("0001", "A kite climbs.", **given, forms={"long": "A red kite climbs over a long hill."})]
     write_entries(tmp_path / "list.json", entries)
     more = ("--prompts", "list.json", "--out", "clips", "--command", program)
-    assert generate_clips(*more, "--form", "long").returncode == 0
+    assert generate_clips(*more, "--wording", "long").returncode == 0
     assert [text for text, _ in runs(tmp_path)] == ["A red kite climbs over a long hill."]
     assert [Prompts().lookup(source).prompt for source in discover([tmp_path / "clips"])] == ["A kite climbs."]
     assert [Prompts().lookup(source).tags["form"] for source in discover([tmp_path / "clips"])] == ["long"]
     assert "made with other settings" in generate_clips(*more).stderr
-    assert "1 prompts have no form 'chinese'" in generate_clips(*more, "--form", "chinese").stderr
-    assert "Expected a form of long, chinese" in generate_clips(*more, "--form", "first_frame").stderr
+    assert "1 prompts have no form 'chinese'" in generate_clips(*more, "--wording", "chinese").stderr
+    assert "Expected a form of long, chinese" in generate_clips(*more, "--wording", "first_frame").stderr
     assert lines(tmp_path / "clips")[0]["wording"] == "A red kite climbs over a long hill."
     write_entries(tmp_path / "list.json", [replace(entries[0], forms={"long": "A kite climbs and climbs."})])
-    assert generate_clips(*more, "--form", "long").returncode == 0
+    assert generate_clips(*more, "--wording", "long").returncode == 0
     assert [text for text, _ in runs(tmp_path)][1:] == ["A kite climbs and climbs."]
     (tmp_path / "null.json").write_text('[{"index": "0001", "prompt": "A kite climbs.", "forms": {"long": null}}]')
     with pytest.raises(SetupError, match=r"null\.json, entry 1: expected text in forms\.long"):
