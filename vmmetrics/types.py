@@ -174,3 +174,12 @@ def seconds_of(tags: Tags) -> float:
     """
     seconds = tags.get("seconds", 0.0)
     return float(seconds) if isinstance(seconds, int | float) else 0.0
+
+
+def lasts_enough(tags: Tags, lasts: float, fps: float) -> bool:
+    """Return True if a clip of so many seconds lasts as long as its prompt's motion, to half a frame.
+
+    >>> lasts_enough({"seconds": 4}, 3.95, 8), lasts_enough({"seconds": 4}, 3.9, 8), lasts_enough({}, 1.0, 8)
+    (True, False, True)
+    """
+    return lasts >= seconds_of(tags) - 0.5 / fps

@@ -14,7 +14,16 @@ from vmmetrics.errors import SetupError
 from vmmetrics.prompts.entry import PromptEntry
 from vmmetrics.utils.display.markup import without_guard
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Part, bounds, figure, heads, number
-from vmmetrics.utils.statistics.bootstrap import LEAST_PROMPTS, RESAMPLES, SEED, Estimate, estimate, ratio, sampled
+from vmmetrics.utils.statistics.bootstrap import (
+    LEAST_PROMPTS,
+    RESAMPLES,
+    SEED,
+    Estimate,
+    estimate,
+    mean_of_defined,
+    ratio,
+    sampled,
+)
 from vmmetrics.utils.statistics.rasch import LEAST_SPREAD, Rasch, fit_rasch, rest_correlation
 from vmmetrics.utils.tables import located_rows
 
@@ -58,16 +67,12 @@ def read_outcomes(paths: Iterable[Path]) -> Outcomes:
     counts: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)
     unknown, clips = 0, set[tuple[str, str]]()
     for path in paths:
-        rows = [
-            (where, _cells(row, where)) for where, row in located_rows(path, expected="a table of clips is expected")
-        ]
+        table = located_rows(path, expected="a table of clips is expected")
+        rows = [(where, _cells(row, where)) for where, row in table]
         alone = "" if any(cells["model"] for _, cells in rows) else path.resolve().parent.name
         for where, cells in rows:
-            model, prompt, success = (
-                cells["model"] or alone,
-                cells["prompt"],
-                cells["success"].lower().removesuffix(".0"),
-            )
+            model, prompt = cells["model"] or alone, cells["prompt"]
+            success = cells["success"].lower().removesuffix(".0")
             if not model or not prompt:
                 raise SetupError(f"{where}: expected a model and a prompt but got {model!r} and {prompt!r}")
             if success and success not in _SUCCESS:
@@ -199,10 +204,8 @@ def hard_subset(outcomes: Outcomes, entries: Sequence[PromptEntry], size: int, s
 
 
 def _rates(outcomes: Outcomes) -> NDArray[np.floating]:
-    with np.errstate(invalid="ignore"):
-        shares = outcomes.passed / outcomes.asked
-    known = np.isfinite(shares).sum(0)
-    return np.where(known > 0, np.nansum(shares, 0) / np.maximum(known, 1), np.nan)
+    """Return (I,) the mean over models of the shares of their clips that succeeded; NaN without a clip."""
+    return mean_of_defined(ratio(outcomes.passed, outcomes.asked), axis=0)
 
 
 def difficulty_parts(analysis: ItemAnalysis, subset: HardSubset | None, entries: Sequence[PromptEntry]) -> list[Part]:

@@ -21,6 +21,7 @@ from vmmetrics.types import (
     SaliencyMap,
     Tags,
     collapse_of,
+    lasts_enough,
     seconds_of,
 )
 from vmmetrics.utils.schema import convert, convert_json, plain
@@ -190,7 +191,7 @@ class Record:
         if not self.frames or not self.fps or not seconds_of(self.tags):
             return None
         last = self.timestamps[-1] if self.timestamps else (self.frames - 1) / self.fps
-        return last + 1.5 / self.fps >= seconds_of(self.tags)
+        return lasts_enough(self.tags, last + 1 / self.fps, self.fps)
 
     @property
     def key(self) -> str:

@@ -27,7 +27,7 @@ from vmmetrics.scoring.clip_scores import ClipScores, indexes
 from vmmetrics.scoring.filter_suite import FilterSuite
 from vmmetrics.scoring.own_index import register_index
 from vmmetrics.scoring.windows import Seen, score_windows
-from vmmetrics.types import MetricResult, Protocol, Tags, seconds_of
+from vmmetrics.types import MetricResult, Protocol, Tags, lasts_enough, seconds_of
 from vmmetrics.video import read_clip
 from vmmetrics.video.windows import LongClip, long_clip, stream_windows
 
@@ -64,10 +64,9 @@ def _ask(scene: Scene, names: Sequence[str]) -> None:
 
 def too_short(tags: Tags, lasts: float, fps: float) -> list[str]:
     """Return a note on a clip that lasts for less seconds than the motion of its prompt is expected to take."""
-    needed = seconds_of(tags)
-    if lasts >= needed - 0.5 / fps:
+    if lasts_enough(tags, lasts, fps):
         return []
-    return [f"the clip lasts {lasts:.1f} s, and its prompt's motion is expected to take {needed:g} s"]
+    return [f"the clip lasts {lasts:.1f} s, and its prompt's motion is expected to take {seconds_of(tags):g} s"]
 
 
 class Suite:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -174,7 +175,14 @@ _SAMPLE = re.compile(r"(.+)-[0-9]{1,6}(\.[A-Za-z0-9]{2,4})?")
 _LONGEST_NUMBER = 100  # digits; Python refuses to read some thousands, and no clips are counted so far
 
 
-def refuse_retired(prompts: Collection[str]) -> None:
+@cache
+def _retired() -> dict[str, tuple[str, str]]:
+    """Return indices of the prompts of earlier versions of the library, and of their successors, by text."""
+    rows = read_rows(shipped_folder("prompts") / RETIRED_LIST)
+    return {row["prompt"]: (str(row["index"]), str(row["successor"])) for row in rows}
+
+
+def refuse_retired(prompts: Set[str]) -> None:
     """Refuse prompts of an earlier version of the library beside those that replaced them.
 
     Args:
@@ -183,15 +191,12 @@ def refuse_retired(prompts: Collection[str]) -> None:
     Raises:
         SetupError: There are both.
     """
-    folder = shipped_folder("prompts")
-    retired = {str(row["index"]): row for row in read_rows(folder / RETIRED_LIST)}
-    old = [index for index, row in retired.items() if row["prompt"] in prompts]
-    if not old:
+    retired = _retired()
+    if retired.keys().isdisjoint(prompts):
         return
-    texts = {str(row["index"]): row["prompt"] for row in read_rows(folder / PROMPT_LISTS["library"])}
-    for index in old:
-        new = str(retired[index]["successor"])
-        if texts.get(new) in prompts:
+    texts = {str(row["index"]): row["prompt"] for row in read_rows(shipped_folder("prompts") / PROMPT_LISTS["library"])}
+    for text, (index, new) in retired.items():
+        if text in prompts and texts.get(new) in prompts:
             raise SetupError(
                 f"Prompt {index} was replaced by {new} in the library, and both are here: clips of two versions of a "
                 "prompt cannot be compared; leave one out, or make the clips again"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path, PurePath, PurePosixPath
 from types import MappingProxyType
 from typing import NamedTuple
@@ -77,7 +78,7 @@ class Prompts:
     ) -> None:
         self._subject = None if subject is None else subject_in(subject, "option")
         self._list: PromptList | None = None
-        self._retired: PromptList | None = None
+        self._retired_file: Path | None = None
         self._beside: dict[tuple[Path, tuple[str, ...]], PromptList | None] = {}
         if path is not None:
             file = shipped_list(path)
@@ -85,7 +86,12 @@ class Prompts:
                 file = Path(root) / file
             self._list = PromptList(read_list(file))
             if file.parent == shipped_folder("prompts"):
-                self._retired = PromptList(read_list(file.parent / RETIRED_LIST))
+                self._retired_file = file.parent / RETIRED_LIST
+
+    @cached_property
+    def _retired(self) -> PromptList:
+        """Prompts of earlier versions of a shipped list; none of a list of one's own."""
+        return PromptList([] if self._retired_file is None else read_list(self._retired_file))
 
     def __len__(self) -> int:
         return 0 if self._list is None else len(self._list.entries)
@@ -100,7 +106,7 @@ class Prompts:
             ClipError: The text beside the clip cannot be read, or the prompt is longer than :data:`MAX_PROMPT`.
         """
         listed = None if self._list is None else _from_list(self._list, source)
-        if listed is None and self._retired is not None and (old := _from_list(self._retired, source)) is not None:
+        if listed is None and (old := _from_list(self._retired, source)) is not None:
             listed = old._replace(source="retired")
         packed = row_of(source.path) is not None
         metadata = None if packed else self._beside_it(source, _METADATA)

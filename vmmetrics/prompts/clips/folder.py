@@ -111,7 +111,7 @@ def plan_of(
     wanted = select(entries, only)
     if max_seconds is not None:
         wanted = [entry for entry in wanted if entry.tags is None or entry.tags.seconds <= max_seconds]
-    chosen = jobs_of(wanted[:limit], samples, seed)
+    chosen = jobs_of(wanted[:limit], samples, seed, form)
     if first_frames is not None:
         frames = find_first_frames(first_frames, dict.fromkeys(job.entry.index for job in chosen))
         chosen = [replace(job, first_frame=frames[job.entry.index]) for job in chosen]
@@ -119,11 +119,10 @@ def plan_of(
         raise SetupError(f"Expected a form of {', '.join(FORMS)} but got {form!r}")
     if form and (lacking := [job.entry.index for job in chosen if form not in job.entry.forms]):
         raise SetupError(f"{len(lacking)} prompts have no form {form!r}, the first is {lacking[0]}; core-300 has it")
-    listed = [replace(job, form=form) for job in jobs_of(entries, samples, seed)]
-    return ClipPlan(tuple(replace(job, form=form) for job in chosen), tuple(listed), samples, seed, form)
+    return ClipPlan(tuple(chosen), tuple(jobs_of(entries, samples, seed, form)), samples, seed, form)
 
 
-def jobs_of(entries: Sequence[PromptEntry], samples: int = 1, seed: int = 0) -> list[Job]:
+def jobs_of(entries: Sequence[PromptEntry], samples: int = 1, seed: int = 0, form: str = "") -> list[Job]:
     """Return the jobs of a list: ``0001.mp4``, or ``0001-1.mp4``, ``0001-2.mp4`` for several clips per prompt.
 
     The first samples of all prompts come before the second ones, so that a run that is cut short has all prompts.
@@ -132,6 +131,7 @@ def jobs_of(entries: Sequence[PromptEntry], samples: int = 1, seed: int = 0) -> 
         entries: The prompts.
         samples: Clips per prompt.
         seed: Base of every clip's own seed.
+        form: Wording of the prompts that the generator gets.
 
     Raises:
         SetupError: An index cannot name a file, or two clips would have one name.
@@ -142,7 +142,7 @@ def jobs_of(entries: Sequence[PromptEntry], samples: int = 1, seed: int = 0) -> 
             if not _FILE_STEM.fullmatch(entry.index):
                 raise SetupError(f"The index {entry.index!r} cannot name a file; letters, digits, _ . and - can")
             stem = entry.index if samples == 1 else f"{entry.index}-{sample}"
-            jobs.append(Job(entry, sample, f"{stem}.mp4", seed_of(seed, entry.index, sample)))
+            jobs.append(Job(entry, sample, f"{stem}.mp4", seed_of(seed, entry.index, sample), form=form))
     names = [job.clip.lower() for job in jobs]  # some file systems do not tell cases apart
     twice = sorted(name for name, number in Counter(names).items() if number > 1)
     if twice:

@@ -74,11 +74,11 @@ def fit_rasch(passed: FloatArray, asked: FloatArray) -> Rasch:
     curvature = np.array(slopes) / (2 * _STEP)
     errors = np.sqrt(np.maximum(np.diag(np.linalg.pinv((curvature + curvature.T) / 2)), 0))
     abilities, spread = best[:-1], float(np.exp(best[-1]))
-    _, _, weights = _posterior(best, passed, asked)
+    logits, _, weights = _posterior(best, passed, asked)
     difficulties = spread * _NODES @ weights
     deviations = np.sqrt(np.maximum((spread * _NODES) ** 2 @ weights - difficulties**2, 0))
     abilities = np.where((passed.sum(1) > 0) & (passed < asked).any(1), abilities, np.nan)
-    residuals, variances = _predicted(best, passed, asked, np.isfinite(abilities))
+    residuals, variances = _predicted(best, expit(logits), passed, asked, np.isfinite(abilities))
     infits = [ratio(residuals.sum(axis), variances.sum(axis)) for axis in (1, 0)]
     return Rasch(abilities, Z95 * errors[:-1], difficulties, Z95 * deviations, spread, *infits)
 
@@ -102,14 +102,14 @@ def _loss(parameters: FloatArray, passed: FloatArray, asked: FloatArray) -> tupl
 
 
 def _predicted(
-    parameters: FloatArray, passed: FloatArray, asked: FloatArray, finite: BoolArray
+    parameters: FloatArray, rates: FloatArray, passed: FloatArray, asked: FloatArray, finite: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return (M, I) squared residuals against the prediction from the other subjects, and the predicted variances.
 
-    Zero for subjects without a finite ability, and for items that no other subject was asked.
+    ``rates`` (M, Q) are those of passing at the nodes. Zero for subjects without a finite ability, and for items that
+    no other subject was asked.
     """
-    logits, _, _ = _posterior(parameters, passed, asked)
-    rates, squares, variances = expit(logits), np.zeros(passed.shape), np.zeros(passed.shape)
+    squares, variances = np.zeros(passed.shape), np.zeros(passed.shape)
     for m in np.flatnonzero(finite):
         others = np.arange(len(passed)) != m
         _, _, weights = _posterior(np.append(parameters[:-1][others], parameters[-1]), passed[others], asked[others])
