@@ -79,7 +79,7 @@ def describe(source: Source) -> dict[str, Any]:
         loaded, named = source.load(), source.function
         function = named if isinstance(named, str) else getattr(loaded, "__qualname__", source.label)
         return {"function": function, "label": source.label}
-    suite = _suite(source)
+    suite = built(source)
     return {**source.configuration(suite), "metrics": list(source.metrics), "parts": dict(source.parts(suite))}
 
 
@@ -92,7 +92,7 @@ def load(source: Source) -> None:
     if isinstance(source, FunctionSource):
         source.load()
     else:
-        _suite(source)
+        built(source)
 
 
 def score(sources: Iterable[Source], clip: Clip) -> dict[str, dict[str, Any]]:
@@ -103,7 +103,7 @@ def score(sources: Iterable[Source], clip: Clip) -> dict[str, dict[str, Any]]:
             if isinstance(source, FunctionSource):
                 part = _by_function(source, clip)
             else:
-                result = _suite(source).score_clip(clip)
+                result = built(source).score_clip(clip)
                 part = {"scores": result.scores, "missing": result.missing, "errors": result.errors}
         except SetupError:
             raise
@@ -116,7 +116,7 @@ def score(sources: Iterable[Source], clip: Clip) -> dict[str, dict[str, Any]]:
 
 
 @cache  # models are loaded once in each process
-def _suite(source: Settings) -> Scoring:
+def built(source: Settings) -> Scoring:
     return source.build()
 
 

@@ -1,0 +1,105 @@
+"""Checks of arrays: memory, lists, types, ranges and axes, and whether all ways of taking a clip agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from vmmetrics.alignment.audit.breaks.bench import LOOSE, Bench, Check, Finding, Variant, always, arrays
+from vmmetrics.alignment.audit.calls import Item
+from vmmetrics.alignment.audit.material import array_of
+
+
+def ways(bench: Bench) -> Iterator[Finding]:
+    """Score the clips by each way in which the target takes them."""
+    few = [item for item in bench.few if array_of(item).shape == array_of(bench.few[0]).shape]
+    positions = [bench.few.index(item) for item in few]
+    expected = [bench.reference[n] for n in positions]
+    kept, bench.few = bench.few, few
+    try:
+        with bench.process():
+            others = [route for route in bench.target.takes if route != bench.route]
+            yield from bench.compare([Variant(route, few, route) for route in others], LOOSE, reference=expected, same="all agree")
+    finally:
+        bench.few = kept
+
+
+def memory(bench: Bench) -> Iterator[Finding]:
+    """Score the same arrays laid out otherwise in memory, and read-only."""
+    route = bench.array_route
+    variants = [Variant(kind, [item._replace(memory=kind) for item in bench.few], route) for kind in ("fortran", "strided", "read-only")]
+    with bench.process():
+        yield from bench.compare(variants)
+
+
+def mutation(bench: Bench) -> Iterator[Finding]:
+    """Look at an array after the call that it was handed to."""
+    with bench.process():
+        answers = bench.ask(bench.few, bench.array_route)
+    changed = sum(answer.mutated for answer in answers)
+    if changed:
+        yield Finding("bad", "changes its input", f"the array handed over was changed in {changed} of {len(answers)} calls: what is computed from it next is wrong")
+    else:
+        yield Finding("good", "left alone", f"the array handed over is the same after {len(answers)} calls")
+
+
+def undeclared(bench: Bench) -> Iterator[Finding]:
+    """Hand over arrays of other types, ranges and axes than it is said to take: refused, or the same scores."""
+    frames = [array_of(item) for item in bench.few]
+    clips = [bench.clips[n] for n in bench.chosen]
+    floats = bench.array_route == "floats"
+
+    def made(label: str, change, raw: str = "array") -> Variant:  # type: ignore[no-untyped-def]
+        return Variant(label, [bench.material.frames(c, change(f), raw) for c, f in zip(clips, frames, strict=True)], bench.array_route)
+
+    unit = (lambda f: f.astype(np.float32) / 255) if floats else (lambda f: f)
+    other = made("uint8, 0 to 255", lambda f: f) if floats else made("floats in 0 to 1", lambda f: f.astype(np.float32) / 255)
+    variants = [
+        other,
+        made("floats in 0 to 255", lambda f: f.astype(np.float32)),
+        made("floats in −1 to 1", lambda f: f.astype(np.float32) / 127.5 - 1),
+        made("axes T, C, H, W", lambda f: np.ascontiguousarray(unit(f).transpose(0, 3, 1, 2))),
+        made("axes C, T, H, W", lambda f: np.ascontiguousarray(unit(f).transpose(3, 0, 1, 2))),
+        made("a batch of one", lambda f: unit(f)[None]),
+        made("with an alpha channel", lambda f: np.concatenate([unit(f), np.full_like(unit(f)[..., :1], 1 if floats else 255)], -1)),
+        made("a list of frames", unit, "list"),
+    ]
+    declared = {"floats in 0 to 1": "floats", "uint8, 0 to 255": "frames", "a list of frames": "list"}
+    variants = [v for v in variants if declared.get(v.label) not in bench.target.takes]
+    with bench.process():
+        yield from bench.compare(variants, 0.02, same="refused or the same", grade="note")
+
+
+def grey(bench: Bench) -> Iterator[Finding]:
+    """Score clips without colour: whoever mistakes the axis of channels for another sees no motion in them."""
+    items = [bench.material.changed(item, _in_grey(array_of(item))) for item in bench.few]
+    stills = [bench.material.changed(item, np.repeat(_in_grey(array_of(item)[:1]), len(array_of(item)), 0)) for item in bench.few]
+    with bench.process():
+        moving, still = bench.ask(items), bench.ask(stills)
+    for name in bench.names:
+        pairs = [(m.scores[name], s.scores[name]) for m, s in zip(moving, still, strict=True) if name in m.scores and name in s.scores]
+        if len(pairs) < 2:
+            yield Finding("good", "stills have no score", "in grey, stills are refused and moving clips are not", name)
+            continue
+        bound = bench.tolerance(name, [v for pair in pairs for v in pair], 0.01)
+        blind = sum(abs(m - s) <= bound for m, s in pairs)
+        if blind == len(pairs):
+            yield Finding("bad", "sees no motion in grey", f"moving and still clips without colour score the same, {blind} of {len(pairs)}", name)
+        else:
+            yield Finding("good", "sees motion in grey", f"{len(pairs) - blind} of {len(pairs)} moving clips score other than their first frame held", name)
+
+
+def _in_grey(frames):  # type: ignore[no-untyped-def]
+    levels = (frames @ np.array([0.299, 0.587, 0.114])).round().astype(np.uint8)
+    return np.repeat(levels[..., None], 3, -1)
+
+
+CHECKS = (
+    Check("ways", "Each way of taking a clip", lambda b: None if len(b.target.takes) > 1 else "it takes clips in one way", ways),
+    Check("memory", "Arrays laid out otherwise in memory", arrays, memory),
+    Check("mutation", "The array after the call", arrays, mutation),
+    Check("undeclared", "Arrays of types, ranges and axes that it is not said to take", arrays, undeclared),
+    Check("grey", "Clips without colour", always, grey),
+)
+"""Checks of arrays."""

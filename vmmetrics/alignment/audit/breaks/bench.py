@@ -1,0 +1,319 @@
+"""Bench of part 3: reference scores of a few clips, calls in fresh processes, and comparisons with a tolerance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from vmmetrics.alignment.audit import runner
+from vmmetrics.alignment.audit.calls import Answer, Caller, Item, Limits
+from vmmetrics.alignment.audit.lines import Grade, Line, Look
+from vmmetrics.alignment.audit.material import Material
+from vmmetrics.alignment.audit.target import FILES, Target
+from vmmetrics.clip import Clip
+from vmmetrics.errors import VMMetricsError
+
+FEW = 5
+"""Clips that most checks use."""
+TIGHT = 1e-3
+"""Largest difference of equal input, as a share of the scale: the range of the scores of all clips."""
+LOOSE = 0.05
+"""The same where decoders round colours otherwise."""
+
+
+class NotRunError(VMMetricsError):
+    """A check could not be run; the text says why."""
+
+
+class Finding(NamedTuple):
+    """What a check says of one score, or, without a score, of all.
+
+    Attributes:
+        grade: Grade.
+        verdict: A few words.
+        text: The figures.
+        score: Name of the score, or None.
+        effect: Largest difference.
+        looks: Clips to look at.
+    """
+
+    grade: Grade
+    verdict: str
+    text: str
+    score: str | None = None
+    effect: float | None = None
+    looks: Sequence[Look] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check.
+
+    Attributes:
+        name: Name, for ``--only``.
+        title: What is done.
+        needs: Returns why it does not apply to a target, or None.
+        run: Runs it.
+    """
+
+    name: str
+    title: str
+    needs: Callable[[Bench], str | None]
+    run: Callable[[Bench], Iterator[Finding]]
+
+
+class Variant(NamedTuple):
+    """The clips of the reference in another form.
+
+    Attributes:
+        label: What is different.
+        items: In the order of :attr:`Bench.few`.
+        route: Way of taking them; None for the bench's.
+        omit: Keyword parameters left out.
+    """
+
+    label: str
+    items: Sequence[Item]
+    route: str | None = None
+    omit: Sequence[str] = ()
+
+
+class Bench:
+    """State of part 3.
+
+    Args:
+        target: The target.
+        clips: Clips, varied ones first; all of them are scored once.
+        folder: Scratch folder.
+        limits: Of a process.
+        seed: Chooses the clips of most checks, and everything random.
+        pythons: Interpreters of other environments.
+
+    Attributes:
+        names: Names of the scores.
+        items: All clips.
+        answers: Their scores.
+        few: Clips of most checks: scored, with scores that differ where there are.
+        reference: Their answers.
+        scale: Range of the scores by name.
+        slack: Largest difference between repeated calls by name.
+        facts: What the runner says of the target.
+
+    Raises:
+        NotRunError: The target cannot be loaded, or scores no clip.
+    """
+
+    def __init__(
+        self, target: Target, clips: Sequence[Clip], folder: Path, limits: Limits, seed: int, pythons: Sequence[str] = ()
+    ) -> None:
+        self.target, self.limits, self.pythons = target, limits, tuple(pythons)
+        self.material = Material(folder)
+        self.rng = np.random.default_rng(seed)
+        self._caller: Caller | None = None
+        route = target.single or target.batch
+        assert route is not None  # noqa: S101  (a target takes clips in one way at least)
+        self.route = route
+        self.items = [self.material.item(clip) for clip in clips]
+        self.clips = list(clips)
+        with self.process():
+            self.answers = self.ask(self.items)
+            self.facts = self.caller.facts
+            scored = [n for n, answer in enumerate(self.answers) if answer.scores]
+            if not scored:
+                raise NotRunError(f"it scores none of {len(clips)} clips: {self.answers[0].refused}")
+            self.names = tuple(dict.fromkeys(name for answer in self.answers for name in answer.scores))
+            self.chosen = self._chosen(scored)
+            self.few = [self.items[n] for n in self.chosen]
+            self.reference = [self.answers[n] for n in self.chosen]
+            again = self.ask(self.few)
+        self._by = {route: self.reference}
+        self.scale = {name: self._span(name) for name in self.names}
+        self.slack = {name: max((d for d in differences(self.reference, again, name) if d is not None), default=0.0)
+                      for name in self.names}  # fmt: skip
+
+    def _chosen(self, scored: Sequence[int]) -> list[int]:
+        """Return up to :data:`FEW` clips, drawn at random among those that differ most from one another in score."""
+        order = self.rng.permutation(scored).tolist()
+        seen: set[tuple[float, ...]] = set()
+        distinct, rest = [], []
+        for number in order:
+            values = tuple(self.answers[number].scores.get(name, math.nan) for name in self.names)
+            (rest if values in seen else distinct).append(number)
+            seen.add(values)
+        return sorted([*distinct, *rest][:FEW])
+
+    def _span(self, name: str) -> float:
+        values = [a.scores[name] for a in self.answers if math.isfinite(a.scores.get(name, math.nan))]
+        span = float(np.ptp(values)) if values else 0.0
+        if not span and name in self.target.ranges:
+            span = float(np.ptp(self.target.ranges[name])) / 10
+        return span or max(map(abs, values), default=0.0) or 1.0
+
+    @property
+    def caller(self) -> Caller:
+        """Process of the check that runs."""
+        assert self._caller is not None  # noqa: S101  (inside process())
+        return self._caller
+
+    @contextmanager
+    def process(
+        self, python: str | None = None, environment: Mapping[str, str] | None = None
+    ) -> Iterator[None]:
+        """Have calls answered by a new process meanwhile."""
+        before = self._caller
+        with Caller(self.target, self.limits, python, environment) as self._caller:
+            try:
+                yield
+            finally:
+                self._caller = before
+
+    def ask(
+        self, items: Sequence[Item], route: str | None = None, omit: Sequence[str] = (), *, together: bool = False
+    ) -> list[Answer]:
+        """Return the answers for clips; one call for all where they go together, by a way of taking several.
+
+        Raises:
+            NotRunError: The process hung, died, or broke a limit.
+        """
+        route = route or (self.target.batch if together else None) or self.route
+        groups = [list(items)] if together else [[item] for item in items]
+        if route not in runner.BATCHES:
+            groups = [list(items)]
+        if route == "folder":
+            groups = [self.material.copied(group) for group in groups]
+        answers = [answer for group in groups for answer in self.caller(group, route, omit)]
+        if dead := next((answer.refused for answer in answers if answer.failed), None):
+            raise NotRunError(dead)
+        return answers
+
+    def tolerance(self, name: str, values: Sequence[float], share: float = TIGHT) -> float:
+        """Return the largest difference of two scores that counts as none."""
+        largest = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
+        return max(share * self.scale[name], 1e-6 * largest, 3 * self.slack[name])
+
+    def compare(
+        self, variants: Sequence[Variant], share: float = TIGHT, *, same: str = "the same scores",
+        grade: Grade = "bad", reference: Sequence[Answer] | None = None,
+    ) -> Iterator[Finding]:  # fmt: skip
+        """Yield, for each score, whether variants of the clips score as the clips themselves do.
+
+        Args:
+            variants: At least one.
+            share: Tolerance as a share of the scale.
+            same: Verdict where they do.
+            grade: Grade where they do not.
+            reference: Answers to compare with; None for those of :attr:`few` in the same way.
+        """
+        expected = reference or self.by(variants[0].route or self.route)
+        asked = [(v, self.ask(v.items, v.route, v.omit, together=v.route in runner.BATCHES)) for v in variants]
+        yield from self.judged(asked, expected, share, same, grade)
+
+    def judged(
+        self, asked: Sequence[tuple[Variant, Sequence[Answer]]], expected: Sequence[Answer], share: float = TIGHT,
+        same: str = "the same scores", grade: Grade = "bad",
+    ) -> Iterator[Finding]:  # fmt: skip
+        """Yield what answers for variants say, as :meth:`compare` does."""
+        refusing = {v.label: next(a.refused for a in answers if a.refused) for v, answers in asked
+                    if all(a.refused for a in answers)}  # fmt: skip
+        if len(refusing) == len(asked):
+            why = "; ".join(f"{label}: {reason}" for label, reason in refusing.items())
+            yield Finding("note", "refuses, and says so", why)
+            return
+        partly = [v.label for v, answers in asked if v.label not in refusing and
+                  any(a.refused and e.scores for a, e in zip(answers, expected, strict=True))]  # fmt: skip
+        refuses = f" Refused: {', '.join([*refusing, *(f'{label} for some clips' for label in partly)])}." if refusing or partly else ""
+        for name in self.names:
+            worst: tuple[float, str, int] = (0.0, "", 0)
+            differing = []
+            for variant, answers in asked:
+                gaps = differences(expected, answers, name)
+                values = [a.scores[name] for a in expected if name in a.scores]
+                bound = self.tolerance(name, values, share)
+                large = [(gap, n) for n, gap in enumerate(gaps) if gap is not None and not gap <= bound]
+                if large:
+                    gap, at = max(large)
+                    differing.append(f"{variant.label} by up to {gap:.3g} ({len(large)} of {len(gaps)} clips)")
+                    worst = max(worst, (gap, variant.label, at))
+            if not differing:
+                yield Finding("good", same, f"{', '.join(v.label for v, _ in asked)}: equal within the tolerance.{refuses}", name)
+                continue
+            gap, label, at = worst
+            variant, answers = next((v, a) for v, a in asked if v.label == label)
+            looks = self.look(variant.items[at], label, answers[at], self.few[at], expected[at], name)
+            text = f"differs: {'; '.join(differing)}; the scores of all clips span {self.scale[name]:.3g}.{refuses}"
+            yield Finding(grade, f"another score: {label}", text, name, gap, looks)
+
+    def look(
+        self, item: Item, label: str, answer: Answer, beside: Item | None, expected: Answer | None, name: str
+    ) -> list[Look]:
+        """Return a clip to look at; none for an array alone."""
+        if item.path is None or not Path(item.path).is_file():
+            return []
+        other = None if expected is None else expected.scores.get(name)
+        at = beside.path if beside is not None else None
+        return [Look(item.path, label, answer.scores.get(name), at, "as it was", other)]
+
+    def by(self, route: str) -> list[Answer]:
+        """Return the answers for :attr:`few` by a way of taking clips, scored once by each."""
+        if route not in self._by:
+            with self.process():
+                self._by[route] = self.ask(self.few, route)
+        return self._by[route]
+
+    @property
+    def file_route(self) -> str | None:
+        """First way in which it takes files."""
+        return next((route for route in self.target.takes if route in FILES), None)
+
+    @property
+    def array_route(self) -> str | None:
+        """First way in which it takes one clip as an array."""
+        return next((route for route in self.target.takes if route in ("frames", "floats")), None)
+
+
+def always(_: Bench) -> str | None:
+    """Return None: the check applies to every target."""
+    return None
+
+
+def files(bench: Bench) -> str | None:
+    """Return why checks of files do not apply, or None."""
+    return None if bench.file_route else "it takes no files"
+
+
+def arrays(bench: Bench) -> str | None:
+    """Return why checks of arrays do not apply, or None."""
+    return None if bench.array_route else "it takes no array of one clip"
+
+
+def batches(bench: Bench) -> str | None:
+    """Return why checks of several clips in one call do not apply, or None."""
+    return None if bench.target.batch else "it takes one clip a call"
+
+
+def differences(first: Sequence[Answer], second: Sequence[Answer], name: str) -> list[float | None]:
+    """Return absolute differences of a score; None where one has none, infinite where one is no finite number."""
+    gaps: list[float | None] = []
+    for one, other in zip(first, second, strict=True):
+        a, b = one.scores.get(name), other.scores.get(name)
+        if a is None or b is None:
+            gaps.append(None)
+        elif math.isfinite(a) and math.isfinite(b):
+            gaps.append(abs(a - b))
+        else:
+            gaps.append(0.0 if a == b or (math.isnan(a) and math.isnan(b)) else math.inf)
+    return gaps
+
+
+def line_of(check: Check, finding: Finding) -> Line:
+    """Return the line of a card for a finding."""
+    return Line(
+        "breaks", check.name, check.title, finding.grade, finding.verdict, finding.text,
+        score=finding.score, effect=finding.effect, looks=finding.looks,
+    )  # fmt: skip

@@ -1,0 +1,387 @@
+"""Checks of content: which frames, places and colours a score depends on, on time, on length, and its values."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import cv2
+import numpy as np
+
+from vmmetrics.alignment.audit.breaks.bench import Bench, Check, Finding, NotRunError, Variant, always, differences
+from vmmetrics.alignment.audit.calls import Answer, Item
+from vmmetrics.alignment.audit.lines import Look
+from vmmetrics.alignment.audit.material import Frames, array_of, with_frames
+
+LONG = 128
+"""Frames of the long clip in which it is looked for the end of reading."""
+
+
+def _foreign(bench: Bench, item: Item, count: int) -> Frames:
+    """Return frames of another clip in the size of this one."""
+    other = array_of(bench.items[int(bench.rng.integers(len(bench.items)))])
+    height, width = array_of(item).shape[1:3]
+    resized = np.stack([cv2.resize(255 - frame, (width, height), interpolation=cv2.INTER_AREA) for frame in other])
+    return resized[np.arange(count) % len(resized)]
+
+
+def _moves(bench: Bench, before: Sequence[Answer], after: Sequence[Answer], name: str) -> bool:
+    """Return True if any of the answers changes at all, one that is lost included."""
+    for one, other, gap in zip(before, after, differences(before, after, name), strict=True):
+        if gap is None:
+            if (name in one.scores) != (name in other.scores):
+                return True
+        elif gap > max(1e-9 * abs(one.scores[name]), bench.slack[name] * 3):
+            return True
+    return False
+
+
+def frames_read(bench: Bench) -> Iterator[Finding]:
+    """Put a foreign frame in place of each frame in turn."""
+    items = bench.few[:2]
+    counts = [len(item.times) for item in items]
+    with bench.process():
+        before = bench.ask(items)
+        after = []
+        for t in range(min(counts)):
+            changed = []
+            for item in items:
+                frames = array_of(item).copy()
+                frames[t] = _foreign(bench, item, 1)[0]
+                changed.append(bench.material.changed(item, frames))
+            after.append(bench.ask(changed))
+    for name in bench.names:
+        read = [t for t, answers in enumerate(after) if _moves(bench, before, answers, name)]
+        yield _coverage(read, min(counts), "frame", name)
+
+
+def _coverage(read: Sequence[int], count: int, what: str, name: str) -> Finding:
+    if len(read) == count:
+        return Finding("good", f"every {what} counts", f"each of {count}, replaced alone, changes the score", name)
+    if not read:
+        return Finding("bad", f"no {what} counts", f"none of {count}, replaced alone, changes the score", name)
+    unread = [t for t in range(count) if t not in read]
+    ending = unread == list(range(unread[0], count)) and unread[0] > 0
+    inner = "the last are not read" if ending and len(unread) > 1 else "single ones do not count"
+    shown = ", ".join(map(str, unread[:12])) + (", …" if len(unread) > 12 else "")
+    grade = "bad" if ending and len(unread) > 1 else "note"
+    return Finding(grade, inner, f"{what} {shown} (from 0, of {count}) can be replaced without any change of the score", name)
+
+
+def long_clips(bench: Bench) -> Iterator[Finding]:
+    """Replace each eighth of a clip of 128 small frames."""
+    frames = np.concatenate([_square(array_of(item)) for item in bench.items])
+    frames = np.concatenate([frames] * math.ceil(LONG / len(frames)))[:LONG]
+    base = with_frames(bench.few[0], frames, 16.0)
+    with bench.process():
+        before = bench.ask([bench.material.item(base)])
+        after = []
+        for part in np.array_split(np.arange(LONG), 8):
+            changed = frames.copy()
+            changed[part] = frames[::-1][part][:, ::-1] // 2 + bench.rng.integers(0, 90, (len(part), 1, 1, 3)).astype(np.uint8)
+            after.append(bench.ask([bench.material.item(with_frames(bench.few[0], changed, 16.0))]))
+    if not before[0].scores:
+        yield Finding("note", "refuses, and says so", f"a clip of {LONG} frames: {before[0].refused}")
+        return
+    for name in bench.names:
+        read = [t for t, answers in enumerate(after) if _moves(bench, before, answers, name)]
+        yield _coverage(read, 8, f"eighth of {LONG} frames", name)
+
+
+def _square(frames: Frames) -> Frames:
+    return np.stack([cv2.resize(frame, (96, 96), interpolation=cv2.INTER_AREA) for frame in frames])
+
+
+def regions(bench: Bench) -> Iterator[Finding]:
+    """Put other content into each ninth of the frame."""
+    items = bench.few[:3]
+    with bench.process():
+        before = bench.ask(items)
+        after = []
+        for row in range(3):
+            for column in range(3):
+                changed = []
+                for item in items:
+                    frames = array_of(item).copy()
+                    _, height, width, _ = frames.shape
+                    rows = slice(row * height // 3, (row + 1) * height // 3)
+                    columns = slice(column * width // 3, (column + 1) * width // 3)
+                    frames[:, rows, columns] = _foreign(bench, item, len(frames))[:, rows, columns]
+                    changed.append(bench.material.changed(item, frames))
+                after.append(bench.ask(changed))
+    names = [f"{up}{side}" for up in ("top ", "", "bottom ") for side in ("left", "middle", "right")]
+    for name in bench.names:
+        unread = [names[n] for n, answers in enumerate(after) if not _moves(bench, before, answers, name)]
+        if unread:
+            text = f"other content there changes no score: {', '.join(unread)}"
+            yield Finding("note" if len(unread) < 9 else "bad", "parts of the frame do not count", text, name)
+        else:
+            yield Finding("good", "the whole frame counts", "other content in each ninth of the frame changes the score", name)
+
+
+def channels(bench: Bench) -> Iterator[Finding]:
+    """Put other content into each colour channel."""
+    items = bench.few[:3]
+    with bench.process():
+        before = bench.ask(items)
+        after = []
+        for channel in range(3):
+            changed = []
+            for item in items:
+                frames = array_of(item).copy()
+                frames[..., channel] = _foreign(bench, item, len(frames))[..., channel]
+                changed.append(bench.material.changed(item, frames))
+            after.append(bench.ask(changed))
+    arrays = bench.route not in ("path", "paths", "folder")  # in files, 4:2:0 mixes the channels
+    for name in bench.names:
+        gaps = [max((g for g in differences(before, a, name) if g is not None), default=math.inf) for a in after]
+        least = 0.0 if arrays else 0.02 * max((g for g in gaps if math.isfinite(g)), default=0.0)
+        blind = ["red green blue".split()[n] for n, gap in enumerate(gaps) if gap <= max(least, bench.tolerance(name, [], 1e-6))]
+        if blind and len(blind) < 3:
+            yield Finding("bad", f"does not see {' and '.join(blind)}", f"other content in {' and '.join(blind)} alone changes no score", name)
+        else:
+            yield Finding("good", "all colours count", "other content in each colour channel changes the score", name)
+
+
+def _stripes(count: int, weights: Sequence[float], flat: int) -> Frames:
+    """Return moving stripes of two colours that are equally light by ``weights``; they differ in the channels given."""
+    high, low = (int(w) for w in weights)
+    x, y = np.meshgrid(np.arange(96), np.arange(96))
+    frames = np.full((count, 96, 96, 3), 128, np.uint8)
+    for t in range(count):
+        on = ((x + 3 * t + y // 3) // 8) % 2 == 0
+        frames[t][on] = (128 + high, 128 - low, 128) if flat == 0 else (128, 128 - low, 128 + high)
+        frames[t][~on] = (128 - high, 128 + low, 128) if flat == 0 else (128, 128 + low, 128 - high)
+    return frames
+
+
+def channel_order(bench: Bench) -> Iterator[Finding]:
+    """Show stripes of two colours equally light by BT.601, and the same with red and blue exchanged.
+
+    A scorer that works on lightness sees no motion in the first; one that takes red for blue sees none in the other.
+    """
+    rate = 8.0
+    # 0.299 R + 0.587 G + 0.114 B is the same on both sides: 0.299 * 98 = 0.587 * 50; by exchanged weights 0.114 * 98
+    right, wrong = _stripes(16, (98, 50), 0), _stripes(16, (98, 50), 2)
+    still = np.repeat(right[:1], 16, 0)
+    strong = np.repeat(_stripes(16, (60, -60), 0).mean(-1, keepdims=True).astype(np.uint8), 3, -1)
+    base = bench.few[0]
+    items = [bench.material.item(with_frames(base, frames, rate)) for frames in (right, wrong, still, strong)]
+    with bench.process():
+        answers = [_or_refused(bench, item) for item in items]
+    for name in bench.names:
+        values = [answer.scores.get(name) for answer in answers]
+        if None in values:
+            yield Finding("open", "not told apart", "a pattern has no score", name)
+            continue
+        of_right, of_wrong, nothing, full = (float(v) for v in values if v is not None)
+        near, far, whole = abs(of_right - nothing), abs(of_wrong - nothing), abs(full - nothing)
+        text = f"equally light by BT.601: {of_right:.4g}; red and blue exchanged: {of_wrong:.4g}; still: {nothing:.4g}"
+        if near > 3 * far and near > 0.02 * max(whole, bench.scale[name] / 10):
+            looks = [Look(str(items[1].path), "red and blue exchanged", of_wrong, str(items[0].path), "equally light", of_right)]
+            yield Finding("bad", "takes red for blue", f"it is blind to the pattern that would be equally light in BGR; {text}", name, near, looks)
+        elif far > 3 * near:
+            yield Finding("good", "red is red", text, name)
+        else:
+            yield Finding("open", "not told apart", f"it does not go by lightness; {text}", name)
+
+
+def _or_refused(bench: Bench, item: Item) -> Answer:
+    try:
+        return bench.ask([item])[0]
+    except NotRunError as error:
+        return Answer(refused=str(error))
+
+
+def rate(bench: Bench) -> Iterator[Finding]:
+    """Show the same frames at two and three times the rate; leave the rate out where it is a parameter."""
+    route = bench.file_route if bench.file_route == bench.route else bench.array_route or bench.route
+    paced = [1.0, 2.0, 3.0]
+    with bench.process():
+        answers = [bench.ask([_paced(bench, item, pace) for item in bench.few], route) for pace in paced]
+        without = bench.ask(bench.few, route, ("fps",)) if "fps" in bench.facts.get("named", ()) else None
+    for name in bench.names:
+        values = [a.scores[name] for a in answers[0] if name in a.scores]
+        bound = bench.tolerance(name, values, 0.005)
+        moved = [max((g for g in differences(answers[0], other, name) if g is not None), default=0.0) for other in answers[1:]]
+        depends = max(moved) > bound
+        if without is not None and not all(a.refused for a in without):
+            gap = max((g for g in differences(answers[0], without, name) if g is not None), default=0.0)
+            if gap > bound:
+                default = bench.facts.get("defaults", {}).get("fps", "some default")
+                yield Finding("bad", "a rate is made up", f"without fps it takes {default}, without an error: scores differ by up to {gap:.3g}", name, gap)
+                continue
+        verdict = "goes by the clock" if depends else "does not go by the clock"
+        text = f"the same frames at 2 and 3 times the rate change it by up to {moved[0]:.3g} and {moved[1]:.3g}"
+        yield Finding("good" if depends else "note", verdict, text, name, max(moved))
+
+
+def _paced(bench: Bench, item: Item, pace: float) -> Item:
+    if pace == 1:
+        return item
+    return bench.material.retimed(item, [time / pace for time in item.times])
+
+
+def irregular(bench: Bench) -> Iterator[Finding]:
+    """Show frames at uneven times that follow the motion: a film from which frames were dropped at random."""
+    items, clips = [], []
+    for item in bench.few:
+        frames = array_of(item)
+        inner = bench.rng.permutation(np.arange(1, len(frames) - 1))[: len(frames) // 2]
+        kept = np.sort(np.concatenate([[0, len(frames) - 1], inner]))
+        even = bench.material.item(with_frames(item, frames[kept], 8.0))
+        clips.append(even)
+        times = np.asarray(item.times)[kept]
+        items.append(bench.material.retimed(even, (times * even.times[-1] / times[-1]).tolist()))
+    route = bench.file_route
+    with bench.process():
+        uneven, even = bench.ask(items, route), bench.ask(clips, route)
+    for name in bench.names:
+        gap = max((g for g in differences(uneven, even, name) if g is not None), default=0.0)
+        bound = bench.tolerance(name, [], 0.005)
+        verdict = "times count" if gap > bound else "does not read the times of frames"
+        yield Finding("good" if gap > bound else "note", verdict, f"the same frames, shown evenly instead of when they were taken, change it by up to {gap:.3g}", name, gap)
+
+
+def length(bench: Bench) -> Iterator[Finding]:
+    """Show clips there and back once and twice: twice as long, alike in every second."""
+    once, twice = [], []
+    for item in bench.few:
+        frames = array_of(item)
+        there = np.concatenate([frames, frames[-2:0:-1]])
+        once.append(bench.material.item(with_frames(item, there, item.fps)))
+        twice.append(bench.material.item(with_frames(item, np.concatenate([there, there]), item.fps)))
+    yield from _alike(bench, [("twice as long", once, twice)], 0.3, "length plays no part")
+
+
+def sizes(bench: Bench) -> Iterator[Finding]:
+    """Show clips a few pixels smaller, in odd and uneven sizes, where little is lost."""
+    cases = []
+    for label, rows, columns in (("2 lines fewer", 2, 0), ("6 columns fewer", 0, 6), ("10 lines and 2 columns fewer", 10, 2)):
+        items = []
+        for item in bench.few:
+            frames = array_of(item)
+            items.append(bench.material.changed(item, frames[:, : frames.shape[1] - rows, : frames.shape[2] - columns]))
+        cases.append((label, bench.few, items))
+    yield from _alike(bench, cases, 0.3, "a few pixels play no part")
+
+
+def sides(bench: Bench) -> Iterator[Finding]:
+    """Turn clips by a quarter: what is wide becomes tall."""
+    items = [bench.material.changed(item, np.ascontiguousarray(np.rot90(array_of(item), 1, (1, 2)))) for item in bench.few]
+    yield from _alike(bench, [("turned by a quarter", bench.few, items)], 0.3, "wide and tall alike")
+
+
+def level(bench: Bench) -> Iterator[Finding]:
+    """Change every pixel by one grey level at most, anew in each frame."""
+    items = []
+    for item in bench.few:
+        frames = array_of(item)
+        noise = bench.rng.integers(-1, 2, frames.shape)
+        items.append(bench.material.changed(item, np.clip(frames.astype(int) + noise, 0, 255).astype(np.uint8)))
+    yield from _alike(bench, [("a grey level of noise", bench.few, items)], 0.3, "a grey level plays no part")
+
+
+def _alike(bench: Bench, cases: Sequence[tuple[str, Sequence[Item], Sequence[Item]]], share: float, same: str) -> Iterator[Finding]:
+    """Yield whether pairs of clips that are nearly the same score alike, on average."""
+    with bench.process():
+        asked = [(label, bench.ask(before), bench.ask(after), after) for label, before, after in cases]
+    for name in bench.names:
+        large, figures, looks = [], [], []
+        for label, before, after, items in asked:
+            gaps = [g for g in differences(before, after, name) if g is not None]
+            mean = float(np.mean(gaps)) if gaps else 0.0
+            figures.append(f"{label}: {mean:.3g} on average")
+            if mean > bench.tolerance(name, [], share):
+                large.append(label)
+                looks += bench.look(items[0], label, after[0], bench.few[0], before[0], name)
+        text = f"{'; '.join(figures)}; the scores of all clips span {bench.scale[name]:.3g}"
+        if large:
+            yield Finding("bad", f"changes much: {large[0]}", text, name, looks=looks)
+        else:
+            yield Finding("good", same, text, name)
+
+
+def prompts(bench: Bench) -> Iterator[Finding]:
+    """Leave the prompt out, or empty; in batches, exchange clips with their prompts."""
+    prompted = [item._replace(prompt=item.prompt or f"a thing that moves, number {n}") for n, item in enumerate(bench.few)]
+    with bench.process():
+        given = bench.ask(prompted)
+        cases = {"without a prompt": bench.ask(prompted, None, ("prompt", "prompts")), "an empty prompt": bench.ask([i._replace(prompt="") for i in prompted])}
+        turned = bench.ask([i._replace(prompt=prompted[n - 1].prompt) for n, i in enumerate(prompted)])
+        route, swapped = bench.target.batch, None
+        if route in ("paths", "folder"):
+            alone = given if bench.route == route else bench.ask(prompted, route)
+            swapped = (alone, bench.ask(prompted[::-1], route, together=True)[::-1])
+            twice = [prompted[0], prompted[1]._replace(path=prompted[0].path), prompted[2]]
+            doubled = (bench.ask(twice, route), bench.ask(twice, route, together=True)) if route == "paths" else None
+    for name in bench.names:
+        matters = _moves(bench, given, turned, name)
+        silent = [label for label, answers in cases.items() if any(name in a.scores for a in answers)]
+        if not matters:
+            yield Finding("note", "prompts play no part", "another clip's prompt changes no score", name)
+            continue
+        if silent:
+            yield Finding("bad", "scores without a prompt", f"prompts count, yet {' and '.join(silent)} it gives numbers without an error", name)
+        else:
+            yield Finding("good", "asks for its prompt", "without one it refuses", name)
+    if swapped is not None:
+        pairs = [swapped, *([doubled] if doubled else [])]
+        for name in bench.names:
+            wrong = [(one, other) for one, other in pairs if max((g for g in differences(one, other, name) if g is not None), default=0.0) > bench.tolerance(name, [], 0.001)]
+            if wrong:
+                yield Finding("bad", "mixes up prompts", "clips with their prompts score otherwise together than alone", name)
+
+
+# Values.
+
+
+def distinct(bench: Bench) -> Iterator[Finding]:
+    """Look at the scores of all clips: equal ones, those out of range, those that are no numbers."""
+    scored = [answer for answer in bench.answers if answer.scores]
+    refusing = [answer.refused for answer in bench.answers if not answer.scores]
+    for name in bench.names:
+        values = [answer.scores[name] for answer in scored if name in answer.scores]
+        wrong = [v for v in values if not math.isfinite(v)]
+        span = bench.target.ranges.get(name)
+        outside = [v for v in values if span and math.isfinite(v) and not span[0] - 1e-6 <= v <= span[1] + 1e-6]
+        common, count = Counter(values).most_common(1)[0]
+        rest = f"; {len(refusing)} clips have none ({refusing[0]})" if refusing else ""
+        if wrong:
+            yield Finding("bad", "no finite number", f"{len(wrong)} of {len(values)} clips score {wrong[0]}{rest}", name)
+        elif len(set(values)) == 1 and len(values) > 1:
+            yield Finding("bad", "the same for every clip", f"{len(values)} different clips all score {common:.4g}{rest}", name)
+        elif outside:
+            yield Finding("bad", "out of its range", f"{len(outside)} of {len(values)} clips, such as {outside[0]:.4g}{rest}", name)
+        elif count > max(2, len(values) // 5):
+            yield Finding("note", "equal scores", f"{count} of {len(values)} different clips score {common:.4g}{rest}", name)
+        else:
+            yield Finding("good", "differ", f"{len(set(values))} values for {len(values)} clips, {min(values):.4g} to {max(values):.4g}{rest}", name)
+
+
+def _takes_prompts(bench: Bench) -> str | None:
+    named = {"prompt", "prompts"} & set(bench.facts.get("named", ()))
+    return None if named else "it takes no prompt"
+
+
+def _reads_times(bench: Bench) -> str | None:
+    return None if bench.file_route else "it takes no files, in which times stand"
+
+
+CHECKS = (
+    Check("distinct", "The scores of all clips", always, distinct),
+    Check("frames-read", "A foreign frame in place of each", always, frames_read),
+    Check("long-clips", "Another eighth of a long clip", always, long_clips),
+    Check("regions", "Other content in each ninth of the frame", always, regions),
+    Check("channels", "Other content in each colour", always, channels),
+    Check("channel-order", "Stripes of equally light colours", always, channel_order),
+    Check("rate", "The same frames at other rates, and without a rate", always, rate),
+    Check("irregular", "Frames at uneven times", _reads_times, irregular),
+    Check("length", "There and back once, and twice", always, length),
+    Check("sizes", "A few lines and columns fewer", always, sizes),
+    Check("sides", "Turned by a quarter", always, sides),
+    Check("level", "Noise of one grey level", always, level),
+    Check("prompts", "Prompts left out and exchanged", _takes_prompts, prompts),
+)
+"""Checks of content."""

@@ -1,0 +1,215 @@
+"""Checks of files: names, containers, codecs, and files that hold no whole clip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from vmmetrics.alignment.audit.breaks.bench import LOOSE, Bench, Check, Finding, NotRunError, Variant, always, arrays, files
+from vmmetrics.alignment.audit.calls import Answer, Item
+from vmmetrics.alignment.audit.lines import Look
+from vmmetrics.alignment.audit.material import CODECS, CONTAINERS, array_of
+
+_NAMES = (
+    "with space.mp4", "Ünï-中文.mp4", "-dash.mp4", "007.mp4", "UPPER.MP4", "two.dots.v2.mp4", "a[1]{b}.mp4", "100%d.mp4",
+    "it's \"so\".mp4", "fake_bad_00.mp4", f"{'long' * 40}.mp4",
+)  # fmt: skip
+"""Names that scripts stumble over."""
+
+
+def names(bench: Bench) -> Iterator[Finding]:
+    """Score a clip under names with spaces, other scripts, digits, capitals, brackets and quotes."""
+    variants = []
+    for n, name in enumerate(_NAMES):
+        at = n % len(bench.few)
+        items = list(bench.few)
+        items[at] = bench.material.named(items[at], name)
+        variants.append((name, at, items[at]))
+    with bench.process():
+        expected = bench.by(str(bench.file_route))
+        asked = []
+        for name, at, item in variants:
+            answers = list(expected)
+            answers[at] = bench.ask([item], bench.file_route)[0]
+            asked.append((Variant(name, [item if n == at else of for n, of in enumerate(bench.few)]), answers))
+        yield from bench.judged(asked, expected, same="names play no part")
+
+
+def containers(bench: Bench) -> Iterator[Finding]:
+    """Score the same packets in other containers."""
+    route = bench.file_route
+    variants = [Variant(suffix[1:], [bench.material.remuxed(item, suffix) for item in bench.few], route) for suffix in CONTAINERS]
+    with bench.process():
+        yield from bench.compare(variants, 0.01)
+
+
+def codecs(bench: Bench) -> Iterator[Finding]:
+    """Score the same pixels kept without loss by other codecs, in full range, beside a track of sound, on their side."""
+    route, make = bench.file_route, bench.material
+    variants = [Variant(codec, [make.coded(item, codec) for item in bench.few], route) for codec in CODECS]
+    variants.append(Variant("full range, marked so", [make.full_range(item) for item in bench.few], route))
+    variants.append(Variant("a track of sound first", [make.with_sound(item) for item in bench.few], route))
+    with bench.process():
+        yield from bench.compare(variants, LOOSE)
+
+
+def turned(bench: Bench) -> Iterator[Finding]:
+    """Score clips stored on their side, with the mark by which players turn them upright."""
+    wide = [n for n, item in enumerate(bench.few) if array_of(item).shape[1] != array_of(item).shape[2]]
+    numbers = wide or range(len(bench.few))
+    items = [bench.material.turned(bench.few[n]) for n in numbers]
+    with bench.process():
+        expected = [bench.by(str(bench.file_route))[n] for n in numbers]
+        few, bench.few = bench.few, [bench.few[n] for n in numbers]
+        try:
+            yield from bench.compare([Variant("turned by a mark", items, bench.file_route)], 0.1, reference=expected, grade="note")
+        finally:
+            bench.few = few
+
+
+# What is no clip: a number for it is made up.
+
+
+def no_video(bench: Bench) -> Iterator[Finding]:
+    """Score files that hold no video."""
+    make = bench.material
+    cases = {
+        "a missing file": Item(path=str(make.folder / "missing.mp4"), fps=8.0),
+        "an empty file": make.bytes(b"", ".mp4"),
+        "text named .mp4": make.bytes(b"this is no video\n" * 100, ".mp4"),
+        "random bytes": make.bytes(bench.rng.bytes(20_000), ".mp4"),
+        "a header alone": make.cut(bench.few[0], 0.04),
+    }
+    yield from _refused(bench, cases, bench.file_route)
+
+
+def cut(bench: Bench) -> Iterator[Finding]:
+    """Score files of which the last part is missing."""
+    cases = {f"clip {n + 1}, {share:.0%} of its bytes": bench.material.cut(item, share)
+             for share in (0.5, 0.8) for n, item in enumerate(bench.few)}  # fmt: skip
+    yield from _refused(bench, cases, bench.file_route)
+
+
+def one_frame(bench: Bench) -> Iterator[Finding]:
+    """Score clips of one frame: no motion can be seen in it."""
+    cases = {}
+    for n, item in enumerate(bench.few):
+        clip = bench.clips[bench.chosen[n]]
+        single = type(clip)(array_of(item)[:1], np.zeros(1), clip.fps, prompt=clip.prompt)
+        cases[f"clip {n + 1}"] = bench.material.item(single)
+    with bench.process():
+        answers = [_survived(bench, item, bench.route) for item in cases.values()]
+    yield from _constants(bench, answers, "one frame", cases)
+
+
+def _constants(bench: Bench, answers: Sequence[Answer], what: str, cases: dict[str, Item]) -> Iterator[Finding]:
+    """Yield whether input without an answer is refused, answered by a constant, or by numbers."""
+    if all(not answer.scores for answer in answers):
+        yield Finding("good", "refused", f"{what}: {answers[0].refused}")
+        return
+    for name in bench.names:
+        values = [answer.scores[name] for answer in answers if name in answer.scores]
+        if not values:
+            yield Finding("good", "no score", f"{what}: none of {len(answers)} has a score", name)
+            continue
+        looks = [Look(str(item.path), what, answer.scores.get(name)) for item, answer in list(zip(cases.values(), answers, strict=True))[:2] if item.path]
+        if len(values) > 1 and len(set(values)) == 1:
+            text = f"{what}: {values[0]:.4g} for {len(values)} different clips, without an error"
+            yield Finding("bad", f"always {values[0]:.4g}", text, name, looks=looks)
+        else:
+            text = f"{what}: {min(values):.4g} to {max(values):.4g} for {len(values)} clips"
+            yield Finding("note", "scores it", text, name, looks=looks)
+
+
+def _survived(bench: Bench, item: Item, route: str | None) -> Answer:
+    """Return an answer; a process that dies refuses."""
+    try:
+        return bench.ask([item], route)[0]
+    except NotRunError as error:
+        return Answer(refused=f"its process ended: {error}")
+
+
+def _refused(bench: Bench, cases: dict[str, Item], route: str | None) -> Iterator[Finding]:
+    with bench.process():
+        answers = {label: _survived(bench, item, route) for label, item in cases.items()}
+    scored = {label: answer for label, answer in answers.items() if answer.scores}
+    if not scored:
+        kinds = "; ".join(f"{label}: {answer.refused}" for label, answer in list(answers.items())[:5])
+        yield Finding("good", "refused", kinds)
+        return
+    for name in bench.names:
+        values = {label: answer.scores[name] for label, answer in scored.items() if name in answer.scores}
+        if not values:
+            continue
+        shown = "; ".join(f"{label}: {value:.4g}" for label, value in list(values.items())[:5])
+        looks = [Look(str(cases[label].path), label, value) for label, value in list(values.items())[:2]]
+        text = f"a number, and no error, for {len(values)} of {len(cases)}: {shown}"
+        yield Finding("bad", "a number for what is no whole clip", text, name, looks=looks)
+
+
+def tiny(bench: Bench) -> Iterator[Finding]:
+    """Score frames of 8 and 16 pixels a side."""
+    cases: dict[str, Item] = {}
+    for side in (8, 16):
+        for n, item in enumerate(bench.few[:3]):
+            cases[f"clip {n + 1} at {side} pixels"] = bench.material.changed(item, _resized(array_of(item), side, side))
+    with bench.process():
+        answers = [_survived(bench, item, bench.route) for item in cases.values()]
+    yield from _constants(bench, answers, "8 and 16 pixels a side", cases)
+
+
+def huge(bench: Bench) -> Iterator[Finding]:
+    """Score four frames of 3840 by 2160 pixels against the same at their size."""
+    item = bench.few[0]
+    frames = array_of(item)[:: max(1, len(item.times) // 4)][:4]
+    rate = (item.fps or 8) / max(1, len(item.times) // 4)
+    from vmmetrics.alignment.audit.material import with_frames
+
+    wide = bench.material.item(with_frames(item, _resized(frames, 3840, 2160), rate))
+    with bench.process():
+        answer = _survived(bench, wide, bench.route)
+    if answer.scores:
+        bad = [name for name, value in answer.scores.items() if not np.isfinite(value)]
+        grade, verdict = ("bad", "no finite number") if bad else ("good", "scores it")
+        yield Finding(grade, verdict, ", ".join(f"{k} {v:.4g}".strip() for k, v in answer.scores.items()))  # type: ignore[arg-type]
+    else:
+        yield Finding("note", "refuses, and says so", str(answer.refused))
+
+
+def _resized(frames, width: int, height: int):
+    import cv2
+
+    return np.stack([cv2.resize(frame, (width, height), interpolation=cv2.INTER_AREA) for frame in frames])
+
+
+def not_finite(bench: Bench) -> Iterator[Finding]:
+    """Score float frames of which some are not a number."""
+    frames = array_of(bench.few[0]).astype(np.float32) / 255
+    frames[len(frames) // 2] = np.nan
+    item = bench.material.frames(bench.clips[bench.chosen[0]], frames, "array")
+    with bench.process():
+        answer = bench.ask([item], "floats")[0]
+    finite = {name: value for name, value in answer.scores.items() if np.isfinite(value)}
+    if finite:
+        yield Finding("bad", "a number for frames that are none", ", ".join(f"{k} {v:.4g}".strip() for k, v in finite.items()))
+    elif answer.scores:
+        yield Finding("note", "not a number in, not a number out", "it returns NaN for a frame of NaN")
+    else:
+        yield Finding("good", "refused", str(answer.refused))
+
+
+CHECKS = (
+    Check("names", "File names", files, names),
+    Check("containers", "The same packets in other containers", files, containers),
+    Check("codecs", "The same pixels by other codecs, in full range, beside sound", files, codecs),
+    Check("turned", "Stored on its side, marked upright", files, turned),
+    Check("no-video", "Files that hold no video", files, no_video),
+    Check("cut", "Cut files", files, cut),
+    Check("one-frame", "One frame", always, one_frame),
+    Check("tiny", "Tiny frames", always, tiny),
+    Check("huge", "Huge frames", always, huge),
+    Check("not-finite", "Frames of NaN",
+          lambda bench: arrays(bench) or (None if "floats" in bench.target.takes else "it takes no floats"), not_finite),
+)  # fmt: skip
+"""Checks of files."""

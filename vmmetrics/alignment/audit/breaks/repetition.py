@@ -1,0 +1,163 @@
+"""Checks of repetition: the same clip again, in another process, order, company or environment."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from vmmetrics.alignment.audit.breaks.bench import Bench, Check, Finding, Variant, always, batches, files
+from vmmetrics.alignment.audit.calls import Answer, Caller
+from vmmetrics.alignment.audit.material import array_of
+
+
+def repeat(bench: Bench) -> Iterator[Finding]:
+    """Score the clips three times in one process."""
+    with bench.process():
+        runs = [bench.ask(bench.few) for _ in range(3)]
+    asked = [(Variant(f"call {n + 1}", bench.few), answers) for n, answers in enumerate(runs)]
+    slack, bench.slack = bench.slack, dict.fromkeys(bench.slack, 0.0)
+    yield from bench.judged(asked, bench.reference, 1e-6, "the same each time")
+    bench.slack = slack
+
+
+def processes(bench: Bench) -> Iterator[Finding]:
+    """Score the clips in processes that differ in hash seed and threads, and in two at once."""
+    one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    asked = []
+    for label, environment in (("hash seed 1", {"PYTHONHASHSEED": "1"}), ("hash seed 2", {"PYTHONHASHSEED": "2"}), ("one thread", one_thread)):
+        with bench.process(environment=environment):
+            asked.append((Variant(label, bench.few), bench.ask(bench.few)))
+
+    def alone(_: int) -> list[Answer]:
+        with Caller(bench.target, bench.limits) as caller:
+            items = bench.few if bench.route != "folder" else bench.material.copied(bench.few)
+            if bench.route in ("paths", "videos", "tensors"):
+                return [answer for item in items for answer in caller([item], bench.route)]
+            return caller(items, bench.route)
+
+    with ThreadPoolExecutor(2) as pool:
+        both = list(pool.map(alone, range(2)))
+    asked += [(Variant(f"two processes at once, {which}", bench.few), answers) for which, answers in zip(("one", "other"), both, strict=True)]
+    yield from bench.judged(asked, bench.reference)
+
+
+def order(bench: Bench) -> Iterator[Finding]:
+    """Score the clips one by one in other orders, and after clips that it refuses."""
+    count = len(bench.few)
+    orders = {"backwards": np.arange(count)[::-1], "shuffled": bench.rng.permutation(count)}
+    asked = []
+    for label, numbers in orders.items():
+        with bench.process():
+            answers = bench.ask([bench.few[n] for n in numbers])
+            asked.append((Variant(label, bench.few), [answers[int(np.flatnonzero(numbers == n)[0])] for n in range(count)]))
+    with bench.process():
+        answers = []
+        for item in bench.few:
+            bench.ask([_broken(bench)])
+            answers += bench.ask([item])
+    asked.append((Variant("each after a broken one", bench.few), answers))
+    yield from bench.judged(asked, bench.reference, same="no effect")
+
+
+def _broken(bench: Bench):
+    if bench.file_route == bench.route:
+        return bench.material.bytes(b"no video", ".mp4")
+    return bench.material.frames(bench.clips[0], array_of(bench.few[0])[:1])
+
+
+def same_name(bench: Bench) -> Iterator[Finding]:
+    """Score different clips that have one file name, in folders of their own, and one path, one after another."""
+    route = bench.file_route
+    twins = [bench.material.named(item, "clip.mp4") for item in bench.few]
+    asked = []
+    with bench.process():
+        asked.append((Variant("one name in several folders", twins, route), bench.ask(twins, route)))
+    path = bench.material.new(".mp4")
+    answers = []
+    with bench.process():
+        for item in bench.few:
+            shutil.copyfile(str(item.path), path)
+            answers += bench.ask([item._replace(path=str(path))], route)
+    asked.append((Variant("files overwritten by the next", twins, route), answers))
+    yield from bench.judged(asked, bench.by(str(route)), same="each by its content")
+
+
+def together(bench: Bench) -> Iterator[Finding]:
+    """Score clips together: all at once, in other orders and company, one of them twice."""
+    route, few = str(bench.target.batch), _of_one_size(bench)
+    positions = [bench.few.index(item) for item in few]
+    alone = [bench.by(route)[n] if bench.route == route else bench.reference[n] for n in positions]
+    with bench.process():
+        asked = [(Variant("all in one call", few), bench.ask(few, route, together=True))]
+        back = bench.ask(few[::-1], route, together=True)[::-1]
+        asked.append((Variant("backwards in one call", few), back))
+        halves = [bench.ask(part, route, together=True) for part in (few[:2], few[2:]) if part]
+        asked.append((Variant("in two calls", few), [a for half in halves for a in half]))
+        if route != "folder":
+            doubled = bench.ask([*few, few[0], few[0]], route, together=True)
+            asked.append((Variant("with one of them three times", few), doubled[: len(few)]))
+            asked.append((Variant("the one repeated", few[:1]), doubled[-1:]))
+    full = [pair for pair in asked if len(pair[1]) == len(few)]
+    yield from bench.judged(full, alone, same="as alone")
+    for variant, answers in asked[len(full):]:
+        findings = list(bench.judged([(variant, answers)], alone[:1]))
+        yield from (finding for finding in findings if finding.grade == "bad")
+
+
+def _of_one_size(bench: Bench):
+    """Return the clips that fit into one array: of files all, else the largest group of one shape."""
+    if bench.target.batch in ("paths", "folder"):
+        return list(bench.few)
+    shapes: dict[tuple[int, ...], list] = {}
+    for item in bench.few:
+        shapes.setdefault(array_of(item).shape, []).append(item)
+    return max(shapes.values(), key=len)
+
+
+def broken_member(bench: Bench) -> Iterator[Finding]:
+    """Score clips together with a file that is no video."""
+    route = str(bench.target.batch)
+    broken = bench.material.bytes(b"no video", ".mp4")
+    items = [*bench.few[:2], broken, *bench.few[2:]]
+    with bench.process():
+        answers = bench.ask(items, route, together=True)
+    rest = [*answers[:2], *answers[3:]]
+    if answers[2].scores:
+        yield Finding("bad", "a number for a broken file", f"it scores {_figures(answers[2])}, where there is no video")
+    if all(answer.refused for answer in rest):
+        yield Finding("note", "the whole call fails", f"one broken file loses the others: {rest[0].refused}")
+        return
+    alone = bench.by(route) if bench.route == route else bench.reference
+    yield from bench.judged([(Variant("beside a broken file", bench.few), rest)], alone, same="the others keep their scores")
+
+
+def _figures(answer: Answer) -> str:
+    return ", ".join(f"{name} {value:.4g}".strip() for name, value in answer.scores.items())
+
+
+def _broken_file_in_batch(bench: Bench) -> str | None:
+    return batches(bench) or (None if bench.target.batch in ("paths", "folder") else "its batches are arrays")
+
+
+def environments(bench: Bench) -> Iterator[Finding]:
+    """Score the clips with other interpreters, and with them the packages installed there."""
+    asked = []
+    for python in bench.pythons:
+        with bench.process(python):
+            asked.append((Variant(python, bench.few), bench.ask(bench.few)))
+    yield from bench.judged(asked, bench.reference, grade="bad")
+
+
+CHECKS = (
+    Check("repeat", "The same clips again, in one process", always, repeat),
+    Check("processes", "New processes: other hash seeds, one thread, two at once", always, processes),
+    Check("order", "Clips in another order, and after broken ones", always, order),
+    Check("same-name", "Different clips under one name", files, same_name),
+    Check("together", "Clips together against alone", batches, together),
+    Check("broken-member", "A broken file among others", _broken_file_in_batch, broken_member),
+    Check("environments", "Other environments", lambda bench: None if bench.pythons else "no --python was given", environments),
+)
+"""Checks of repetition."""

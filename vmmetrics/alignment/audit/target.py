@@ -1,0 +1,215 @@
+"""Target of an audit: a scorer that is called from outside, and how it takes clips."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from vmmetrics.alignment.audit.runner import BATCHES
+from vmmetrics.errors import SetupError
+
+Kind = Literal["function", "command", "http", "metric"]
+ROUTES = ("path", "frames", "floats", "list", "clip", "paths", "videos", "tensors", "folder")
+"""Ways of taking clips; ``docs/audit.md`` says what each hands over."""
+FILES = ("path", "paths", "folder")
+"""Those of them that take files."""
+_BY_NAME = {
+    "path": ("path", "file", "filename", "video_path", "clip_path", "video_file"),
+    "paths": ("paths", "files", "video_paths", "clip_paths"),
+    "frames": ("frames", "array", "images"),
+    "clip": ("clip",),
+    "videos": ("videos", "batch"),
+}
+"""Names of a first parameter by which a way of taking clips is guessed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A scorer under audit.
+
+    Attributes:
+        kind: What it is.
+        text: ``module:function``, the command line, the address, or names of metrics between commas.
+        takes: Ways in which it takes clips, the one by which effects are measured first.
+        higher_is_better: Direction by score name ("" for a target with one score); absent where not stated.
+        ranges: Least and greatest score by score name, where stated.
+        amount: Names of scores that measure how much moves, not how well.
+        key: Dotted place of the score in the answer of a command or an address.
+        body: JSON body of a request, with ``{clip}``, ``{video_b64}``, ``{prompt}``, ``{fps}``; None for UniRL's form.
+        plugins: Files that register metrics.
+        origin: Folder in which the user called; modules and files of a command are found there.
+    """
+
+    kind: Kind
+    text: str
+    takes: tuple[str, ...]
+    higher_is_better: Mapping[str, bool] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    amount: tuple[str, ...] = ()
+    key: str | None = None
+    body: str | None = None
+    plugins: tuple[str, ...] = ()
+    origin: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def single(self) -> str | None:
+        """First way in which it takes one clip, or None."""
+        return next((route for route in self.takes if route not in BATCHES), None)
+
+    @property
+    def batch(self) -> str | None:
+        """First way in which it takes several clips in one call, or None."""
+        return next((route for route in self.takes if route in BATCHES), None)
+
+    @property
+    def reads_files(self) -> bool:
+        """True if a way in which it takes clips is by files."""
+        return any(route in FILES for route in self.takes)
+
+    def spec(self, timeout: float) -> dict[str, Any]:
+        """Return what a runner is told."""
+        own: dict[str, Any] = {}
+        if self.kind == "command":
+            own["words"] = [_absolute(word, self.origin) for word in shlex.split(self.text)]
+        return {
+            "kind": self.kind, "text": self.text, "key": self.key, "body": self.body, "timeout": timeout,
+            "plugins": list(self.plugins), "paths": [self.origin] if self.origin else [], **own,
+        }  # fmt: skip
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a card says of it."""
+        return {"kind": self.kind, "text": self.text, "takes": list(self.takes), "notes": list(self.notes)}
+
+
+def _absolute(word: str, origin: str) -> str:
+    """Return a word of a command; one that names a file of the user's folder as an absolute path."""
+    path = Path(origin, word)
+    return str(path) if not os.path.isabs(word) and os.sep not in word[:1] and path.exists() else word
+
+
+def target_of(
+    text: str | None,
+    *,
+    command: str | None = None,
+    takes: Sequence[str] = (),
+    higher_is_better: bool | None = None,
+    value_range: tuple[float, float] | None = None,
+    amount: bool = False,
+    key: str | None = None,
+    body: str | None = None,
+    hosts: Sequence[str] = (),
+    plugins: Sequence[str] = (),
+) -> Target:
+    """Return the target that a command line names.
+
+    Args:
+        text: ``module:function``, an ``http://`` address, or names of metrics and baselines between commas.
+        command: A command line instead, with ``{clip}`` or ``{folder}`` in it.
+        takes: Ways in which it takes clips; empty guesses from the first parameter of a function.
+        higher_is_better: Direction; None where not stated, which metrics of ours state themselves.
+        value_range: Least and greatest score.
+        amount: True for a score of how much moves.
+        key: Place of the score in an answer.
+        body: Body of a request.
+        hosts: Hosts other than this machine that may be asked.
+        plugins: Files that register metrics.
+
+    Raises:
+        SetupError: It is none of these, or cannot be found.
+        ValueError: An unknown way of taking clips.
+    """
+    if unknown := sorted(set(takes) - set(ROUTES)):
+        raise ValueError(f"Expected ways of taking clips among {', '.join(ROUTES)} but got {unknown[0]!r}")
+    if (text is None) == (command is None):
+        raise SetupError("Expected one target: module:function, an address, names of metrics, or --command")
+    origin = os.getcwd()  # noqa: PTH109
+    stated = {} if higher_is_better is None else {"": higher_is_better}
+    ranges = {} if value_range is None else {"": value_range}
+    common: dict[str, Any] = {
+        "higher_is_better": stated, "ranges": ranges, "amount": ("",) if amount else (), "key": key, "origin": origin,
+    }  # fmt: skip
+    if command is not None:
+        places = [name for name, of in (("path", "{clip}"), ("folder", "{folder}")) if of in command]
+        if len(places) != 1:
+            raise SetupError("Expected {clip} or {folder} in the command: where the file, or folder, of clips goes")
+        return Target("command", command, tuple(places), **common)
+    assert text is not None  # noqa: S101  (one of both is there)
+    if text.startswith(("http://", "https://")):
+        _check_host(text, hosts)
+        routes = tuple(takes) or (("path", "paths") if body is None else ("path",))
+        return Target("http", text, routes, body=body, **common)
+    if ":" in text:
+        guessed, notes = _guessed(text, origin) if not takes else (tuple(takes), ())
+        return Target("function", text, guessed, notes=notes, **common)
+    from vmmetrics.alignment.audit.own import metric_facts
+
+    higher, found_ranges, amounts = metric_facts(text, plugins)
+    routes = tuple(takes) or ("path", "frames", "floats", "list")
+    return Target("metric", text, routes, higher, found_ranges, amounts, plugins=tuple(plugins), origin=origin)
+
+
+def _check_host(text: str, hosts: Sequence[str]) -> None:
+    """Refuse an address that is not of this machine, unless its host is named.
+
+    Raises:
+        SetupError: It is not.
+    """
+    host = urlsplit(text).hostname or ""
+    try:
+        own = ip_address(host).is_loopback
+    except ValueError:
+        own = host == "localhost"
+    if not own and host not in hosts:
+        raise SetupError(f"{host} is not this machine: paths and clips would go there; allow it by --allow-host {host}")
+
+
+def _guessed(text: str, origin: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return ways of taking clips by the name and annotation of a function's first parameter, read without running it.
+
+    Raises:
+        SetupError: The function is not found, or its parameter says nothing.
+    """
+    import ast
+
+    module, _, name = text.partition(":")
+    found = _source_of(module, origin)
+    if found is None:
+        raise SetupError(f"No module {module!r} in {origin} or among the installed packages")
+    if not found.endswith(".py"):
+        raise SetupError(f"{text} is not Python source; say how it takes clips by --takes")
+    tree = ast.parse(Path(found).read_text(encoding="utf-8"))
+    functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    function = functions.get(name.rpartition(".")[2])
+    arguments = [a for a in function.args.args if a.arg not in ("self", "cls")] if function else []
+    if not arguments:
+        raise SetupError(f"No function {name!r} with a parameter in {found}; say how it takes clips by --takes")
+    first, annotation = arguments[0].arg, ast.unparse(arguments[0].annotation or ast.Constant(""))
+    for route, names in _BY_NAME.items():
+        if first in names:
+            return (route,), (f"takes {route}, by the name of its parameter {first!r}",)
+    if annotation in ("str", "Path", "pathlib.Path", "str | Path", "os.PathLike"):
+        return ("path",), (f"takes path, by the annotation of its parameter {first!r}",)
+    if annotation.startswith(("list[str", "List[str", "Sequence[str")):
+        return ("paths",), (f"takes paths, by the annotation of its parameter {first!r}",)
+    raise SetupError(f"Cannot tell how {text} takes clips from its parameter {first!r}; say so by --takes ({', '.join(ROUTES)})")
+
+
+def _source_of(module: str, origin: str) -> str | None:
+    before = sys.path[:]
+    sys.path.insert(0, origin)
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        return None
+    finally:
+        sys.path[:] = before
+    return spec.origin if spec else None
