@@ -131,10 +131,9 @@ def _moved(image: NDArray[np.uint8], motion: Callable[[float], FloatArray], coun
     """Return (count, H, W, 3), an image seen through ``motion(t)``, (2, 3) from frame to image, t in −1..1."""
     size = image.shape[1], image.shape[0]
     flags = cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP
-    shown = [
-        cv2.warpAffine(image, motion(float(t)), size, flags=flags, borderMode=cv2.BORDER_REFLECT_101)
-        for t in np.linspace(-1, 1, count)
-    ]
+    border = cv2.BORDER_REFLECT_101 if min(size) > 1 else cv2.BORDER_REPLICATE  # OpenCV hangs on reflecting one pixel
+    views = [motion(float(t)) for t in np.linspace(-1, 1, count)]
+    shown = [cv2.warpAffine(image, each, size, flags=flags, borderMode=border) for each in views]
     return np.stack(shown).astype(np.uint8)
 
 
@@ -247,11 +246,11 @@ _TRAPS = (
          "lower", lambda frames, _: slowed(frames, 0.5)),
     Trap("slower", "the first quarter at quarter speed, blended", "not higher", "next to nothing happens",
          "lower", lambda frames, _: slowed(frames, 0.25)),
-    # The same motion, harder to see: no fault of the motion, and no merit. Brightness is no part of its amount.
+    # The same motion, harder to see: no fault of the motion, and no merit. Of its amount as much can be seen at most.
     Trap("averaged", "each frame is averaged with its neighbours", "not higher", "smear hides what jumps",
          "not higher", lambda frames, _: averaged(frames, 1.0)),
     Trap("dark", "every frame is dimmed to a third", "not higher", "darkness hides faults",
-         "unchanged", lambda frames, _: dimmed(frames, 1 / 3)),
+         "not higher", lambda frames, _: dimmed(frames, 1 / 3)),
     # Damage that everybody sees. What flickers is not motion, but the motion below it remains.
     Trap("blurred", "every frame is heavily blurred", "lower", "without detail there is none to get wrong",
          "not higher", lambda frames, _: blurred(frames, 4.3)),
