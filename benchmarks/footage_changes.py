@@ -12,12 +12,13 @@ import numpy as np
 from benchmarks.cas_recipe.ladder import CLEAN, inject, with_palette
 from benchmarks.cas_recipe.ladder import DEFECTS as OF_MOTION
 from benchmarks.footage import clip_of
+from vmmetrics.alignment.perturbations import traps
 from vmmetrics.alignment.perturbations.frames import at_rate, mirrored, reencoded, scaled
 from vmmetrics.alignment.perturbations.library import DEFECTS
-from vmmetrics.alignment.perturbations.motion import bump, smooth_walk
+from vmmetrics.alignment.perturbations.motion import smooth_walk
 from vmmetrics.alignment.perturbations.objects import OBJECT_DEFECTS, ClipObjects
 from vmmetrics.clip import Clip
-from vmmetrics.types import Box, FloatArray, UInt8Array
+from vmmetrics.types import Box, UInt8Array
 
 Change = Callable[[Clip], Clip]
 SEED = 5
@@ -49,49 +50,16 @@ def with_object_defect(clip: Clip, kind: str, objects: ClipObjects) -> tuple[Cli
 # The first frame, moved as a whole: nothing in it moves.
 
 
-def _moved(image: UInt8Array, motion: Callable[[float], FloatArray], count: int) -> UInt8Array:
-    """Return (count, H, W, 3), an image seen through ``motion(t)``, (2, 3) from frame to image, t in −1..1."""
-    size = image.shape[1], image.shape[0]
-    flags = cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP
-    shown = [
-        cv2.warpAffine(image, motion(float(t)), size, flags=flags, borderMode=cv2.BORDER_REFLECT_101)
-        for t in np.linspace(-1, 1, count)
-    ]
-    return np.stack(shown).astype(np.uint8)
+def _in_frames(change: Callable[[UInt8Array], UInt8Array]) -> Change:
+    return lambda clip: replace(clip, frames=change(clip.frames))
 
 
-def _view(clip: Clip, zoom: float, shift: float) -> FloatArray:
-    matrix = cv2.getRotationMatrix2D((clip.width / 2, clip.height / 2), 0, 1 / zoom)
-    matrix[0, 2] += shift * clip.width
-    return np.asarray(matrix)
+panned, zoomed, in_two_layers = map(_in_frames, (traps.panned, traps.zoomed, traps.in_two_layers))
 
 
-def panned(clip: Clip) -> Clip:
-    """Return the first frame, panned by a tenth of its width."""
-    return replace(clip, frames=_moved(clip.frames[0], lambda t: _view(clip, 1.25, 0.05 * t), len(clip)))
-
-
-def zoomed(clip: Clip) -> Clip:
-    """Return the first frame, zoomed by a fifth."""
-    return replace(clip, frames=_moved(clip.frames[0], lambda t: _view(clip, 1.14 - 0.11 * t, 0.0), len(clip)))
-
-
-def grainy(clip: Clip, sigma: float = 6.0) -> Clip:
-    """Return the clip with grain of ``sigma`` grey levels, new in each frame."""
-    noise = np.random.default_rng(SEED).normal(0, sigma, clip.frames.shape[:3])[..., None]
-    return replace(clip, frames=np.clip(clip.frames + noise + 0.5, 0, 255).astype(np.uint8))
-
-
-def in_two_layers(clip: Clip) -> Clip:
-    """Return the first frame, panned, with its middle panned half as far again before the rest."""
-    image, place = clip.frames[0], np.array([clip.width / 2, 0.6 * clip.height])
-    middle = bump(clip.frames, place, 0.35 * min(clip.width, clip.height)) > 0.5
-
-    def farther(t: float) -> FloatArray:
-        return _view(clip, 1.25, 0.075 * t)
-
-    front, matte = (_moved(i, farther, len(clip)) for i in (image, np.repeat(np.uint8(255) * middle[..., None], 3, -1)))
-    return replace(clip, frames=np.where(matte > 127, front, panned(clip).frames))
+def grainy(clip: Clip) -> Clip:
+    """Return the clip with grey grain of 6 levels, new in each frame."""
+    return replace(clip, frames=traps.grainy(clip.frames, 6.0, np.random.default_rng(SEED), channels=1))
 
 
 STILLS: Mapping[str, Change] = {
@@ -139,7 +107,7 @@ def shaken(clip: Clip) -> Clip:
     across, down = (reach * smooth_walk(rng, len(clip), 3.0) for _ in range(2))
     frames = []
     for frame, dx, dy in zip(clip.frames, across, down, strict=True):
-        view = _view(clip, 1 / 1.08, 0.0) + np.array([[0, 0, dx], [0, 0, dy]])
+        view = traps.view(clip.frames, 1 / 1.08, 0.0) + np.array([[0, 0, dx], [0, 0, dy]])
         frames.append(cv2.warpAffine(frame, view, (clip.width, clip.height), borderMode=cv2.BORDER_REFLECT_101))
     return replace(clip, frames=np.stack(frames).astype(np.uint8))
 

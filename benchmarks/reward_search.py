@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,94 +26,16 @@ from benchmarks.cas_recipe.ladder import DEFECTS as OF_MOTION
 from benchmarks.footage import Recording, clip_of, code_digest, recordings
 from benchmarks.footage_changes import damaged
 from vmmetrics import rewards
-from vmmetrics.alignment.perturbations.frames import reencoded
+from vmmetrics.alignment.perturbations.frames import Rng, reencoded
+from vmmetrics.alignment.perturbations.traps import OPERATIONS, rounded
 from vmmetrics.clip import Clip
 from vmmetrics.functional.motion_index import INDEX_METRICS, motion_index
 from vmmetrics.functional.tripwires import UNITS
 from vmmetrics.types import UInt8Array
 
-Rng = np.random.Generator
 SIDE, COUNT, FPS = 256, 16, 8.0
 MOST = 3
 """Operations in one change."""
-
-
-def _rounded(values: np.ndarray[Any, Any]) -> UInt8Array:
-    rounded: UInt8Array = np.clip(np.rint(values), 0, 255).astype(np.uint8)
-    return rounded
-
-
-def _resampled(frames: UInt8Array, times: np.ndarray[Any, Any], *, blend: bool) -> UInt8Array:
-    low = np.clip(np.floor(times).astype(int), 0, len(frames) - 1)
-    high = np.minimum(low + 1, len(frames) - 1)
-    share = (times - low if blend else np.zeros(len(times)))[:, None, None, None]
-    return _rounded(frames[low] * (1 - share) + frames[high] * share)
-
-
-def freeze(frames: UInt8Array, amount: float) -> UInt8Array:
-    """Hold the first frame for a share of the clip."""
-    held: UInt8Array = np.concatenate([frames[:1]] * round(amount * len(frames)) + [frames])[: len(frames)]
-    return held
-
-
-def slow(frames: UInt8Array, amount: float) -> UInt8Array:
-    """Show the first part at a lower speed, blended."""
-    return _resampled(frames, np.arange(len(frames)) * (1 - 0.9 * amount), blend=True)
-
-
-def pan(frames: UInt8Array, amount: float) -> UInt8Array:
-    """Show the first frame under a moving camera."""
-    wide = cv2.resize(frames[0], (round(SIDE * 1.3),) * 2, interpolation=cv2.INTER_CUBIC)
-    shifts = np.linspace(0, amount * (len(wide) - SIDE), len(frames)).round().astype(int)
-    return np.stack([wide[s : s + SIDE, s : s + SIDE] for s in shifts])
-
-
-def blur(frames: UInt8Array, amount: float) -> UInt8Array:
-    """Blur every frame."""
-    return np.stack([cv2.GaussianBlur(frame, (0, 0), 0.3 + 4 * amount) for frame in frames])
-
-
-def crop(frames: UInt8Array, amount: float) -> UInt8Array:
-    """Show the middle."""
-    edge = round(SIDE * 0.35 * amount)
-    return np.stack([cv2.resize(frame[edge : SIDE - edge, edge : SIDE - edge], (SIDE, SIDE)) for frame in frames])
-
-
-def loop(frames: UInt8Array, amount: float) -> UInt8Array:
-    """Play there and back."""
-    span = max(2, round((1 - 0.8 * amount) * len(frames)))
-    there = [*range(span), *range(span - 2, 0, -1)]
-    return frames[[there[n % len(there)] for n in range(len(frames))]]
-
-
-def blend(frames: UInt8Array, amount: float) -> UInt8Array:
-    """Average each frame with those around it."""
-    mean = (np.roll(frames, 1, 0) / 4 + frames / 2 + np.roll(frames, -1, 0) / 4)[1:-1]
-    mixed = frames.astype(float)
-    mixed[1:-1] = (1 - amount) * mixed[1:-1] + amount * mean
-    return _rounded(mixed)
-
-
-def darken(frames: UInt8Array, amount: float) -> UInt8Array:
-    """Dim."""
-    return _rounded(frames * (1 - 0.9 * amount))
-
-
-def flicker(frames: UInt8Array, amount: float) -> UInt8Array:
-    """Dim every other frame."""
-    dim = np.where(np.arange(len(frames)) % 2, 1 - 0.5 * amount, 1.0)[:, None, None, None]
-    return _rounded(frames * dim)
-
-
-def grain(frames: UInt8Array, amount: float) -> UInt8Array:
-    """Add grain, new in every frame."""
-    noise = np.random.default_rng(0).normal(0, 20 * amount, frames.shape)
-    return _rounded(frames + noise)
-
-
-OPERATIONS: Mapping[str, Callable[[UInt8Array, float], UInt8Array]] = {
-    of.__name__: of for of in (freeze, slow, pan, blur, crop, loop, blend, darken, flicker, grain)
-}
 Plan = tuple[tuple[str, float], ...]
 
 
@@ -140,7 +62,7 @@ def harmless(clip: Clip, rng: Rng) -> UInt8Array:
     size = int(rng.integers(200, SIDE + 1))
     small = [cv2.resize(frame, (size, size), interpolation=cv2.INTER_AREA) for frame in frames]
     frames = np.stack([cv2.resize(frame, (SIDE, SIDE)) for frame in small])
-    frames = _rounded(frames * rng.uniform(0.95, 1.05))
+    frames = rounded(frames * rng.uniform(0.95, 1.05))
     if rng.random() < 0.5:
         frames = np.ascontiguousarray(frames[:, :, ::-1])
     return reencoded(clip_of(frames, FPS, clip.name), int(rng.integers(12, 29))).frames

@@ -83,14 +83,13 @@ def probe(
     Re-run the same command to resume; strengths, defects and clips may be added. Exit codes:
     0 all done, 3 something failed, 2 wrong usage or setup.
     """
-    from vmmetrics.alignment.probe.cases import Plan
+    from vmmetrics.alignment.probe.cases import HARMLESS_STRENGTHS, Plan
     from vmmetrics.alignment.probe.results import Tolerance
     from vmmetrics.alignment.probe.session import probe as run_probe
 
-    harmless = {} if harmless_strengths is None else {"harmless_strengths": _numbers(harmless_strengths)}
     with usage():
         plan = Plan(
-            **harmless,
+            harmless_strengths=HARMLESS_STRENGTHS if harmless_strengths is None else _numbers(harmless_strengths),
             defects=_names(defects), strengths=_numbers(strengths), invariances=_names(invariances), rates=rates,
             seconds=seconds, short_side=short_side, most_fps=max_fps, seed=seed,
         )  # fmt: skip

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import toy_metrics
 
 from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES
+from vmmetrics.alignment.perturbations.traps import TRAPS
 from vmmetrics.alignment.probe import Plan, Tolerance, probe
 from vmmetrics.alignment.probe.cases import CLEAN, window
 from vmmetrics.alignment.probe.session import LINES
@@ -164,6 +166,51 @@ def test_going_on_does_only_what_is_new(clips, tmp_path):
     assert len(calls) == before + 2
     with pytest.raises(SetupError, match="other settings"):
         probe(clips[:2], counted, plan=Plan(defects=("noise",), seed=1, **QUICK), out=tmp_path)
+
+
+def test_traps_are_added_to_a_probe_and_resumed_without_a_change_of_its_report(clips, tmp_path):
+    made, two, blur = [], clips[:2], {"defects": ("blur",), "strengths": (1.0,), **QUICK}
+
+    def counted(clip):
+        made.append(clip.notes)
+        return toy_metrics.sharpness(clip)
+
+    first = probe(two, counted, plan=Plan(**blur), out=tmp_path)
+    before, plan = len(made), Plan(traps=("black", "frozen", "pure_noise"), **blur)
+    again = probe(two, counted, plan=plan, out=tmp_path)
+    assert made[before:] == [("frozen",), ("pure_noise",), ("black",)] * 2
+    assert replace(again, seconds=first.seconds) == first
+    probe(two, counted, plan=plan, out=tmp_path)
+    assert len(made) == before + 6
+    lines = {(line["clip"], line["kind"]): line for line in map(json.loads, (tmp_path / LINES).open(encoding="utf-8"))}
+    clean, noise = (lines["gravel-0", kind]["scores"]["counted"] for kind in (CLEAN, "pure_noise"))
+    assert lines["gravel-0", "black"]["scores"]["counted"] == 0 < clean < noise
+    assert {line["strength"] for (_, kind), line in lines.items() if kind in plan.traps} == {1.0}
+    rng = plan.generator("gravel-0", "pure_noise")
+    assert toy_metrics.sharpness(TRAPS["pure_noise"](clips[0], rng)) == noise
+
+
+def test_a_trap_that_changes_nothing_is_no_case_and_one_that_fails_is_told(clips, tmp_path):
+    still = replace(clips[0], frames=np.repeat(clips[0].frames[:1], 36, axis=0))
+
+    def minds_black(clip):
+        if not clip.frames.any():
+            raise RuntimeError("too dark")
+        return 1.0
+
+    found = probe([still], minds_black, plan=Plan(defects=(), traps=("frozen", "black"), **QUICK), out=tmp_path)
+    assert [failure[1:3] for failure in found.failures] == [("black 1", "minds_black")]
+    assert found.inapplicable == ()
+    lines = {line["kind"]: line for line in map(json.loads, (tmp_path / LINES).open(encoding="utf-8"))}
+    assert lines["frozen"]["inapplicable"] == "nothing of this clip changes"
+
+
+def test_traps_are_chosen_by_name_and_none_are_by_default():
+    assert Plan().traps == ()
+    assert Plan(traps=None).traps == tuple(TRAPS)
+    assert {(name, 1.0) for name in TRAPS} == set(Plan(traps=None).cases()) - set(Plan().cases())
+    with pytest.raises(ValueError, match="frozzen"):
+        Plan(traps=("frozzen",))
 
 
 def test_a_torn_line_is_done_again(clips, tmp_path):

@@ -209,7 +209,7 @@ PERTURBATIONS: Mapping[str, Perturbation] = {**DEFECTS, **INVARIANCES}
 """Every perturbation by name."""
 
 
-def names(chosen: Sequence[str] | None, family: Mapping[str, Perturbation]) -> tuple[str, ...]:
+def names(chosen: Sequence[str] | None, family: Mapping[str, object]) -> tuple[str, ...]:
     """Return the chosen names of a family in its own order; None chooses all.
 
     Raises:

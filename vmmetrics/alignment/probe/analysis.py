@@ -11,6 +11,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES
+from vmmetrics.alignment.perturbations.traps import TRAPS
 from vmmetrics.alignment.probe import results
 from vmmetrics.alignment.probe.cases import CLEAN, RATE
 from vmmetrics.alignment.probe.results import Curve, DosePoint, MetricFacts, ProbeReport, Specificity, Tolerance
@@ -138,20 +139,20 @@ NOISE_FLOOR = 0.01
 
 
 def analyse(lines: Sequence[CaseLine], tolerance: Tolerance, settings: Mapping[str, Any]) -> ProbeReport:
-    """Return everything a probe says.
+    """Return everything a probe says; of traps only what failed and the seconds.
 
     Args:
         lines: Of a :class:`~vmmetrics.alignment.probe.session.Session`.
         tolerance: What harmless changes are compared with.
         settings: Printed in the report.
     """
-    scores = ProbeScores(lines)
-    kinds = {line["kind"] for line in lines}
+    scores = ProbeScores([line for line in lines if line["kind"] not in TRAPS])
+    kinds = {line["kind"] for line in scores.lines}
     defects = tuple(name for name in DEFECTS if name in kinds)
     facts = {metric: _facts(scores, metric) for metric in scores.metrics}
     curves = tuple(curve(scores, facts[metric], defect) for metric in scores.metrics for defect in defects)
     # once for all strengths; that a clip has too few frames for a rate is no news
-    skipped = [line for line in lines if "inapplicable" in line and line["kind"] != RATE]
+    skipped = [line for line in scores.lines if "inapplicable" in line and line["kind"] != RATE]
     inapplicable = tuple(dict.fromkeys((line["clip"], line["kind"], line["inapplicable"]) for line in skipped))
     return ProbeReport(
         metrics=tuple(facts.values()),

@@ -18,6 +18,7 @@ import numpy as np
 from vmmetrics.alignment.perturbations.frames import at_rate, scaled
 from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES, PERTURBATIONS, names
 from vmmetrics.alignment.perturbations.objects import OBJECT_DEFECTS, ClipObjects, NotApplicableError
+from vmmetrics.alignment.perturbations.traps import TRAPS
 from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, SetupError, explain
 from vmmetrics.perception.scene import Scene
@@ -160,6 +161,7 @@ class Plan:
         short_side: Clips are made smaller to this short side, pixels; None leaves them.
         most_fps: Of clips with more frames a second every second, third, ... is taken; None takes all.
         seed: Everything random.
+        traps: Names of traps; None takes all.
 
     Raises:
         ValueError: An unknown name, or a strength out of (0, 1].
@@ -174,10 +176,12 @@ class Plan:
     short_side: int | None = None
     most_fps: float | None = None
     seed: int = 0
+    traps: tuple[str, ...] | None = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "defects", names(self.defects, DEFECTS))
         object.__setattr__(self, "invariances", names(self.invariances, INVARIANCES))
+        object.__setattr__(self, "traps", names(self.traps, TRAPS))
         for which in ("strengths", "harmless_strengths"):
             value = tuple(sorted({float(s) for s in getattr(self, which)}))
             if not value or not all(0 < s <= 1 for s in value):
@@ -197,6 +201,7 @@ class Plan:
             strengths = self.harmless_strengths if INVARIANCES[name].graded else (1.0,)
             yield from product((name,), strengths)
         yield from product(self.defects or (), self.strengths)
+        yield from product(self.traps or (), (1.0,))
         if self.rates:
             yield from product((RATE,), map(float, STRIDES))
 
@@ -234,8 +239,8 @@ class Work:
     Attributes:
         task: The clip.
         sha256: Of its content.
-        kind: What to do to it: :data:`CLEAN`, a perturbation, or :data:`RATE`.
-        strength: Of the perturbation; 0 for clean; for a rate the stride.
+        kind: What to do to it: :data:`CLEAN`, a perturbation, a trap, or :data:`RATE`.
+        strength: Of the perturbation; 0 for clean; 1 for a trap; for a rate the stride.
     """
 
     task: Task
@@ -284,6 +289,11 @@ def _made(work: Work, plan: Plan) -> tuple[Clip, dict[str, Any]]:
         if len(fewer) < LEAST_FRAMES_LEFT:
             raise NotApplicableError(f"{len(fewer)} frames are left at {clip.fps / strength:.3g} a second")
         return fewer, {}
+    if kind in TRAPS:
+        trap = TRAPS[kind](clip, plan.generator(work.task.clip, kind))
+        if np.array_equal(trap.frames, clip.frames):
+            raise NotApplicableError("nothing of this clip changes")
+        return trap, {}
     change, objects = PERTURBATIONS[kind], None
     if kind in OBJECT_DEFECTS:
         try:
