@@ -1,0 +1,280 @@
+"""HTML page of an audit's card: what a scorer of videos sees, ignores, is fooled by and breaks on."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import asinh
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import quote
+
+from vmmetrics.alignment.report.tables import flat_settings
+from vmmetrics.errors import ClipError
+from vmmetrics.utils.display.bundle import digest
+from vmmetrics.utils.display.tables import MINUS, NONE, DisplayCell, DisplayTable, heads, html_list, to_html
+from vmmetrics.utils.display.tables import html_text as text
+from vmmetrics.utils.storage.atomic import write_text
+from vmmetrics.video.files import index_of
+from vmmetrics.viewer.page import filled, policy, script, style, to_script
+
+Json = Mapping[str, Any]
+
+PARTS = {
+    "sees": ("Sees defects", "Does it notice what is wrong?"),
+    "ignores": ("Ignores harmless changes", "Does it stay the same where nothing is worse?"),
+    "fooled": ("Is not fooled", "Can it be raised without better motion?"),
+    "breaks": ("Does not break", "Does it fail, or change, without a word?"),
+    "people": ("Agrees with people", "Does it order clips as people do?"),
+}
+"""Titles of the parts of a card, and the question of each."""
+GRADES = {
+    "bad": ("✗", "failed"), "error": ("!", "error"), "open": ("?", "open"), "note": ("•", "note"),
+    "good": ("✓", "passed"),
+}  # fmt: skip
+"""Sign and word of each grade, in the order of a summary."""
+_MIDDLE, _HALF = 80, 76  # of a bar that is 16 high: where 0 is, and the length of either side
+_LEAST = 3.0  # multiples of the noise that a bar reaches at least
+
+
+def write_card_page(card: Json, folder: Path, other: Json | None = None) -> Path:
+    """Write ``index.html`` of a card, which opens from the disk and asks for nothing but the card's clips.
+
+    Args:
+        card: Content of ``card.json``, format 1.
+        folder: Folder of the card; paths of clips are relative to it.
+        other: Card to compare with: its verdicts stand beside, lines with another verdict first.
+
+    Returns:
+        The page.
+
+    Raises:
+        OSError: The page cannot be written.
+    """
+    clips, program, styles = _Clips(folder), script("card.js"), style("card.js")
+    others = {score["name"]: score for score in (other["scores"] if other else ())}
+    if len(others) == len(card["scores"]) == 1:  # of two scorers, whose scores have names of their own
+        others = {card["scores"][0]["name"]: others.popitem()[1]}
+    scores = [_score(f"s{n}", score, others.get(score["name"]), clips) for n, score in enumerate(card["scores"])]
+    page = filled(
+        "card.html",
+        policy=policy(digest(program), digest(styles)),
+        styles=styles,
+        target=text(card["target"]["text"]),
+        opening="\n".join(_opening(card, other)),
+        scores="\n".join(scores),
+        closing="\n".join(_closing(card)),
+        clips=to_script({"index": clips.index, "details": clips.details}),
+        script=program,
+    )
+    write_text(folder / "index.html", page)
+    return folder / "index.html"
+
+
+class _Clips:
+    """Clips that the page plays, as the report's player reads them.
+
+    Attributes:
+        index: Columns with an entry per clip; ``media`` is a URL, or below 0 for a reason why there is none.
+        details: Of each clip, in a shard of its own: the seconds of its frames.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.rows = folder, dict[str, int]()
+        columns: dict[str, list[Any]] = {name: [] for name in ("name", "frames", "fps", "media", "poster", "overlay")}
+        self.index: dict[str, Any] = {"format": 1, "shard": 1, "metrics": [], "reasons": [], "clips": columns}
+        self.details: list[list[dict[str, Any]]] = []
+
+    def row(self, file: str) -> int:
+        """Return the row of a clip, added where it is new."""
+        if file not in self.rows:
+            self.rows[file] = len(self.rows)
+            times, reasons = [0.0], self.index["reasons"]
+            media: str | int | None = _url(file)
+            try:
+                if media is None:
+                    raise ClipError("its path leads out of the card's folder")
+                stated = index_of(self.folder / file).stated_times
+                times = [time - stated[0] for time in stated] or times
+            except (ClipError, OSError) as error:
+                reasons.append(str(error))
+                media = -len(reasons)
+            entry = (file, len(times), (len(times) - 1) / times[-1] if times[-1] else 0, media, 0, 0)
+            for column, value in zip(self.index["clips"].values(), entry, strict=True):
+                column.append(value)
+            self.details.append([{"events": [], "timestamps": times}])
+        return self.rows[file]
+
+
+def _url(file: str) -> str | None:
+    """Return the relative URL of a file of the card, None for a path that leads elsewhere."""
+    path = PurePosixPath(file)
+    return None if path.is_absolute() or ".." in path.parts else quote(os.fsencode(path))
+
+
+def _key(line: Json) -> tuple[str, str, str]:
+    return line["part"], line["check"], line["title"]
+
+
+def _opening(card: Json, other: Json | None) -> Iterator[str]:
+    target = card["target"]
+    facts = [f"a {target['kind']} that takes {', '.join(target['takes'])}" if target["takes"] else target["kind"]]
+    facts += [f"{len(card['clips']):,} clips", f"{card['seconds']:,.0f} s"]
+    yield f'<p class="muted">{text(" · ".join(facts))}</p>'
+    if target["notes"]:
+        yield html_list(target["notes"])
+    if other:
+        versions = ", ".join(f"{name} {version}" for name, version in other["produced_by"].items())
+        yield f"<p>Compared with the card of {text(other['target']['text'])} ({text(versions)}).</p>"
+
+
+def _score(key: str, score: Json, other: Json | None, clips: _Clips) -> str:
+    """Return the section of a score: how its lines are graded, those to look at first, and a table for each part."""
+    lines, noise = score["lines"], score["noise"]
+    before = {_key(line): line for line in other["lines"]} if other else {}
+    changed = [_differs(line, before.get(_key(line))) for line in lines]
+    failed = [n for n, line in enumerate(lines) if line["grade"] == "bad"]
+    parts = [part for part in PARTS if any(line["part"] == part for line in lines)]
+    facts = [{True: "higher is better", False: "lower is better"}.get(score["higher_is_better"], "direction not known")]
+    facts += ["from {} to {}".format(*map(_figure, score["range"]))] if score["range"] else []
+    facts += [f"{name} {_figure(score[name])}" for name in ("noise", "scale") if score[name] is not None]
+    gone = [line["title"] for line in before.values() if _key(line) not in set(map(_key, lines))]
+    content = [
+        f'<section class="score" id="{key}" data-name="{text(score["name"])}" data-bad="{len(failed)}">',
+        f"<h2>{text(score['name'])} <small>{text(' · '.join(facts))}</small></h2>",
+        _grid(key, parts, lines),
+        _list("Changed since the other card", key, lines, [n for n, differs in enumerate(changed) if differs]),
+        f"<h3>Only in the other card</h3>{html_list(gone)}" if gone else "",
+        _list("Failed", key, lines, failed),
+    ]
+    reach = max((abs(value) for line in lines for value in _ends(line, noise)), default=0.0)
+    reach = max(reach, _LEAST) if noise else reach
+    names = ("Check", "Verdict", *(["Other card"] if other else []), "Effect")
+    head = "".join(f'<th scope="col">{name}</th>' for name in names)
+    for part in parts:
+        title, question = PARTS[part]
+        content.append(f'<h3 id="{key}-{part}">{title} <small class="muted">{question}</small></h3>')
+        content.append(f'<table class="lines"><thead><tr>{head}</tr></thead>')
+        for n in sorted((n for n, line in enumerate(lines) if line["part"] == part), key=lambda n: not changed[n]):
+            beside = f'<td class="before">{_verdict(before.get(_key(lines[n])))}</td>' if other else ""
+            content.append(_line(f"{key}-l{n}", lines[n], _effect(lines[n], noise, reach), beside, changed[n], clips))
+        content.append("</table>")
+    if reach:
+        unit = "multiples of the noise (the grey band), compressed outwards" if noise else "the score's units"
+        content.append(f'<p class="muted small">Bars: effect and interval in {unit}; ends: ±{_figure(reach)}.</p>')
+    return "\n".join([*content, "</section>"])
+
+
+def _differs(line: Json, before: Json | None) -> bool:
+    return before is not None and any(line[name] != before[name] for name in ("grade", "verdict"))
+
+
+def _grid(key: str, parts: Sequence[str], lines: Sequence[Json]) -> str:
+    """Return how many lines of each part have each grade."""
+    counts = Counter((line["part"], line["grade"]) for line in lines)
+    head = "".join(f'<th scope="col" class="n">{_grade(grade)}</th>' for grade in GRADES)
+    rows = ""
+    for part in parts:
+        numbers = ((grade, counts[part, grade]) for grade in GRADES)
+        cells = "".join(
+            f'<td class="n {f"g-{grade}" if number else "none"}">{number}</td>' for grade, number in numbers
+        )
+        rows += f'<tr><th scope="row"><a href="#{key}-{part}">{PARTS[part][0]}</a></th>{cells}</tr>'
+    return f'<table class="grid"><thead><tr><th scope="col">Part</th>{head}</tr></thead><tbody>{rows}</tbody></table>'
+
+
+def _grade(grade: str) -> str:
+    sign, word = GRADES[grade]
+    return f'<span class="grade g-{grade}"><span aria-hidden="true">{sign}</span> {word}</span>'
+
+
+def _list(title: str, key: str, lines: Sequence[Json], numbers: Sequence[int]) -> str:
+    """Return links to some lines with their verdicts, nothing where there are none."""
+    links = ((f'<a href="#{key}-l{n}">{text(lines[n]["title"])}</a>', _verdict(lines[n])) for n in numbers)
+    items = "".join(f"<li>{link}: {verdict}</li>" for link, verdict in links)
+    return f'<section class="claims"><h3>{title} ({len(numbers)})</h3><ul>{items}</ul></section>' if items else ""
+
+
+def _verdict(line: Json | None) -> str:
+    return f"{_grade(line['grade'])} {text(line['verdict'])}" if line else NONE
+
+
+def _line(key: str, line: Json, effect: str, beside: str, changed: bool, clips: _Clips) -> str:
+    """Return a row of a table and, below it, what unfolds: its clips and the command that repeats it."""
+    badge = ' <span class="badge">changed</span>' if changed else ""
+    title = f'<th scope="row">{text(line["title"])}{badge}<small>{text(line["text"])}</small></th>'
+    looks = "".join(_look(look, clips) for look in line["looks"])
+    repeat = f'<p class="repeat"><span>Repeat it:</span> <code>{text(line["repeat"])}</code></p>'
+    summary = f"Clips ({len(line['looks'])}) and command" if looks else "Command"
+    return (
+        f'<tbody id="{key}"{" class=changed" if changed else ""}><tr>{title}<td>{_verdict(line)}</td>{beside}'
+        f'<td class="g-{line["grade"]}">{effect}</td></tr><tr class="rest"><td colspan="{4 if beside else 3}">'
+        f'<details class="more"><summary>{summary}<span class="unseen"> of {text(line["title"])}</span></summary>'
+        f"{looks}{repeat}</details></td></tr></tbody>"
+    )
+
+
+def _look(look: Json, clips: _Clips) -> str:
+    """Return the captions of a clip and of the one beside it, that one first; the page's script adds the players."""
+    shown = ""
+    for file, label, score in (
+        (look["beside"], look["beside_label"], look["beside_score"]), (look["file"], look["label"], look["score"]),
+    ):  # fmt: skip
+        if file:
+            url = _url(file)
+            name = f'<a href="{text(url)}">{text(label or file)}</a>' if url else text(label or file)
+            row = clips.row(file)
+            shown += f'<figure data-row="{row}"><figcaption>{name}: {_figure(score)}</figcaption></figure>'
+    return f'<div class="look" role="group" aria-label="{text(look["label"])}">{shown}</div>'
+
+
+def _figure(value: float | None) -> str:
+    """Return a number with three digits, a dash for none."""
+    return NONE if value is None else f"{value:.3g}".replace("-", MINUS)
+
+
+def _ends(line: Json, noise: float | None) -> Iterable[float]:
+    """Return a line's effect and the ends of its interval, in multiples of the noise where it is known."""
+    return (line[name] / (noise or 1.0) for name in ("effect", "low", "high") if line[name] is not None)
+
+
+def _effect(line: Json, noise: float | None, reach: float) -> str:
+    """Return a line's effect as a bar around 0 that ends at ``reach``, and as figures."""
+    if line["effect"] is None:
+        return NONE
+    effect, *interval = _ends(line, noise)
+
+    def place(value: float) -> float:
+        share = asinh(value) / asinh(reach) if noise else value / (reach or 1.0)
+        return round(_MIDDLE + _HALF * share, 1)
+
+    drawn = f'<rect class="noise" x="{place(-1)}" width="{place(1) - place(-1):.1f}" height="16"/>' if noise else ""
+    drawn += f'<path class="zero" d="M{_MIDDLE} 0v16"/>'
+    figures = f"{'+' if effect > 0 else ''}{_figure(effect)}{' × noise' if noise else ''}"
+    if len(interval) == 2:
+        drawn += f'<path class="interval" d="M{place(interval[0])} 8H{place(interval[1])}"/>'
+        figures += " [{}, {}]".format(*map(_figure, interval))
+    notes = [f"{line['clips']:,} clips"] if line["clips"] else []
+    notes += [f"expected: {line['expected']}"] if line["expected"] else []
+    bar = f'<svg class="bar" viewBox="0 0 {2 * _MIDDLE} 16" aria-hidden="true">{drawn}'
+    bar += f'<circle cx="{place(effect)}" cy="8" r="4"/></svg>'
+    return f'{bar}<span>{figures}</span> <span class="muted small">{text(", ".join(notes))}</span>'
+
+
+def _closing(card: Json) -> Iterator[str]:
+    if card["not_tried"]:
+        table = DisplayTable("not-tried", "", "", heads("part", "check", "why", texts=3))
+        for row in card["not_tried"]:
+            table.add(PARTS[row["part"]][0], row["check"], row["why"])
+        yield f"<section><h2>Not tried</h2>{to_html(table)}</section>"
+    yield "<section><h2>How this card was made</h2>"
+    table = DisplayTable("settings", "", "", heads("setting", "value", texts=2))
+    for name, setting in flat_settings({"produced_by": card["produced_by"], **card["settings"]}):
+        table.add(name, str(setting))
+    yield to_html(table)
+    table = DisplayTable("clips", "", "", heads("clip", "source", "frames", "fps", "width", "height", texts=2))
+    for clip in card["clips"]:
+        numbers = (DisplayCell(_figure(clip[name])) for name in ("frames", "fps", "width", "height"))
+        table.add(clip["name"], clip["source"], *numbers)
+    yield f"<details><summary>{len(card['clips']):,} clips</summary>{to_html(table)}</details></section>"
