@@ -22,17 +22,11 @@ from vmmetrics.viewer.page import filled, policy, script, style, to_script
 Json = Mapping[str, Any]
 
 PARTS = {
-    "sees": ("Sees defects", "Does it notice what is wrong?"),
-    "ignores": ("Ignores harmless changes", "Does it stay the same where nothing is worse?"),
-    "fooled": ("Is not fooled", "Can it be raised without better motion?"),
-    "breaks": ("Does not break", "Does it fail, or change, without a word?"),
-    "people": ("Agrees with people", "Does it order clips as people do?"),
-}
-"""Titles of the parts of a card, and the question of each."""
-GRADES = {
-    "bad": ("✗", "failed"), "error": ("!", "error"), "open": ("?", "open"), "note": ("•", "note"),
-    "good": ("✓", "passed"),
+    "sees": "Sees defects", "ignores": "Ignores harmless changes", "fooled": "Is not fooled",
+    "breaks": "Does not break", "people": "Agrees with people",
 }  # fmt: skip
+"""Titles of the parts of a card, in their order."""
+GRADES = {"bad": "✗ failed", "error": "! error", "open": "? open", "note": "• note", "good": "✓ passed"}
 """Sign and word of each grade, in the order of a summary."""
 _MIDDLE, _HALF = 80, 76  # of a bar that is 16 high: where 0 is, and the length of either side
 _LEAST = 3.0  # multiples of the noise that a bar reaches at least
@@ -52,59 +46,43 @@ def write_card_page(card: Json, folder: Path, other: Json | None = None) -> Path
     Raises:
         OSError: The page cannot be written.
     """
-    clips, program, styles = _Clips(folder), script("card.js"), style("card.js")
     others = {score["name"]: score for score in (other["scores"] if other else ())}
     if len(others) == len(card["scores"]) == 1:  # of two scorers, whose scores have names of their own
         others = {card["scores"][0]["name"]: others.popitem()[1]}
-    scores = [_score(f"s{n}", score, others.get(score["name"]), clips) for n, score in enumerate(card["scores"])]
+    looks = [look for score in card["scores"] for line in score["lines"] for look in line["looks"]]
+    files = dict.fromkeys(look[side] for look in looks for side in ("beside", "file") if look[side])
+    rows = {file: row for row, file in enumerate(files)}
+    scores = [_score(f"s{n}", score, others.get(score["name"]), rows) for n, score in enumerate(card["scores"])]
+    program, styles = script("card.js"), style("card.js")
     page = filled(
-        "card.html",
-        policy=policy(digest(program), digest(styles)),
-        styles=styles,
-        target=text(card["target"]["text"]),
-        opening="\n".join(_opening(card, other)),
-        scores="\n".join(scores),
-        closing="\n".join(_closing(card)),
-        clips=to_script({"index": clips.index, "details": clips.details}),
-        script=program,
-    )
+        "card.html", policy=policy(digest(program), digest(styles)), styles=styles, script=program,
+        clips=to_script(_played(folder, list(files))), target=text(card["target"]["text"]), scores="\n".join(scores),
+        opening="\n".join(_opening(card, other)), closing="\n".join(_closing(card)),
+    )  # fmt: skip
     write_text(folder / "index.html", page)
     return folder / "index.html"
 
 
-class _Clips:
-    """Clips that the page plays, as the report's player reads them.
-
-    Attributes:
-        index: Columns with an entry per clip; ``media`` is a URL, or below 0 for a reason why there is none.
-        details: Of each clip, in a shard of its own: the seconds of its frames.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.rows = folder, dict[str, int]()
-        columns: dict[str, list[Any]] = {name: [] for name in ("name", "frames", "fps", "media", "poster", "overlay")}
-        self.index: dict[str, Any] = {"format": 1, "shard": 1, "metrics": [], "reasons": [], "clips": columns}
-        self.details: list[list[dict[str, Any]]] = []
-
-    def row(self, file: str) -> int:
-        """Return the row of a clip, added where it is new."""
-        if file not in self.rows:
-            self.rows[file] = len(self.rows)
-            times, reasons = [0.0], self.index["reasons"]
-            media: str | int | None = _url(file)
-            try:
-                if media is None:
-                    raise ClipError("its path leads out of the card's folder")
-                stated = index_of(self.folder / file).stated_times
-                times = [time - stated[0] for time in stated] or times
-            except (ClipError, OSError) as error:
-                reasons.append(str(error))
-                media = -len(reasons)
-            entry = (file, len(times), (len(times) - 1) / times[-1] if times[-1] else 0, media, 0, 0)
-            for column, value in zip(self.index["clips"].values(), entry, strict=True):
-                column.append(value)
-            self.details.append([{"events": [], "timestamps": times}])
-        return self.rows[file]
+def _played(folder: Path, files: Sequence[str]) -> dict[str, Any]:
+    """Return clips as the report's player reads them: columns, and in a shard for each the seconds of its frames."""
+    media: list[str | int] = []
+    reasons, seconds = list[str](), list[list[float]]()
+    for file in files:
+        times, url = [0.0], _url(file)
+        try:
+            if url is None:
+                raise ClipError("its path leads out of the card's folder")
+            stated = index_of(folder / file).stated_times
+            times = [time - stated[0] for time in stated] or times
+            media.append(url)
+        except (ClipError, OSError) as error:
+            reasons.append(str(error))
+            media.append(-len(reasons))
+        seconds.append(times)
+    fps = [(len(times) - 1) / times[-1] if times[-1] else 0 for times in seconds]
+    clips = {"name": files, "frames": list(map(len, seconds)), "fps": fps, "media": media, "poster": [], "overlay": []}
+    index = {"format": 1, "shard": 1, "metrics": [], "reasons": reasons, "clips": clips}
+    return {"index": index, "details": [[{"events": [], "timestamps": times}] for times in seconds]}
 
 
 def _url(file: str) -> str | None:
@@ -120,7 +98,7 @@ def _key(line: Json) -> tuple[str, str, str]:
 def _opening(card: Json, other: Json | None) -> Iterator[str]:
     target = card["target"]
     facts = [f"a {target['kind']} that takes {', '.join(target['takes'])}" if target["takes"] else target["kind"]]
-    facts += [f"{len(card['clips']):,} clips", f"{card['seconds']:,.0f} s"]
+    facts += [_counted(len(card["clips"])), f"{card['seconds']:,.0f} s"]
     yield f'<p class="muted">{text(" · ".join(facts))}</p>'
     if target["notes"]:
         yield html_list(target["notes"])
@@ -129,45 +107,44 @@ def _opening(card: Json, other: Json | None) -> Iterator[str]:
         yield f"<p>Compared with the card of {text(other['target']['text'])} ({text(versions)}).</p>"
 
 
-def _score(key: str, score: Json, other: Json | None, clips: _Clips) -> str:
+def _score(key: str, score: Json, other: Json | None, rows: Mapping[str, int]) -> str:
     """Return the section of a score: how its lines are graded, those to look at first, and a table for each part."""
-    lines, noise = score["lines"], score["noise"]
+    lines = score["lines"]
     before = {_key(line): line for line in other["lines"]} if other else {}
-    changed = [_differs(line, before.get(_key(line))) for line in lines]
+    pairs = ((line, before.get(_key(line), line)) for line in lines)
+    changed = [any(line[name] != was[name] for name in ("grade", "verdict")) for line, was in pairs]
     failed = [n for n, line in enumerate(lines) if line["grade"] == "bad"]
     parts = [part for part in PARTS if any(line["part"] == part for line in lines)]
     facts = [{True: "higher is better", False: "lower is better"}.get(score["higher_is_better"], "direction not known")]
     facts += ["from {} to {}".format(*map(_figure, score["range"]))] if score["range"] else []
     facts += [f"{name} {_figure(score[name])}" for name in ("noise", "scale") if score[name] is not None]
-    gone = [line["title"] for line in before.values() if _key(line) not in set(map(_key, lines))]
     content = [
         f'<section class="score" id="{key}" data-name="{text(score["name"])}" data-bad="{len(failed)}">',
         f"<h2>{text(score['name'])} <small>{text(' · '.join(facts))}</small></h2>",
         _grid(key, parts, lines),
-        _list("Changed since the other card", key, lines, [n for n, differs in enumerate(changed) if differs]),
-        f"<h3>Only in the other card</h3>{html_list(gone)}" if gone else "",
-        _list("Failed", key, lines, failed),
+        _list("Changed since the other card", key, lines, [n for n, differs in enumerate(changed) if differs], before),
+        _list("Failed", key, lines, failed, {}),
     ]
-    reach = max((abs(value) for line in lines for value in _ends(line, noise)), default=0.0)
-    reach = max(reach, _LEAST) if noise else reach
+    if gone := [line["title"] for line in before.values() if _key(line) not in set(map(_key, lines))]:
+        content.append(f"<h3>Only in the other card</h3>{html_list(gone)}")
     names = ("Check", "Verdict", *(["Other card"] if other else []), "Effect")
     head = "".join(f'<th scope="col">{name}</th>' for name in names)
     for part in parts:
-        title, question = PARTS[part]
-        content.append(f'<h3 id="{key}-{part}">{title} <small class="muted">{question}</small></h3>')
-        content.append(f'<table class="lines"><thead><tr>{head}</tr></thead>')
-        for n in sorted((n for n, line in enumerate(lines) if line["part"] == part), key=lambda n: not changed[n]):
+        numbers = sorted((n for n, line in enumerate(lines) if line["part"] == part), key=lambda n: not changed[n])
+        unit = None if part == "people" else score["noise"]  # agreement with people is no change of the score
+        reach = max((abs(value) for n in numbers for value in _ends(lines[n], unit)), default=0.0)
+        reach = max(reach, _LEAST if unit else 1e-9)
+        content.append(f'<h3 id="{key}-{part}">{PARTS[part]}</h3><table class="lines">')
+        if any(lines[n]["effect"] is not None for n in numbers):
+            ends = f"Bars reach from {_figure(-reach)} to {_figure(reach)}"
+            inside = " × noise, compressed outwards; the grey band is within the noise" if unit else ""
+            content.append(f"<caption>{ends}{inside}.</caption>")
+        content.append(f"<thead><tr>{head}</tr></thead>")
+        for n in numbers:
             beside = f'<td class="before">{_verdict(before.get(_key(lines[n])))}</td>' if other else ""
-            content.append(_line(f"{key}-l{n}", lines[n], _effect(lines[n], noise, reach), beside, changed[n], clips))
+            content.append(_line(f"{key}-l{n}", lines[n], _effect(lines[n], unit, reach), beside, changed[n], rows))
         content.append("</table>")
-    if reach:
-        unit = "multiples of the noise (the grey band), compressed outwards" if noise else "the score's units"
-        content.append(f'<p class="muted small">Bars: effect and interval in {unit}; ends: ±{_figure(reach)}.</p>')
     return "\n".join([*content, "</section>"])
-
-
-def _differs(line: Json, before: Json | None) -> bool:
-    return before is not None and any(line[name] != before[name] for name in ("grade", "verdict"))
 
 
 def _grid(key: str, parts: Sequence[str], lines: Sequence[Json]) -> str:
@@ -177,22 +154,21 @@ def _grid(key: str, parts: Sequence[str], lines: Sequence[Json]) -> str:
     rows = ""
     for part in parts:
         numbers = ((grade, counts[part, grade]) for grade in GRADES)
-        cells = "".join(
-            f'<td class="n {f"g-{grade}" if number else "none"}">{number}</td>' for grade, number in numbers
-        )
-        rows += f'<tr><th scope="row"><a href="#{key}-{part}">{PARTS[part][0]}</a></th>{cells}</tr>'
+        cells = "".join(f'<td class="n {f"g-{grade}" if n else "none"}">{n}</td>' for grade, n in numbers)
+        rows += f'<tr><th scope="row"><a href="#{key}-{part}">{PARTS[part]}</a></th>{cells}</tr>'
     return f'<table class="grid"><thead><tr><th scope="col">Part</th>{head}</tr></thead><tbody>{rows}</tbody></table>'
 
 
 def _grade(grade: str) -> str:
-    sign, word = GRADES[grade]
-    return f'<span class="grade g-{grade}"><span aria-hidden="true">{sign}</span> {word}</span>'
+    return f'<span class="grade g-{grade}">{GRADES[grade]}</span>'
 
 
-def _list(title: str, key: str, lines: Sequence[Json], numbers: Sequence[int]) -> str:
-    """Return links to some lines with their verdicts, nothing where there are none."""
-    links = ((f'<a href="#{key}-l{n}">{text(lines[n]["title"])}</a>', _verdict(lines[n])) for n in numbers)
-    items = "".join(f"<li>{link}: {verdict}</li>" for link, verdict in links)
+def _list(title: str, key: str, lines: Sequence[Json], numbers: Sequence[int], before: Mapping[Any, Json]) -> str:
+    """Return links to some lines with their verdicts, those of before as well; nothing where there are none."""
+    items = ""
+    for n in numbers:
+        was = f"{_verdict(before[_key(lines[n])])} → " if before else ""
+        items += f'<li><a href="#{key}-l{n}">{text(lines[n]["title"])}</a>: {was}{_verdict(lines[n])}</li>'
     return f'<section class="claims"><h3>{title} ({len(numbers)})</h3><ul>{items}</ul></section>' if items else ""
 
 
@@ -200,11 +176,15 @@ def _verdict(line: Json | None) -> str:
     return f"{_grade(line['grade'])} {text(line['verdict'])}" if line else NONE
 
 
-def _line(key: str, line: Json, effect: str, beside: str, changed: bool, clips: _Clips) -> str:
+def _counted(clips: int) -> str:
+    return f"{clips:,} clip{'' if clips == 1 else 's'}"
+
+
+def _line(key: str, line: Json, effect: str, beside: str, changed: bool, rows: Mapping[str, int]) -> str:
     """Return a row of a table and, below it, what unfolds: its clips and the command that repeats it."""
     badge = ' <span class="badge">changed</span>' if changed else ""
     title = f'<th scope="row">{text(line["title"])}{badge}<small>{text(line["text"])}</small></th>'
-    looks = "".join(_look(look, clips) for look in line["looks"])
+    looks = "".join(_look(look, rows) for look in line["looks"])
     repeat = f'<p class="repeat"><span>Repeat it:</span> <code>{text(line["repeat"])}</code></p>'
     summary = f"Clips ({len(line['looks'])}) and command" if looks else "Command"
     return (
@@ -215,17 +195,14 @@ def _line(key: str, line: Json, effect: str, beside: str, changed: bool, clips: 
     )
 
 
-def _look(look: Json, clips: _Clips) -> str:
+def _look(look: Json, rows: Mapping[str, int]) -> str:
     """Return the captions of a clip and of the one beside it, that one first; the page's script adds the players."""
     shown = ""
-    for file, label, score in (
-        (look["beside"], look["beside_label"], look["beside_score"]), (look["file"], look["label"], look["score"]),
-    ):  # fmt: skip
-        if file:
-            url = _url(file)
-            name = f'<a href="{text(url)}">{text(label or file)}</a>' if url else text(label or file)
-            row = clips.row(file)
-            shown += f'<figure data-row="{row}"><figcaption>{name}: {_figure(score)}</figcaption></figure>'
+    for side, label, score in (("beside", "beside_label", "beside_score"), ("file", "label", "score")):
+        if file := look[side]:
+            url, name = _url(file), text(look[label] or file)
+            link = f'<a href="{text(url)}">{name}</a>' if url else name
+            shown += f'<figure data-row="{rows[file]}"><figcaption>{link}: {_figure(look[score])}</figcaption></figure>'
     return f'<div class="look" role="group" aria-label="{text(look["label"])}">{shown}</div>'
 
 
@@ -246,7 +223,7 @@ def _effect(line: Json, noise: float | None, reach: float) -> str:
     effect, *interval = _ends(line, noise)
 
     def place(value: float) -> float:
-        share = asinh(value) / asinh(reach) if noise else value / (reach or 1.0)
+        share = asinh(value) / asinh(reach) if noise else value / reach
         return round(_MIDDLE + _HALF * share, 1)
 
     drawn = f'<rect class="noise" x="{place(-1)}" width="{place(1) - place(-1):.1f}" height="16"/>' if noise else ""
@@ -255,7 +232,7 @@ def _effect(line: Json, noise: float | None, reach: float) -> str:
     if len(interval) == 2:
         drawn += f'<path class="interval" d="M{place(interval[0])} 8H{place(interval[1])}"/>'
         figures += " [{}, {}]".format(*map(_figure, interval))
-    notes = [f"{line['clips']:,} clips"] if line["clips"] else []
+    notes = [_counted(line["clips"])] if line["clips"] else []
     notes += [f"expected: {line['expected']}"] if line["expected"] else []
     bar = f'<svg class="bar" viewBox="0 0 {2 * _MIDDLE} 16" aria-hidden="true">{drawn}'
     bar += f'<circle cx="{place(effect)}" cy="8" r="4"/></svg>'
@@ -266,7 +243,7 @@ def _closing(card: Json) -> Iterator[str]:
     if card["not_tried"]:
         table = DisplayTable("not-tried", "", "", heads("part", "check", "why", texts=3))
         for row in card["not_tried"]:
-            table.add(PARTS[row["part"]][0], row["check"], row["why"])
+            table.add(PARTS[row["part"]], row["check"], row["why"])
         yield f"<section><h2>Not tried</h2>{to_html(table)}</section>"
     yield "<section><h2>How this card was made</h2>"
     table = DisplayTable("settings", "", "", heads("setting", "value", texts=2))
@@ -277,4 +254,4 @@ def _closing(card: Json) -> Iterator[str]:
     for clip in card["clips"]:
         numbers = (DisplayCell(_figure(clip[name])) for name in ("frames", "fps", "width", "height"))
         table.add(clip["name"], clip["source"], *numbers)
-    yield f"<details><summary>{len(card['clips']):,} clips</summary>{to_html(table)}</details></section>"
+    yield f"<details><summary>{_counted(len(card['clips']))}</summary>{to_html(table)}</details></section>"
