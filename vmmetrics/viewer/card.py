@@ -65,8 +65,7 @@ def write_card_page(card: Json, folder: Path, other: Json | None = None) -> Path
 
 def _played(folder: Path, files: Sequence[str]) -> dict[str, Any]:
     """Return clips as the report's player reads them: columns, and in a shard for each the seconds of its frames."""
-    media: list[str | int] = []
-    reasons, seconds = list[str](), list[list[float]]()
+    media, reasons, seconds = list[str | int](), list[str](), list[list[float]]()
     for file in files:
         times, url = [0.0], _url(file)
         try:
@@ -100,8 +99,7 @@ def _opening(card: Json, other: Json | None) -> Iterator[str]:
     facts = [f"a {target['kind']} that takes {', '.join(target['takes'])}" if target["takes"] else target["kind"]]
     facts += [_counted(len(card["clips"])), f"{card['seconds']:,.0f} s"]
     yield f'<p class="muted">{text(" · ".join(facts))}</p>'
-    if target["notes"]:
-        yield html_list(target["notes"])
+    yield html_list(target["notes"]) if target["notes"] else ""
     if other:
         versions = ", ".join(f"{name} {version}" for name, version in other["produced_by"].items())
         yield f"<p>Compared with the card of {text(other['target']['text'])} ({text(versions)}).</p>"
@@ -127,19 +125,16 @@ def _score(key: str, score: Json, other: Json | None, rows: Mapping[str, int]) -
     ]
     if gone := [line["title"] for line in before.values() if _key(line) not in set(map(_key, lines))]:
         content.append(f"<h3>Only in the other card</h3>{html_list(gone)}")
-    names = ("Check", "Verdict", *(["Other card"] if other else []), "Effect")
-    head = "".join(f'<th scope="col">{name}</th>' for name in names)
+    more = '<th scope="col">Other card</th>' if other else ""
+    head = f'<tr><th scope="col">Check</th><th scope="col">Verdict</th>{more}<th scope="col">Effect</th></tr>'
     for part in parts:
         numbers = sorted((n for n, line in enumerate(lines) if line["part"] == part), key=lambda n: not changed[n])
         unit = None if part == "people" else score["noise"]  # agreement with people is no change of the score
         reach = max((abs(value) for n in numbers for value in _ends(lines[n], unit)), default=0.0)
-        reach = max(reach, _LEAST if unit else 1e-9)
-        content.append(f'<h3 id="{key}-{part}">{PARTS[part]}</h3><table class="lines">')
-        if any(lines[n]["effect"] is not None for n in numbers):
-            ends = f"Bars reach from {_figure(-reach)} to {_figure(reach)}"
-            inside = " × noise, compressed outwards; the grey band is within the noise" if unit else ""
-            content.append(f"<caption>{ends}{inside}.</caption>")
-        content.append(f"<thead><tr>{head}</tr></thead>")
+        reach = max(reach, _LEAST) if reach and unit else reach
+        inside = " × noise, compressed outwards; the grey band is within the noise" if unit else ""
+        caption = f"<caption>Bars end at ±{_figure(reach)}{inside}.</caption>" if reach else ""
+        content.append(f'<h3 id="{key}-{part}">{PARTS[part]}</h3><table class="lines">{caption}<thead>{head}</thead>')
         for n in numbers:
             beside = f'<td class="before">{_verdict(before.get(_key(lines[n])))}</td>' if other else ""
             content.append(_line(f"{key}-l{n}", lines[n], _effect(lines[n], unit, reach), beside, changed[n], rows))
@@ -182,15 +177,15 @@ def _counted(clips: int) -> str:
 
 def _line(key: str, line: Json, effect: str, beside: str, changed: bool, rows: Mapping[str, int]) -> str:
     """Return a row of a table and, below it, what unfolds: its clips and the command that repeats it."""
-    badge = ' <span class="badge">changed</span>' if changed else ""
-    title = f'<th scope="row">{text(line["title"])}{badge}<small>{text(line["text"])}</small></th>'
+    title, mark = text(line["title"]), ' <span class="badge">changed</span>' if changed else ""
+    head = f'<th scope="row">{title}{mark}<small>{text(line["text"])}</small></th>'
     looks = "".join(_look(look, rows) for look in line["looks"])
-    repeat = f'<p class="repeat"><span>Repeat it:</span> <code>{text(line["repeat"])}</code></p>'
+    repeat = f'<p class="repeat">Repeat it: <code>{text(line["repeat"])}</code></p>'
     summary = f"Clips ({len(line['looks'])}) and command" if looks else "Command"
     return (
-        f'<tbody id="{key}"{" class=changed" if changed else ""}><tr>{title}<td>{_verdict(line)}</td>{beside}'
+        f'<tbody id="{key}"{" class=changed" if changed else ""}><tr>{head}<td>{_verdict(line)}</td>{beside}'
         f'<td class="g-{line["grade"]}">{effect}</td></tr><tr class="rest"><td colspan="{4 if beside else 3}">'
-        f'<details class="more"><summary>{summary}<span class="unseen"> of {text(line["title"])}</span></summary>'
+        f'<details class="more"><summary>{summary}<span class="unseen"> of {title}</span></summary>'
         f"{looks}{repeat}</details></td></tr></tbody>"
     )
 
@@ -223,19 +218,18 @@ def _effect(line: Json, noise: float | None, reach: float) -> str:
     effect, *interval = _ends(line, noise)
 
     def place(value: float) -> float:
-        share = asinh(value) / asinh(reach) if noise else value / reach
+        share = asinh(value) / asinh(reach) if noise else value / (reach or 1.0)
         return round(_MIDDLE + _HALF * share, 1)
 
     drawn = f'<rect class="noise" x="{place(-1)}" width="{place(1) - place(-1):.1f}" height="16"/>' if noise else ""
-    drawn += f'<path class="zero" d="M{_MIDDLE} 0v16"/>'
+    drawn += f'<path class="zero" d="M{_MIDDLE} 0v16"/><circle cx="{place(effect)}" cy="8" r="3"/>'
     figures = f"{'+' if effect > 0 else ''}{_figure(effect)}{' × noise' if noise else ''}"
     if len(interval) == 2:
         drawn += f'<path class="interval" d="M{place(interval[0])} 8H{place(interval[1])}"/>'
         figures += " [{}, {}]".format(*map(_figure, interval))
     notes = [_counted(line["clips"])] if line["clips"] else []
     notes += [f"expected: {line['expected']}"] if line["expected"] else []
-    bar = f'<svg class="bar" viewBox="0 0 {2 * _MIDDLE} 16" aria-hidden="true">{drawn}'
-    bar += f'<circle cx="{place(effect)}" cy="8" r="4"/></svg>'
+    bar = f'<svg class="bar" viewBox="0 0 {2 * _MIDDLE} 16" aria-hidden="true">{drawn}</svg>'
     return f'{bar}<span>{figures}</span> <span class="muted small">{text(", ".join(notes))}</span>'
 
 
@@ -245,11 +239,10 @@ def _closing(card: Json) -> Iterator[str]:
         for row in card["not_tried"]:
             table.add(PARTS[row["part"]], row["check"], row["why"])
         yield f"<section><h2>Not tried</h2>{to_html(table)}</section>"
-    yield "<section><h2>How this card was made</h2>"
     table = DisplayTable("settings", "", "", heads("setting", "value", texts=2))
     for name, setting in flat_settings({"produced_by": card["produced_by"], **card["settings"]}):
         table.add(name, str(setting))
-    yield to_html(table)
+    yield f"<section><h2>How this card was made</h2>{to_html(table)}"
     table = DisplayTable("clips", "", "", heads("clip", "source", "frames", "fps", "width", "height", texts=2))
     for clip in card["clips"]:
         numbers = (DisplayCell(_figure(clip[name])) for name in ("frames", "fps", "width", "height"))
