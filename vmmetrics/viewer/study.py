@@ -139,7 +139,7 @@ def _closing(study: Study, report: StudyReport) -> Iterator[str]:
     yield tables.to_html(parts.matching_lines(report))
     yield from (_folded(read, tables.to_html(read)) for read in column_tables(study.matching.columns))
     table = DisplayTable("settings", "", "", heads("setting", "value", texts=2))
-    for name, setting in parts.flat_settings(report):
+    for name, setting in parts.flat_settings(report.settings):
         table.add(name, str(setting))
     if table.rows:
         yield tables.to_html(table)

@@ -57,9 +57,9 @@ def study_of(study: Study, report: StudyReport) -> Study:
     return with_averages(replace(without_models(study, left_out), pairing=report.facing))[0]
 
 
-def flat_settings(report: StudyReport) -> Iterator[tuple[str, Any]]:
+def flat_settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield settings by name, those inside others as ``outer.inner``; lists with commas."""
-    for name, setting in report.settings.items():
+    for name, setting in settings.items():
         if isinstance(setting, Mapping):
             yield from ((f"{name}.{inner}", value) for inner, value in setting.items())
         elif isinstance(setting, list | tuple):

@@ -136,7 +136,7 @@ def csv_rows(report: StudyReport) -> Iterator[CsvRow]:
     for section in ("matching", "claims", "problems"):
         for number, line in enumerate(getattr(report, section), 1):
             yield CsvRow(section, statistic=str(number), note=line)
-    for name, setting in flat_settings(report):
+    for name, setting in flat_settings(report.settings):
         is_number = isinstance(setting, int | float) and not isinstance(setting, bool)
         yield CsvRow("settings", statistic=name, **({"value": setting} if is_number else {"note": str(setting)}))
 

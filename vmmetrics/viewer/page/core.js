@@ -151,17 +151,23 @@ export const save = (name, text, type) => {
 };
 
 /**
- * Copy the address of the page, or where the browser does not let it be written show it to be copied.
+ * Copy a text, or where the browser does not let it be written show it to be copied.
+ * @param {string} text
  * @param {HTMLElement} status Says so.
+ * @param {{ label: string, done: string }} words Name of the text, and what is said once it is copied.
  */
-export async function copyLink(status) {
+export async function copyText(text, status, { label, done }) {
   try {
-    await navigator.clipboard.writeText(location.href);
-    status.textContent = "Link copied";
+    await navigator.clipboard.writeText(text);
+    status.textContent = done;
   } catch {
-    const field = h("input", { readonly: true, value: location.href, "aria-label": "Link to this frame" });
+    const field = h("input", { readonly: true, value: text, "aria-label": label });
     status.replaceChildren(field);
     field.select();
-    if (document.execCommand("copy")) status.textContent = "Link copied";
+    if (document.execCommand("copy")) status.textContent = done;
   }
 }
+
+/** Copy the address of the page. @param {HTMLElement} status Says so. */
+export const copyLink = (status) =>
+  copyText(location.href, status, { label: "Link to this frame", done: "Link copied" });

@@ -16,13 +16,14 @@ const REFRESH = 17; // ms between two refreshes of the screen: a video moves on 
 const FIRST = 3000; // ms after the first data in which it has presented the first frame
 const SLOWEST = 0.1,
   FASTEST = 2;
-const TRANSCODE = "vmmetrics report --media transcode";
+const TRANSCODE = "To make a report with videos that play everywhere: vmmetrics report --media transcode";
 
 /** @implements {Player} */
 export class FramePlayer {
-  /** @param {number} row @param {{ layers?: string[], controls?: boolean }} options */
+  /** @param {number} row @param {{ layers?: string[], controls?: boolean, remedy?: string }} options */
   constructor(row, options) {
     this.row = row;
+    this.remedy = options.remedy ?? TRANSCODE;
     this.times = new FrameTimes(data.frames(row), data.fps(row));
     this.frame = 0;
     this.playing = false;
@@ -128,8 +129,7 @@ export class FramePlayer {
       const place = media.url.startsWith("data:") ? "in this page" : media.url;
       this.fail(
         `The video is not there any more, or this browser does not play its format${codec}: ${place}` +
-          `${message ? `; the browser says: ${message}` : ""}. ` +
-          `To make a report with videos that play everywhere: ${TRANSCODE}`,
+          `${message ? `; the browser says: ${message}` : ""}. ${this.remedy}`,
       );
     });
     video.addEventListener("loadedmetadata", () => {

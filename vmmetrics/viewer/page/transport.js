@@ -30,8 +30,13 @@ const iconButton = (path, label, act, more = {}) =>
     ),
   );
 
-/** Make the bar of buttons under a player. @param {Player} player @returns {HTMLElement} */
-export const transport = (player) => {
+/**
+ * Make the bar of buttons under a player.
+ * @param {Player} player
+ * @param {string[]} [offered] Layers that the reader can show.
+ * @returns {HTMLElement}
+ */
+export const transport = (player, offered = layers) => {
   const play = iconButton(PLAY, "Play (space)", () => {
     player.playing ? player.pause() : player.play();
   });
@@ -59,7 +64,7 @@ export const transport = (player) => {
     },
     { "aria-label": "Speed", title: "Speed" },
   );
-  const buttons = layers.map((layer, position) =>
+  const buttons = offered.map((layer, position) =>
     button(layer, () => toggleLayer(player, layer), { title: `Show ${layer} (${position + 1})`, "data-layer": layer }),
   );
   const step = (/** @type {number} */ by) => {
@@ -98,6 +103,6 @@ export const transport = (player) => {
     time,
     rate,
     loop,
-    h("span.layers", { role: "group", "aria-label": "Layers" }, buttons),
+    offered.length > 0 && h("span.layers", { role: "group", "aria-label": "Layers" }, buttons),
   );
 };
