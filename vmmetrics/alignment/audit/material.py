@@ -57,6 +57,19 @@ class Material:
         read = read_clip(path)
         return self._with_array(Item(path=str(path), prompt=clip.prompt), read.frames, clip)
 
+    def exact(self, clip: Clip) -> Item:
+        """Return a clip as a file that keeps its RGB pixels without loss (FFV1), and as an array of them."""
+        import av
+
+        path = self.new(".mkv")
+        with av.open(str(path), "w") as target:
+            stream = target.add_stream("ffv1", rate=Fraction(clip.fps).limit_denominator(1001))
+            stream.width, stream.height, stream.pix_fmt = clip.width, clip.height, "bgr0"
+            for frame in clip.frames:
+                target.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
+            target.mux(stream.encode(None))
+        return self._with_array(Item(path=str(path), prompt=clip.prompt), clip.frames, clip)
+
     def frames(self, clip: Clip, frames: NDArray[Any], raw: str = "") -> Item:
         """Return frames as an array alone."""
         return self._with_array(Item(prompt=clip.prompt, raw=raw), frames, clip)
@@ -83,7 +96,8 @@ class Material:
         copies = []
         for item in items:
             path = folder / Path(str(item.path)).name
-            shutil.copyfile(str(item.path), path)
+            if Path(str(item.path)).is_file():
+                shutil.copyfile(str(item.path), path)
             copies.append(item._replace(path=str(path)))
         return copies
 

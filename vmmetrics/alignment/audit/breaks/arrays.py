@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from vmmetrics.alignment.audit.breaks.bench import LOOSE, Bench, Check, Finding, Variant, always, arrays
-from vmmetrics.alignment.audit.calls import Item
 from vmmetrics.alignment.audit.material import array_of
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +23,8 @@ FEW = 5
 """Clips that most checks use."""
 TIGHT = 1e-3
 """Largest difference of equal input, as a share of the scale: the range of the scores of all clips."""
+PROMPT = "Something moves in front of the camera."
+"""Prompt of clips that have none, for targets that ask for one."""
 LOOSE = 0.05
 """The same where decoders round colours otherwise."""
 
@@ -119,8 +121,8 @@ class Bench:
         route = target.single or target.batch
         assert route is not None  # noqa: S101  (a target takes clips in one way at least)
         self.route = route
-        self.items = [self.material.item(clip) for clip in clips]
-        self.clips = list(clips)
+        self.clips = [clip if clip.prompt else replace(clip, prompt=PROMPT) for clip in clips]
+        self.items = [self.material.item(clip) for clip in self.clips]
         with self.process():
             self.answers = self.ask(self.items)
             self.facts = self.caller.facts

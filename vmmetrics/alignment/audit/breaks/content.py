@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import cv2
 import numpy as np
 
-from vmmetrics.alignment.audit.breaks.bench import Bench, Check, Finding, NotRunError, Variant, always, differences
+from vmmetrics.alignment.audit.breaks.bench import Bench, Check, Finding, NotRunError, always, differences
 from vmmetrics.alignment.audit.calls import Answer, Item
-from vmmetrics.alignment.audit.lines import Look
+from vmmetrics.alignment.audit.lines import Grade, Look
 from vmmetrics.alignment.audit.material import Frames, array_of, with_frames
 
 LONG = 128
@@ -121,27 +122,29 @@ def regions(bench: Bench) -> Iterator[Finding]:
 
 
 def channels(bench: Bench) -> Iterator[Finding]:
-    """Put other content into each colour channel."""
-    items = bench.few[:3]
+    """Put other content into each colour channel, in files that keep RGB."""
+    clips = [with_frames(item, array_of(item)) for item in bench.few[:3]]
+    changed = [clips]
+    for channel in range(3):
+        others = []
+        for clip, item in zip(clips, bench.few, strict=False):
+            frames = clip.frames.copy()
+            frames[..., channel] = _foreign(bench, item, len(frames))[..., channel]
+            others.append(replace(clip, frames=frames))
+        changed.append(others)
     with bench.process():
-        before = bench.ask(items)
-        after = []
-        for channel in range(3):
-            changed = []
-            for item in items:
-                frames = array_of(item).copy()
-                frames[..., channel] = _foreign(bench, item, len(frames))[..., channel]
-                changed.append(bench.material.changed(item, frames))
-            after.append(bench.ask(changed))
-    arrays = bench.route not in ("path", "paths", "folder")  # in files, 4:2:0 mixes the channels
+        before, *after = [bench.ask([bench.material.exact(clip) for clip in row]) for row in changed]
     for name in bench.names:
-        gaps = [max((g for g in differences(before, a, name) if g is not None), default=math.inf) for a in after]
-        least = 0.0 if arrays else 0.02 * max((g for g in gaps if math.isfinite(g)), default=0.0)
-        blind = ["red green blue".split()[n] for n, gap in enumerate(gaps) if gap <= max(least, bench.tolerance(name, [], 1e-6))]
-        if blind and len(blind) < 3:
+        blind = [colour for colour, answers in zip(_COLOURS, after, strict=True) if not _moves(bench, before, answers, name)]
+        if not any(name in answer.scores for answer in before):
+            yield Finding("open", "not told apart", "files that keep RGB are refused", name)
+        elif blind and len(blind) < 3:
             yield Finding("bad", f"does not see {' and '.join(blind)}", f"other content in {' and '.join(blind)} alone changes no score", name)
         else:
             yield Finding("good", "all colours count", "other content in each colour channel changes the score", name)
+
+
+_COLOURS = ("red", "green", "blue")
 
 
 def _stripes(count: int, weights: Sequence[float], flat: int) -> Frames:
@@ -161,30 +164,29 @@ def channel_order(bench: Bench) -> Iterator[Finding]:
 
     A scorer that works on lightness sees no motion in the first; one that takes red for blue sees none in the other.
     """
-    rate = 8.0
-    # 0.299 R + 0.587 G + 0.114 B is the same on both sides: 0.299 * 98 = 0.587 * 50; by exchanged weights 0.114 * 98
+    # 0.299 · 98 = 0.587 · 50 to a fifth of a level; with red and blue exchanged, lightness differs by 36 levels
     right, wrong = _stripes(16, (98, 50), 0), _stripes(16, (98, 50), 2)
-    still = np.repeat(right[:1], 16, 0)
-    strong = np.repeat(_stripes(16, (60, -60), 0).mean(-1, keepdims=True).astype(np.uint8), 3, -1)
+    blue = right.copy()
+    blue[..., :2] = 128
+    blue[..., 2] = right[..., 0]
     base = bench.few[0]
-    items = [bench.material.item(with_frames(base, frames, rate)) for frames in (right, wrong, still, strong)]
+    shown = (right, wrong, np.repeat(right[:1], 16, 0), blue)
+    items = [bench.material.exact(with_frames(base, frames, 8.0)) for frames in shown]
     with bench.process():
         answers = [_or_refused(bench, item) for item in items]
     for name in bench.names:
-        values = [answer.scores.get(name) for answer in answers]
-        if None in values:
-            yield Finding("open", "not told apart", "a pattern has no score", name)
-            continue
-        of_right, of_wrong, nothing, full = (float(v) for v in values if v is not None)
-        near, far, whole = abs(of_right - nothing), abs(of_wrong - nothing), abs(full - nothing)
-        text = f"equally light by BT.601: {of_right:.4g}; red and blue exchanged: {of_wrong:.4g}; still: {nothing:.4g}"
-        if near > 3 * far and near > 0.02 * max(whole, bench.scale[name] / 10):
+        values = [answer.scores.get(name, math.nan) for answer in answers]
+        of_right, of_wrong, still, of_blue = values
+        near, far, alone = abs(of_right - still), abs(of_wrong - still), abs(of_blue - still)
+        bound = bench.tolerance(name, [])
+        text = f"equally light by BT.601: {of_right:.4g}; red and blue exchanged: {of_wrong:.4g}; still: {still:.4g}"
+        if near > 20 * max(far, bound) and alone > bound:
             looks = [Look(str(items[1].path), "red and blue exchanged", of_wrong, str(items[0].path), "equally light", of_right)]
-            yield Finding("bad", "takes red for blue", f"it is blind to the pattern that would be equally light in BGR; {text}", name, near, looks)
-        elif far > 3 * near:
+            yield Finding("bad", "takes red for blue", f"it is blind to the pattern that is equally light in BGR; {text}", name, near, looks)
+        elif far > 20 * max(near, bound):
             yield Finding("good", "red is red", text, name)
         else:
-            yield Finding("open", "not told apart", f"it does not go by lightness; {text}", name)
+            yield Finding("open", "not told apart", f"it does not go by lightness alone; {text}", name)
 
 
 def _or_refused(bench: Bench, item: Item) -> Answer:
@@ -194,18 +196,29 @@ def _or_refused(bench: Bench, item: Item) -> Answer:
         return Answer(refused=str(error))
 
 
+RATE = 10.0
+"""Frames per second against which a rate a little higher is compared."""
+
+
 def rate(bench: Bench) -> Iterator[Finding]:
     """Show the same frames at two and three times the rate; leave the rate out where it is a parameter."""
     route = bench.file_route if bench.file_route == bench.route else bench.array_route or bench.route
     paced = [1.0, 2.0, 3.0]
     with bench.process():
         answers = [bench.ask([_paced(bench, item, pace) for item in bench.few], route) for pace in paced]
+        whole = [bench.material.retimed(item, np.arange(len(item.times)) / RATE) for item in bench.few]
+        slower = [bench.material.retimed(item, np.arange(len(item.times)) / (RATE + 0.4)) for item in bench.few]
+        level_rate, little = bench.ask(whole, route), bench.ask(slower, route)
         without = bench.ask(bench.few, route, ("fps",)) if "fps" in bench.facts.get("named", ()) else None
     for name in bench.names:
         values = [a.scores[name] for a in answers[0] if name in a.scores]
         bound = bench.tolerance(name, values, 0.005)
         moved = [max((g for g in differences(answers[0], other, name) if g is not None), default=0.0) for other in answers[1:]]
         depends = max(moved) > bound
+        slight = max((g for g in differences(level_rate, little, name) if g is not None), default=0.0)
+        if depends and slight <= 1e-9 * max(map(abs, values), default=0.0):
+            yield Finding("bad", "rates are rounded", f"two and three times the rate count, {RATE + 0.4:g} and {RATE:g} a second score the same", name)
+            continue
         if without is not None and not all(a.refused for a in without):
             gap = max((g for g in differences(answers[0], without, name) if g is not None), default=0.0)
             if gap > bound:
@@ -246,13 +259,43 @@ def irregular(bench: Bench) -> Iterator[Finding]:
 
 def length(bench: Bench) -> Iterator[Finding]:
     """Show clips there and back once and twice: twice as long, alike in every second."""
-    once, twice = [], []
+    once, twice, short = [], [], []
     for item in bench.few:
         frames = array_of(item)
         there = np.concatenate([frames, frames[-2:0:-1]])
         once.append(bench.material.item(with_frames(item, there, item.fps)))
         twice.append(bench.material.item(with_frames(item, np.concatenate([there, there]), item.fps)))
-    yield from _alike(bench, [("twice as long", once, twice)], 0.3, "length plays no part")
+        short.append(bench.material.item(with_frames(item, frames[: len(frames) * 5 // 8], item.fps)))
+    cases = [("twice as long", once, twice), ("five eighths of the frames", bench.few, short)]
+    yield from _alike(bench, cases, 0.3, "length plays no part", grade="note")
+
+
+def transitions(bench: Bench) -> Iterator[Finding]:
+    """Show one picture and then another: the change from one frame to the next is at each place in turn."""
+    item = bench.few[0]
+    first, second = array_of(item)[0], _foreign(bench, item, 1)[0]
+    still = bench.material.exact(with_frames(item, np.stack([first] * 16), 8.0))
+    cuts = [bench.material.exact(with_frames(item, np.stack([first] * t + [second] * (16 - t)), 8.0)) for t in range(1, 16)]
+    with bench.process():
+        before = bench.ask([still])
+        after = [bench.ask([cut]) for cut in cuts]
+    for name in bench.names:
+        if sum(name in answer.scores for answers in after for answer in answers) < len(after):
+            yield Finding("good", "refused", f"a still picture that changes once: {after[0][0].refused or 'no score'}", name)
+            continue
+        seen = [t for t, answers in enumerate(after) if _moves(bench, before, answers, name)]
+        yield _coverage(seen, 15, "change between frames", name)
+
+
+def fade(bench: Bench) -> Iterator[Finding]:
+    """Show a still picture that grows lighter by a level or two a frame, and the same backwards: alike but for the sign."""
+    up, down = [], []
+    for item in bench.few:
+        still = array_of(item)[:1].astype(int) * 3 // 4
+        frames = (still + 2 * np.arange(16)[:, None, None, None]).astype(np.uint8)
+        up.append(bench.material.exact(with_frames(item, frames, 8.0)))
+        down.append(bench.material.exact(with_frames(item, frames[::-1], 8.0)))
+    yield from _alike(bench, [("darker instead of lighter", up, down)], 0.1, "lighter and darker alike")
 
 
 def sizes(bench: Bench) -> Iterator[Finding]:
@@ -264,13 +307,13 @@ def sizes(bench: Bench) -> Iterator[Finding]:
             frames = array_of(item)
             items.append(bench.material.changed(item, frames[:, : frames.shape[1] - rows, : frames.shape[2] - columns]))
         cases.append((label, bench.few, items))
-    yield from _alike(bench, cases, 0.3, "a few pixels play no part")
+    yield from _alike(bench, cases, 0.15, "a few pixels play no part", grade="note")
 
 
 def sides(bench: Bench) -> Iterator[Finding]:
     """Turn clips by a quarter: what is wide becomes tall."""
     items = [bench.material.changed(item, np.ascontiguousarray(np.rot90(array_of(item), 1, (1, 2)))) for item in bench.few]
-    yield from _alike(bench, [("turned by a quarter", bench.few, items)], 0.3, "wide and tall alike")
+    yield from _alike(bench, [("turned by a quarter", bench.few, items)], 0.05, "wide and tall alike", grade="note")
 
 
 def level(bench: Bench) -> Iterator[Finding]:
@@ -283,7 +326,10 @@ def level(bench: Bench) -> Iterator[Finding]:
     yield from _alike(bench, [("a grey level of noise", bench.few, items)], 0.3, "a grey level plays no part")
 
 
-def _alike(bench: Bench, cases: Sequence[tuple[str, Sequence[Item], Sequence[Item]]], share: float, same: str) -> Iterator[Finding]:
+def _alike(
+    bench: Bench, cases: Sequence[tuple[str, Sequence[Item], Sequence[Item]]], share: float, same: str,
+    grade: Grade = "bad",
+) -> Iterator[Finding]:  # fmt: skip
     """Yield whether pairs of clips that are nearly the same score alike, on average."""
     with bench.process():
         asked = [(label, bench.ask(before), bench.ask(after), after) for label, before, after in cases]
@@ -298,7 +344,7 @@ def _alike(bench: Bench, cases: Sequence[tuple[str, Sequence[Item], Sequence[Ite
                 looks += bench.look(items[0], label, after[0], bench.few[0], before[0], name)
         text = f"{'; '.join(figures)}; the scores of all clips span {bench.scale[name]:.3g}"
         if large:
-            yield Finding("bad", f"changes much: {large[0]}", text, name, looks=looks)
+            yield Finding(grade, f"changes: {large[0]}", text, name, looks=looks)
         else:
             yield Finding("good", same, text, name)
 
@@ -378,7 +424,9 @@ CHECKS = (
     Check("channel-order", "Stripes of equally light colours", always, channel_order),
     Check("rate", "The same frames at other rates, and without a rate", always, rate),
     Check("irregular", "Frames at uneven times", _reads_times, irregular),
-    Check("length", "There and back once, and twice", always, length),
+    Check("length", "There and back once and twice, and less", always, length),
+    Check("transitions", "One change, between each two frames in turn", always, transitions),
+    Check("fade", "A still that grows lighter, and darker", always, fade),
     Check("sizes", "A few lines and columns fewer", always, sizes),
     Check("sides", "Turned by a quarter", always, sides),
     Check("level", "Noise of one grey level", always, level),

@@ -8,7 +8,7 @@ import numpy as np
 
 from vmmetrics.alignment.audit.breaks.bench import LOOSE, Bench, Check, Finding, NotRunError, Variant, always, arrays, files
 from vmmetrics.alignment.audit.calls import Answer, Item
-from vmmetrics.alignment.audit.lines import Look
+from vmmetrics.alignment.audit.lines import Grade, Look
 from vmmetrics.alignment.audit.material import CODECS, CONTAINERS, array_of
 
 _NAMES = (
@@ -103,7 +103,9 @@ def one_frame(bench: Bench) -> Iterator[Finding]:
     yield from _constants(bench, answers, "one frame", cases)
 
 
-def _constants(bench: Bench, answers: Sequence[Answer], what: str, cases: dict[str, Item]) -> Iterator[Finding]:
+def _constants(
+    bench: Bench, answers: Sequence[Answer], what: str, cases: dict[str, Item], scored: Grade = "note"
+) -> Iterator[Finding]:
     """Yield whether input without an answer is refused, answered by a constant, or by numbers."""
     if all(not answer.scores for answer in answers):
         yield Finding("good", "refused", f"{what}: {answers[0].refused}")
@@ -119,7 +121,7 @@ def _constants(bench: Bench, answers: Sequence[Answer], what: str, cases: dict[s
             yield Finding("bad", f"always {values[0]:.4g}", text, name, looks=looks)
         else:
             text = f"{what}: {min(values):.4g} to {max(values):.4g} for {len(values)} clips"
-            yield Finding("note", "scores it", text, name, looks=looks)
+            yield Finding(scored, "scores it", text, name, looks=looks)
 
 
 def _survived(bench: Bench, item: Item, route: str | None) -> Answer:
@@ -156,7 +158,7 @@ def tiny(bench: Bench) -> Iterator[Finding]:
             cases[f"clip {n + 1} at {side} pixels"] = bench.material.changed(item, _resized(array_of(item), side, side))
     with bench.process():
         answers = [_survived(bench, item, bench.route) for item in cases.values()]
-    yield from _constants(bench, answers, "8 and 16 pixels a side", cases)
+    yield from _constants(bench, answers, "8 and 16 pixels a side", cases, scored="good")
 
 
 def huge(bench: Bench) -> Iterator[Finding]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from vmmetrics.alignment.audit.breaks.bench import Bench, Check, Finding, Variant, always, batches, files
-from vmmetrics.alignment.audit.calls import Answer, Caller
-from vmmetrics.alignment.audit.material import array_of
+from vmmetrics.alignment.audit.calls import Answer, Caller, Item
+from vmmetrics.alignment.audit.material import array_of, with_frames
 
 
 def repeat(bench: Bench) -> Iterator[Finding]:
@@ -62,7 +62,7 @@ def order(bench: Bench) -> Iterator[Finding]:
     yield from bench.judged(asked, bench.reference, same="no effect")
 
 
-def _broken(bench: Bench):
+def _broken(bench: Bench) -> Item:
     if bench.file_route == bench.route:
         return bench.material.bytes(b"no video", ".mp4")
     return bench.material.frames(bench.clips[0], array_of(bench.few[0])[:1])
@@ -86,32 +86,50 @@ def same_name(bench: Bench) -> Iterator[Finding]:
 
 
 def together(bench: Bench) -> Iterator[Finding]:
-    """Score clips together: all at once, in other orders and company, one of them twice."""
+    """Score clips together: all at once, in other orders and company, one of them twice, under names that begin alike."""
     route, few = str(bench.target.batch), _of_one_size(bench)
-    positions = [bench.few.index(item) for item in few]
-    alone = [bench.by(route)[n] if bench.route == route else bench.reference[n] for n in positions]
+    alone = [bench.by(route)[bench.few.index(item)] for item in few]
+    count = len(few)
     with bench.process():
-        asked = [(Variant("all in one call", few), bench.ask(few, route, together=True))]
-        back = bench.ask(few[::-1], route, together=True)[::-1]
-        asked.append((Variant("backwards in one call", few), back))
-        halves = [bench.ask(part, route, together=True) for part in (few[:2], few[2:]) if part]
-        asked.append((Variant("in two calls", few), [a for half in halves for a in half]))
+        calls = {
+            "all in one call": (few, slice(None)),
+            "in two calls": (None, slice(None)),
+            "backwards in one call": (few[::-1], slice(None, None, -1)),
+            "beside a clip of twice the length": ([*few, _longer(bench, few)], slice(count)),
+        }
+        if route in ("paths", "folder"):
+            alike = [bench.material.named(item, f"clip.v{n}.mp4") for n, item in enumerate(few)]
+            calls["under names that begin alike"] = (alike, slice(None))
         if route != "folder":
-            doubled = bench.ask([*few, few[0], few[0]], route, together=True)
-            asked.append((Variant("with one of them three times", few), doubled[: len(few)]))
-            asked.append((Variant("the one repeated", few[:1]), doubled[-1:]))
-    full = [pair for pair in asked if len(pair[1]) == len(few)]
-    yield from bench.judged(full, alone, same="as alone")
-    for variant, answers in asked[len(full):]:
-        findings = list(bench.judged([(variant, answers)], alone[:1]))
-        yield from (finding for finding in findings if finding.grade == "bad")
+            calls["with one of them three times"] = ([*few, few[0], few[0]], slice(count))
+            calls["one of them repeated"] = ([*few[1:], few[0], few[0]], [count, *range(count - 1)])
+        asked = []
+        for label, (items, order) in calls.items():
+            if items is None:
+                parts = [bench.ask(part, route, together=True) for part in (few[:2], few[2:]) if part]
+                answers = [answer for part in parts for answer in part]
+            else:
+                answers = bench.ask(items, route, together=True)
+            chosen = answers[order] if isinstance(order, slice) else [answers[n] for n in order]
+            asked.append((Variant(label, few), chosen))
+    kept, bench.few = bench.few, few
+    yield from bench.judged(asked, alone, same="as alone")
+    bench.few = kept
 
 
-def _of_one_size(bench: Bench):
+def _longer(bench: Bench, few: Sequence[Item]) -> Item:
+    """Return a clip of twice the length; of arrays, which are as long as one another, one more."""
+    if bench.target.batch not in ("paths", "folder"):
+        return few[-1]
+    frames = array_of(few[-1])
+    return bench.material.item(with_frames(few[-1], np.concatenate([frames, frames[::-1]]), few[-1].fps))
+
+
+def _of_one_size(bench: Bench) -> list[Item]:
     """Return the clips that fit into one array: of files all, else the largest group of one shape."""
     if bench.target.batch in ("paths", "folder"):
         return list(bench.few)
-    shapes: dict[tuple[int, ...], list] = {}
+    shapes: dict[tuple[int, ...], list[Item]] = {}
     for item in bench.few:
         shapes.setdefault(array_of(item).shape, []).append(item)
     return max(shapes.values(), key=len)
@@ -125,12 +143,12 @@ def broken_member(bench: Bench) -> Iterator[Finding]:
     with bench.process():
         answers = bench.ask(items, route, together=True)
     rest = [*answers[:2], *answers[3:]]
+    if all(answer.refused for answer in answers):
+        yield Finding("note", "the whole call fails", f"one broken file loses the others: {answers[0].refused}")
+        return
     if answers[2].scores:
         yield Finding("bad", "a number for a broken file", f"it scores {_figures(answers[2])}, where there is no video")
-    if all(answer.refused for answer in rest):
-        yield Finding("note", "the whole call fails", f"one broken file loses the others: {rest[0].refused}")
-        return
-    alone = bench.by(route) if bench.route == route else bench.reference
+    alone = bench.by(route)
     yield from bench.judged([(Variant("beside a broken file", bench.few), rest)], alone, same="the others keep their scores")
 
 
