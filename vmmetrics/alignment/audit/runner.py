@@ -390,10 +390,17 @@ def main() -> None:
     for line in source:
         call = json.loads(line)
         try:
-            answer = {"answers": target.call(call["route"], call["items"], call.get("omit", ()))}
+            answers = target.call(call["route"], call["items"], call.get("omit", ()))
+            answer = {"answers": [_labelled(of, spec["label"]) for of in answers]}
         except Exception as error:
             answer = {"error": text_of(error)}
         _send(channel, answer)
+
+
+def _labelled(answer: dict[str, Any], label: str) -> dict[str, Any]:
+    """Return an answer whose one number, which has no name, is called by the label."""
+    scores = answer.get("scores", {})
+    return {**answer, "scores": {name or label: value for name, value in scores.items()}} if scores else answer
 
 
 def _send(channel: IO[str], answer: Mapping[str, Any]) -> None:

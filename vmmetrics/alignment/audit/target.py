@@ -39,7 +39,8 @@ class Target:
         kind: What it is.
         text: ``module:function``, the command line, the address, or names of metrics between commas.
         takes: Ways in which it takes clips, the one by which effects are measured first.
-        higher_is_better: Direction by score name ("" for a target with one score); absent where not stated.
+        label: Name of its score, where it gives one number.
+        higher_is_better: Direction by score name, "" for all that are not named; absent where not stated.
         ranges: Least and greatest score by score name, where stated.
         amount: Names of scores that measure how much moves, not how well.
         key: Dotted place of the score in the answer of a command or an address.
@@ -51,6 +52,7 @@ class Target:
     kind: Kind
     text: str
     takes: tuple[str, ...]
+    label: str = "score"
     higher_is_better: Mapping[str, bool] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     amount: tuple[str, ...] = ()
@@ -75,13 +77,25 @@ class Target:
         """True if a way in which it takes clips is by files."""
         return any(route in FILES for route in self.takes)
 
+    def direction(self, score: str) -> bool | None:
+        """Return True if a higher score is better, None where it was not said."""
+        return self.higher_is_better.get(score, self.higher_is_better.get(""))
+
+    def span(self, score: str) -> tuple[float, float] | None:
+        """Return least and greatest value of a score, where stated."""
+        return self.ranges.get(score, self.ranges.get(""))
+
+    def is_amount(self, score: str) -> bool:
+        """Return True for a score of how much moves."""
+        return score in self.amount or "" in self.amount
+
     def spec(self, timeout: float) -> dict[str, Any]:
         """Return what a runner is told."""
         own: dict[str, Any] = {}
         if self.kind == "command":
             own["words"] = [_absolute(word, self.origin) for word in shlex.split(self.text)]
         return {
-            "kind": self.kind, "text": self.text, "key": self.key, "body": self.body, "timeout": timeout,
+            "kind": self.kind, "text": self.text, "label": self.label, "key": self.key, "body": self.body, "timeout": timeout,
             "plugins": list(self.plugins), "paths": [self.origin] if self.origin else [], **own,
         }  # fmt: skip
 
@@ -149,12 +163,13 @@ def target_of(
         return Target("http", text, routes, body=body, **common)
     if ":" in text:
         guessed, notes = _guessed(text, origin) if not takes else (tuple(takes), ())
-        return Target("function", text, guessed, notes=notes, **common)
+        label = text.rpartition(":")[2].rpartition(".")[2] or "score"
+        return Target("function", text, guessed, label, notes=notes, **common)
     from vmmetrics.alignment.audit.own import metric_facts
 
     higher, found_ranges, amounts = metric_facts(text, plugins)
     routes = tuple(takes) or ("path", "frames", "floats", "list")
-    return Target("metric", text, routes, higher, found_ranges, amounts, plugins=tuple(plugins), origin=origin)
+    return Target("metric", text, routes, "score", higher, found_ranges, amounts, plugins=tuple(plugins), origin=origin)
 
 
 def _check_host(text: str, hosts: Sequence[str]) -> None:

@@ -183,6 +183,31 @@ def probe(
         >>> found.curve("contrast", "blur").points[-1].change.mean < 0
         True
     """
+    lines, settings = measure(
+        clips, metric, plan=plan, preset=preset, out=out, jobs=jobs, timeout=timeout, fps=fps, layout=layout,
+        prompts=prompts, subject=subject, plugins=plugins, listener=listener, limit=limit,
+    )  # fmt: skip
+    return analyse(lines, tolerance or Tolerance(), settings)
+
+
+def measure(
+    clips: Any,
+    metric: str | Function | Sequence[str | Function],
+    *,
+    plan: Plan | None = None,
+    preset: str = "embedded",
+    out: str | os.PathLike[str] | None = None,
+    jobs: int = 0,
+    timeout: float | None = None,
+    fps: float | None = None,
+    layout: str | None = None,
+    prompts: str | os.PathLike[str] | None = None,
+    subject: str | None = None,
+    plugins: Sequence[str | os.PathLike[str]] = (),
+    listener: ProbeListener | None = None,
+    limit: int | None = None,
+) -> tuple[list[CaseLine], dict[str, Any]]:
+    """Return the lines of all cases, and what they depend on; arguments and errors as for :func:`probe`."""
     bound = checked_timeout(timeout, jobs)
     plan = plan or Plan()
     if out is not None:
@@ -209,7 +234,7 @@ def probe(
             if listener is not None:
                 listener.advance(line)
     lines.sort(key=lambda line: positions[key_of(line)])
-    return analyse([*broken, *lines], tolerance or Tolerance(), settings)
+    return [*broken, *lines], settings
 
 
 def _tasks_of(

@@ -153,8 +153,8 @@ class Bench:
     def _span(self, name: str) -> float:
         values = [a.scores[name] for a in self.answers if math.isfinite(a.scores.get(name, math.nan))]
         span = float(np.ptp(values)) if values else 0.0
-        if not span and name in self.target.ranges:
-            span = float(np.ptp(self.target.ranges[name])) / 10
+        if not span and (stated := self.target.span(name)):
+            span = (stated[1] - stated[0]) / 10
         return span or max(map(abs, values), default=0.0) or 1.0
 
     @property

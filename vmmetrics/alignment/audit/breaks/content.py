@@ -390,7 +390,7 @@ def distinct(bench: Bench) -> Iterator[Finding]:
     for name in bench.names:
         values = [answer.scores[name] for answer in scored if name in answer.scores]
         wrong = [v for v in values if not math.isfinite(v)]
-        span = bench.target.ranges.get(name)
+        span = bench.target.span(name)
         outside = [v for v in values if span and math.isfinite(v) and not span[0] - 1e-6 <= v <= span[1] + 1e-6]
         common, count = Counter(values).most_common(1)[0]
         rest = f"; {len(refusing)} clips have none ({refusing[0]})" if refusing else ""

@@ -1,0 +1,272 @@
+"""Parts 1 and 2 of an audit: what a score sees, ignores and is fooled by, in the cases of the probe."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import t as student
+
+from vmmetrics.alignment.audit.calls import Caller, Limits
+from vmmetrics.alignment.audit.lines import Grade, Line, NotTried, PartResult
+from vmmetrics.alignment.audit.material import Material
+from vmmetrics.alignment.audit.own import OwnMetrics
+from vmmetrics.alignment.audit.target import Target
+from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES
+from vmmetrics.alignment.perturbations.traps import TRAPS
+from vmmetrics.alignment.probe.analysis import NOISE_FLOOR, ProbeScores, monotone_fit
+from vmmetrics.alignment.probe.cases import Function, Plan
+from vmmetrics.clip import Clip
+from vmmetrics.types import FloatArray
+
+FEWEST = 5
+"""Clips from which on an interval is given."""
+HARMLESS = 0.1
+"""Change by a harmless change that counts as none, as a share of the range of the clean clips' scores."""
+
+
+class CalledTarget:
+    """A target as a function from a clip to its scores by name; its process is started once in each process.
+
+    Args:
+        target: The target.
+        limits: Of its process.
+        references: File with which a clip of a name is compared.
+    """
+
+    def __init__(self, target: Target, limits: Limits, references: Mapping[str, str] | None = None) -> None:
+        self._target, self._limits, self._references = target, limits, dict(references or {})
+        self.__name__ = target.label
+        self.__qualname__ = f"{target.kind} {target.text}"
+        self._caller: Caller | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_caller": None}
+
+    def __call__(self, clip: Clip) -> Mapping[str, float | None]:
+        """Return scores by name.
+
+        Raises:
+            RuntimeError: The target refuses the clip, or its process ended; the text says why.
+        """
+        if self._caller is None:
+            self._caller = Caller(self._target, self._limits)
+        route = self._target.single or self._target.batch
+        assert route is not None  # noqa: S101  (a target takes clips in one way at least)
+        folder = Path(tempfile.mkdtemp(prefix="vmmetrics-audit-"))
+        try:
+            item = Material(folder).item(clip)
+            if route == "folder":
+                item = item._replace(path=Material(folder).copied([item])[0].path)
+            answer = self._caller([item._replace(reference=self._references.get(clip.name, item.path))], route)[0]
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        if answer.refused is not None:
+            raise RuntimeError(answer.refused)
+        return answer.scores
+
+
+def function_of(target: Target, limits: Limits, references: Mapping[str, str] | None = None) -> Function:
+    """Return a target as a function of a clip: metrics of ours by one scoring of the clip in memory."""
+    if target.kind == "metric":
+        return OwnMetrics(target.text, target.plugins)
+    return CalledTarget(target, limits, references)
+
+
+# Verdicts.
+
+
+class Effect(NamedTuple):
+    """Mean change of a score with its corrected interval.
+
+    Attributes:
+        mean: Mean over clips.
+        low: Lower end.
+        high: Upper end; both infinite for fewer than :data:`FEWEST` clips.
+        clips: Clips with a score before and after.
+        gone: Clips that lost their score.
+    """
+
+    mean: float
+    low: float
+    high: float
+    clips: int
+    gone: int
+
+
+def effect_of(changes: Sequence[float], gone: int, tests: int) -> Effect | None:
+    """Return the mean of changes with Student's interval, at 95 % for all of ``tests`` lines together (Bonferroni).
+
+    >>> effect_of([0.0] * 6, 0, 50)
+    Effect(mean=0.0, low=0.0, high=0.0, clips=6, gone=0)
+    """
+    values: FloatArray = np.asarray(changes, np.float64)
+    if not values.size:
+        return None
+    mean = float(values.mean())
+    if values.size < FEWEST:
+        return Effect(mean, -np.inf, np.inf, int(values.size), gone)
+    reach = float(student.ppf(1 - 0.025 / max(1, tests), values.size - 1) * values.std(ddof=1) / np.sqrt(values.size))
+    return Effect(mean, mean - reach, mean + reach, int(values.size), gone)
+
+
+class Effects:
+    """Lines of parts 1 and 2 of one target.
+
+    Args:
+        lines: Of a probe.
+        target: Directions and kinds of its scores.
+        plan: What was done.
+    """
+
+    def __init__(self, lines: Sequence[Mapping[str, Any]], target: Target, plan: Plan) -> None:
+        self._scores = ProbeScores(lines)
+        self._target, self._plan = target, plan
+        self.names = [n for n in self._scores.metrics if any(n in of["scores"] for of in self._scores.clean.values())]
+        harmless = [(kind, s) for kind, s in plan.cases() if kind in INVARIANCES]
+        self._tests = sum(1 for kind, _ in plan.cases() if kind in DEFECTS or kind in TRAPS) + len(harmless)
+        self.spread = {name: self._spread(name) for name in self.names}
+        self.noise = {name: self._noise(name, harmless) for name in self.names}
+
+    def _clean(self, name: str) -> list[float]:
+        return [line["scores"][name] for line in self._scores.clean.values() if name in line["scores"]]
+
+    def _spread(self, name: str) -> float:
+        """Return the range of the clean clips' scores, or a hundredth of that of all where they are equal."""
+        everything = [line["scores"][name] for line in self._scores.lines if name in line.get("scores", ())]
+        return max(float(np.ptp(self._clean(name))), NOISE_FLOOR * float(np.ptp(everything))) or 1.0
+
+    def _noise(self, name: str, harmless: Sequence[tuple[str, float]]) -> float:
+        moved = [c for kind, s in harmless for c in self._scores.changes(name, kind, s)[0].values()]
+        root = float(np.sqrt(np.mean(np.square(moved)))) if moved else 0.0
+        return max(root, NOISE_FLOOR * self.spread[name])
+
+    def _effect(self, name: str, kind: str, strength: float) -> Effect | None:
+        changes, _ = self._scores.changes(name, kind, strength)
+        return effect_of(list(changes.values()), self._lost(name, kind, strength), self._tests)
+
+    def _lost(self, name: str, kind: str, strength: float) -> int:
+        """Return how many clips that had a score have none after a change."""
+        after = {line["clip"]: line for line in self._scores.lines if (line["kind"], line["strength"]) == (kind, strength)}
+        had = [clip for clip, line in self._scores.clean.items() if name in line["scores"]]
+        return sum("scores" in after.get(clip, ()) and name not in after[clip]["scores"] for clip in had)
+
+    def all(self) -> PartResult:
+        """Return the lines of every score, and what was not done."""
+        lines = [line for name in self.names for part in (self._sees, self._ignores, self._fooled) for line in part(name)]
+        tried = {line.check for line in lines}
+        why = {of["kind"]: of["inapplicable"] for of in self._scores.lines if "inapplicable" in of}
+        left = [NotTried("fooled" if kind in TRAPS else "sees", kind, reason) for kind, reason in why.items()
+                if kind not in tried and (kind in TRAPS or kind in DEFECTS)]  # fmt: skip
+        return PartResult(lines, left, self.noise, self.spread)
+
+    def _figures(self, effect: Effect, name: str) -> str:
+        interval = f" [{effect.low:.3g}, {effect.high:.3g}]" if np.isfinite(effect.low) else " (too few for an interval)"
+        lost = f"; {effect.gone} lost their score" if effect.gone else ""
+        return f"{effect.mean:+.3g}{interval}, {effect.mean / self.noise[name]:+.1f} times its noise, on {effect.clips} clips{lost}"
+
+    def _line(self, part: str, check: str, title: str, name: str, effect: Effect | None, **fields: Any) -> Line:
+        ends = {} if effect is None or not np.isfinite(effect.low) else {"low": effect.low, "high": effect.high}
+        figures = {} if effect is None else {"effect": effect.mean, "clips": effect.clips}
+        return Line(part, check, title, score=name, **figures, **ends, **fields)  # type: ignore[arg-type]
+
+    def _sees(self, name: str) -> list[Line]:
+        lines = []
+        for kind in self._plan.defects or ():
+            points = [(s, e) for s in self._plan.strengths if (e := self._effect(name, kind, s)) is not None]
+            title = DEFECTS[kind].what.capitalize()
+            if not points:
+                if lost := self._lost(name, kind, max(self._plan.strengths)):
+                    lines.append(self._line("sees", kind, title, name, None, grade="good", verdict="refused", text=f"{lost} clips lose their score"))
+                continue
+            sign = {True: 1.0, False: -1.0, None: 0.0}[self._target.direction(name)]
+            noticed = [s for s, e in points if (e.low > 0 or e.high < 0) and abs(e.mean) > self.noise[name]]
+            strongest, effect = points[-1]
+            fitted = monotone_fit([e.mean for _, e in points], [e.clips for _, e in points])
+            steady = float(np.abs(fitted - [e.mean for _, e in points]).max()) <= self.noise[name]
+            order = "order of strengths kept" if steady else "not in the order of strengths"
+            text = f"at strength {strongest:g}: {self._figures(effect, name)}; {order}"
+            grade: Grade = "good"
+            if noticed and sign * effect.mean > 0 and not self._target.is_amount(name):
+                grade, verdict = "bad", f"better from {noticed[0]:g}"
+            elif noticed:
+                verdict = f"noticed from {noticed[0]:g}"
+            elif abs(effect.low) <= self.noise[name] and abs(effect.high) <= self.noise[name]:
+                grade, verdict = "note", "ignored"
+            else:
+                grade, verdict = "open", "not told apart"
+            expected = None if self._target.is_amount(name) else "worse"
+            lines.append(self._line("sees", kind, title, name, effect, grade=grade, verdict=verdict, text=text, expected=expected))
+        return lines
+
+    def _ignores(self, name: str) -> list[Line]:
+        lines = []
+        for kind in self._plan.invariances or ():
+            strengths = self._scores.strengths(kind)
+            if not strengths or (effect := self._effect(name, kind, strengths[-1])) is None:
+                continue
+            changes = list(self._scores.changes(name, kind, strengths[-1])[0].values())
+            size = effect_of(np.abs(changes).tolist(), 0, self._tests)
+            assert size is not None  # noqa: S101  (there are changes)
+            bound = HARMLESS * self.spread[name]
+            grade: Grade = "open"
+            verdict = "not told apart"
+            if size.high <= bound:
+                grade, verdict = "good", "unchanged"
+            elif size.low > bound:
+                grade, verdict = "bad", "changes"
+            text = (
+                f"at strength {strengths[-1]:.2g}: {self._figures(effect, name)}; absolute change {size.mean:.3g}, "
+                f"{size.mean / self.spread[name]:.0%} of the range of the unchanged clips"
+            )
+            title = INVARIANCES[kind].what.capitalize()
+            lines.append(self._line("ignores", kind, title, name, effect, grade=grade, verdict=verdict, text=text, expected="unchanged"))
+        return lines
+
+    def _fooled(self, name: str) -> list[Line]:
+        lines = []
+        sign = {True: 1.0, False: -1.0, None: 0.0}[self._target.direction(name)]
+        for kind in self._plan.traps or ():
+            trap, lost = TRAPS[kind], self._lost(name, kind, 1.0)
+            effect = self._effect(name, kind, 1.0)
+            expected = trap.motion if self._target.is_amount(name) else trap.expected
+            title = trap.what.capitalize()
+            if effect is None or effect.clips < lost:
+                if lost:
+                    lines.append(self._line("fooled", kind, title, name, None, grade="good", verdict="refused", expected=expected,
+                                            text=f"{lost} clips get no score; {trap.why}"))  # fmt: skip
+                continue
+            grade, verdict = judged(expected, effect, sign, self.noise[name])
+            text = f"{self._figures(effect, name)}; should be {expected}: {trap.why}"
+            lines.append(self._line("fooled", kind, title, name, effect, grade=grade, verdict=verdict, text=text, expected=expected))
+        return lines
+
+
+def judged(expected: str, effect: Effect, sign: float, noise: float) -> tuple[Grade, str]:
+    """Return grade and verdict of the change by a trap.
+
+    Args:
+        expected: "lower", "not higher" or "unchanged", in the direction of good scores.
+        effect: Change of the score.
+        sign: 1 where higher is better, -1 where lower is, 0 where that was not said.
+        noise: Change that counts as none.
+    """
+    if sign == 0:
+        moved = effect.low > noise or effect.high < -noise
+        return ("note", f"{'higher' if effect.mean > 0 else 'lower'}: no direction was stated") if moved else ("open", "not told apart")
+    low, high = sorted((sign * effect.low, sign * effect.high))
+    if low > noise:
+        return "bad", "fooled: better"
+    if expected == "lower":
+        if high < 0:
+            return "good", "worse, as it should"
+        return ("bad", "no worse") if -noise <= low and high <= noise else ("open", "not told apart")
+    if expected == "unchanged" and high < -noise:
+        return "bad", "worse"
+    if high <= noise and (expected != "unchanged" or low >= -noise):
+        return "good", "no better" if expected == "not higher" else "unchanged"
+    return "open", "not told apart"
