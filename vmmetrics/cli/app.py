@@ -17,6 +17,11 @@ cas = group(
         "eval": "cas:evaluate",
     },
 )
+audit = group(
+    "Audit any scorer of videos: what it sees, ignores, is fooled by, and breaks on in silence.",
+    {"run": "audit:run"},
+    default="run",
+)
 prompts = group(
     "Motion prompts: extract, generate, filter, review, select, ask, measure.",
     {
@@ -83,6 +88,7 @@ app = group(
         "baselines": "baselines:baselines",
         "filter": "filter:filter_clips",
         "probe": "probe:probe",
+        "audit": audit,
         "doctor": "weights:doctor",
         "verify": "verify:verify",
         "serve": "serve:serve",

@@ -195,19 +195,28 @@ def with_common_options(function: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def group(text: str, commands: Mapping[str, str | typer.Typer], *, completion: bool = False) -> typer.Typer:
+def group(
+    text: str, commands: Mapping[str, str | typer.Typer], *, completion: bool = False, default: str | None = None
+) -> typer.Typer:
     """Return a group of commands.
 
     Args:
         text: What it is for.
         commands: Each by its name: a group, or where its function is, as ``module:function``.
         completion: Whether it has the options that complete commands in a shell.
+        default: Command that is meant where the first argument names none.
     """
 
     class Those(Group):
         def __init__(self, **options: Any) -> None:
             super().__init__(**options)
             self.commands = OnDemand(commands)
+
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+            """Read the arguments, those of the default command without its name."""
+            if default is not None and args and args[0] not in (*commands, "--help", "-h"):
+                args = [default, *args]
+            return list(super().parse_args(ctx, args))
 
     return typer.Typer(
         cls=Those,

@@ -104,7 +104,7 @@ def probe(
         _show_plan(clips, prompts, subject, limit, plan, selected, out, form, output)
         return
     message = f"stopped; results so far are in {out}; run the same command again to resume"
-    with until_stopped(messages, message), usage(), _CaseProgress(messages) as progress:
+    with until_stopped(messages, message), usage(), CaseProgress(messages) as progress:
         report = run_probe(
             list(clips), selected, plan=plan, preset=preset, tolerance=Tolerance(*tolerance), out=out, jobs=jobs,
             timeout=timeout, prompts=prompts, subject=subject, plugins=plugins, listener=progress, limit=limit,
@@ -172,7 +172,7 @@ def _report(report: ProbeReport, out: Path, charts: bool, form: str, output: Con
         save_charts(draw_charts(report), out)
 
 
-class _CaseProgress(Bar):
+class CaseProgress(Bar):
     """Progress of a probe: a bar on a terminal, a line for every tenth case elsewhere."""
 
     def begin(self, total: int, settled: int) -> None:

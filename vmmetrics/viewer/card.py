@@ -131,7 +131,7 @@ def _score(key: str, score: Json, other: Json | None, rows: Mapping[str, int]) -
         numbers = sorted((n for n, line in enumerate(lines) if line["part"] == part), key=lambda n: not changed[n])
         unit = None if part == "people" else score["noise"]  # agreement with people is no change of the score
         reach = max((abs(value) for n in numbers for value in _ends(lines[n], unit)), default=0.0)
-        reach = max(reach, _LEAST) if reach and unit else reach
+        reach = max(reach, _LEAST) if unit else reach
         inside = " × noise, compressed outwards; the grey band is within the noise" if unit else ""
         caption = f"<caption>Bars end at ±{_figure(reach)}{inside}.</caption>" if reach else ""
         content.append(f'<h3 id="{key}-{part}">{PARTS[part]}</h3><table class="lines">{caption}<thead>{head}</thead>')

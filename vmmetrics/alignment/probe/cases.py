@@ -268,7 +268,7 @@ def answer(work: Work, sources: Sequence[Source], plan: Plan) -> dict[str, Any]:
     start = time.perf_counter()
     line = work.head
     try:
-        clip, done = _made(work, plan)
+        clip, done = made(work, plan)
         line |= {"fps": clip.fps, "frames": len(clip), **done, **score(sources, clip)}
     except NotApplicableError as error:
         line["inapplicable"] = str(error)
@@ -279,7 +279,13 @@ def answer(work: Work, sources: Sequence[Source], plan: Plan) -> dict[str, Any]:
     return {**line, "seconds": round(time.perf_counter() - start, 3)}
 
 
-def _made(work: Work, plan: Plan) -> tuple[Clip, dict[str, Any]]:
+def made(work: Work, plan: Plan) -> tuple[Clip, dict[str, Any]]:
+    """Return the clip of a case, and the truth of what was done to it.
+
+    Raises:
+        NotApplicableError: It cannot be done to this clip.
+        ClipError: The clip cannot be read.
+    """
     key, kind, strength = _Key(work.task.key, work.sha256, work.task), work.kind, work.strength
     clip = _read(key, plan)
     if kind == CLEAN:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+
+import numpy as np
 
 from vmmetrics.alignment.audit.breaks import arrays, content, files, repetition
 from vmmetrics.alignment.audit.breaks.bench import Bench, Check, NotRunError, line_of
@@ -23,43 +26,41 @@ def breaks(
     folder: Path,
     limits: Limits,
     *,
-    only: Sequence[str] | None = None,
+    skip: Collection[str] = (),
+    only: Collection[str] | None = None,
     seed: int = 0,
     pythons: Sequence[str] = (),
-    advance: Callable[[str], None] = lambda _: None,
-) -> PartResult:
-    """Check what breaks in silence; each check in a process of its own, which can spoil its own lines alone.
+) -> Iterator[tuple[str, PartResult]]:
+    """Yield each check of what breaks in silence; each runs in processes of its own, and can spoil its own lines alone.
 
     Args:
         target: The target.
-        clips: Clips, four or more.
-        folder: Scratch folder.
+        clips: Clips, five or more.
+        folder: Scratch folder; clips to look at lie there.
         limits: Of each process.
+        skip: Names of checks that were run before.
         only: Names of checks; None for all.
         seed: Chooses clips and places.
         pythons: Interpreters of other environments.
-        advance: Called with the name of each check that is done.
 
     Raises:
         SetupError: The target cannot be loaded, or scores no clip.
     """
+    chosen = [check for check in CHECKS if check.name not in skip and (only is None or check.name in only)]
+    if not chosen:
+        return
     try:
         bench = Bench(target, clips, folder, limits, seed, pythons)
     except NotRunError as error:
         raise SetupError(f"The target cannot be audited: {error}") from error
-    lines: list[Line] = []
-    left: list[NotTried] = []
-    for check in CHECKS:
-        if only is not None and check.name not in only:
-            continue
+    for check in chosen:
         if (why := check.needs(bench)) is not None:
-            left.append(NotTried("breaks", check.name, why))
+            yield check.name, PartResult(not_tried=[NotTried("breaks", check.name, why)])
             continue
+        bench.rng = np.random.default_rng([seed, zlib.crc32(check.name.encode())])
         try:
-            lines += [line_of(check, finding) for finding in check.run(bench)]
-        except NotRunError as error:
-            lines.append(Line("breaks", check.name, check.title, "error", "could not be run", str(error)))
+            lines = [line_of(bench, check, finding) for finding in check.run(bench)]
         except Exception as error:  # one check must not cost the others
-            lines.append(Line("breaks", check.name, check.title, "error", "could not be run", explain(error)))
-        advance(check.name)
-    return PartResult(lines, left, scale=bench.scale)
+            why = str(error) if isinstance(error, NotRunError) else explain(error)
+            lines = [Line("breaks", check.name, check.title, "error", "could not be run", why)]
+        yield check.name, PartResult(lines, scale=bench.scale)

@@ -23,8 +23,11 @@ FEW = 5
 """Clips that most checks use."""
 TIGHT = 1e-3
 """Largest difference of equal input, as a share of the scale: the range of the scores of all clips."""
-PROMPT = "Something moves in front of the camera."
-"""Prompt of clips that have none, for targets that ask for one."""
+PROMPTS = (
+    "A horse gallops fast across a field.", "A leaf sinks slowly to the ground.", "Two children throw a red ball.",
+    "Waves roll onto a beach.", "A man turns a wheel with both hands.", "A blue car stands still in the rain.",
+)  # fmt: skip
+"""Prompts of clips that have none, in turn, for targets that ask for one."""
 LOOSE = 0.05
 """The same where decoders round colours otherwise."""
 
@@ -62,12 +65,14 @@ class Check:
         title: What is done.
         needs: Returns why it does not apply to a target, or None.
         run: Runs it.
+        exact: True if it looks for any change at all, which scores that differ from call to call always show.
     """
 
     name: str
     title: str
     needs: Callable[[Bench], str | None]
     run: Callable[[Bench], Iterator[Finding]]
+    exact: bool = False
 
 
 class Variant(NamedTuple):
@@ -104,6 +109,7 @@ class Bench:
         few: Clips of most checks: scored, with scores that differ where there are.
         reference: Their answers.
         scale: Range of the scores by name.
+        typical: Mean distance of the scores from their median by name, or a twentieth of the scale where it is less.
         slack: Largest difference between repeated calls by name.
         facts: What the runner says of the target.
 
@@ -121,7 +127,7 @@ class Bench:
         route = target.single or target.batch
         assert route is not None  # noqa: S101  (a target takes clips in one way at least)
         self.route = route
-        self.clips = [clip if clip.prompt else replace(clip, prompt=PROMPT) for clip in clips]
+        self.clips = [clip if clip.prompt else replace(clip, prompt=PROMPTS[n % len(PROMPTS)]) for n, clip in enumerate(clips)]
         self.items = [self.material.item(clip) for clip in self.clips]
         with self.process():
             self.answers = self.ask(self.items)
@@ -136,6 +142,7 @@ class Bench:
             again = self.ask(self.few)
         self._by = {route: self.reference}
         self.scale = {name: self._span(name) for name in self.names}
+        self.typical = {name: self._typical(name) for name in self.names}
         self.slack = {name: max((d for d in differences(self.reference, again, name) if d is not None), default=0.0)
                       for name in self.names}  # fmt: skip
 
@@ -156,6 +163,11 @@ class Bench:
         if not span and (stated := self.target.span(name)):
             span = (stated[1] - stated[0]) / 10
         return span or max(map(abs, values), default=0.0) or 1.0
+
+    def _typical(self, name: str) -> float:
+        values = [a.scores[name] for a in self.answers if math.isfinite(a.scores.get(name, math.nan))]
+        spread = float(np.mean(np.abs(values - np.median(values)))) if values else 0.0
+        return max(spread, self.scale[name] / 20)
 
     @property
     def caller(self) -> Caller:
@@ -313,9 +325,12 @@ def differences(first: Sequence[Answer], second: Sequence[Answer], name: str) ->
     return gaps
 
 
-def line_of(check: Check, finding: Finding) -> Line:
+def line_of(bench: Bench, check: Check, finding: Finding) -> Line:
     """Return the line of a card for a finding."""
+    grade, verdict = finding.grade, finding.verdict
+    if check.exact and grade != "good" and any(bench.slack[name] > TIGHT * bench.scale[name] for name in bench.names):
+        grade, verdict = "open", "not told apart: its scores differ from call to call"
     return Line(
-        "breaks", check.name, check.title, finding.grade, finding.verdict, finding.text,
+        "breaks", check.name, check.title, grade, verdict, finding.text,
         score=finding.score, effect=finding.effect, looks=finding.looks,
     )  # fmt: skip

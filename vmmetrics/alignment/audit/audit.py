@@ -1,0 +1,351 @@
+"""Audit of a scorer: its parts one after another, kept as they are done, and the card that they make."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from vmmetrics.alignment.audit.breaks import CHECKS, breaks
+from vmmetrics.alignment.audit.calls import Caller, Limits
+from vmmetrics.alignment.audit.card import FORMAT, Card, ScoreCard
+from vmmetrics.alignment.audit.effects import Effects, function_of
+from vmmetrics.alignment.audit.lines import PARTS, Line, Look, NotTried, PartResult
+from vmmetrics.alignment.audit.target import Target
+from vmmetrics.alignment.perturbations.traps import TRAPS
+from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES
+from vmmetrics.alignment.probe.cases import Plan, Work, made
+from vmmetrics.alignment.probe.session import ProbeListener, measure
+from vmmetrics.clip import Clip
+from vmmetrics.errors import ClipError, SetupError, VMMetricsError, explain
+from vmmetrics.scoring.tasks import tasks_of_paths
+from vmmetrics.scoring.verification import CLIPS
+from vmmetrics.utils.schema import convert, plain
+from vmmetrics.utils.storage.atomic import write_json
+from vmmetrics.utils.storage.job_folder import ExclusiveFolder
+from vmmetrics.utils.storage.journal import Journal
+from vmmetrics.utils.storage.provenance import decisive_versions
+from vmmetrics.utils.version import __version__
+from vmmetrics.video import read_clip
+from vmmetrics.video.encoding import to_ticks, write_playable
+
+SOUND = (
+    "real-cups", "real-juggle", "real-parking", "real-smoke", "real-stream", "rendered-linear-pan",
+    "rendered-behind-pillar-rotation", "rendered-figure-still", "rendered-several-still", "cogvideo-woman-walks-and-sits",
+    "modelscope-t2v-cars-drive-fast", "modelscope-t2v-woman-walks-and-sits", "zeroscope-cars-drive-fast",
+    "zeroscope-woman-walks-and-sits",
+)  # fmt: skip
+"""Shipped clips into which defects are injected: the others have some already."""
+_PROMPTS = {"woman-walks-and-sits": "A woman walks to a chair and sits down.", "cars-drive-fast": "Cars drive fast on a road."}
+CHECK_NAMES = (*DEFECTS, *INVARIANCES, *TRAPS, *(check.name for check in CHECKS))
+"""Names for ``only``."""
+
+
+class AuditListener(ProbeListener, Protocol):
+    """Listener for the progress of an audit."""
+
+    def part(self, part: str, total: int) -> None:
+        """Begin a part of so many checks."""
+
+    def checked(self, name: str) -> None:
+        """Count a check of the part."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPlan:
+    """What an audit does.
+
+    Attributes:
+        parts: Parts of the card.
+        only: Names of checks; None for all.
+        probe: Defects, harmless changes and strengths.
+        limits: Of each process.
+        jobs: Worker processes of parts 1 and 2.
+        seed: Everything random.
+        pythons: Interpreters of other environments.
+
+    Raises:
+        ValueError: An unknown part or check.
+    """
+
+    parts: tuple[str, ...] = ("sees", "ignores", "fooled", "breaks")
+    only: tuple[str, ...] | None = None
+    probe: Plan = field(default_factory=lambda: Plan(strengths=(0.25, 0.5, 1.0), harmless_strengths=(0.5, 1.0), rates=False))
+    limits: Limits = field(default_factory=Limits)
+    jobs: int = 1
+    seed: int = 0
+    pythons: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for chosen, known, what in ((self.parts, PARTS, "parts"), (self.only or (), CHECK_NAMES, "checks")):
+            if unknown := [name for name in chosen if name not in known]:
+                raise ValueError(f"Expected {what} among {', '.join(known)} but got {unknown[0]!r}")
+
+    @property
+    def effects(self) -> Plan:
+        """Plan of the probe, without what was not asked for."""
+
+        def chosen(part: str, names: Sequence[str] | None) -> tuple[str, ...]:
+            if part not in self.parts:
+                return ()
+            return tuple(name for name in names or () if self.only is None or name in self.only)
+
+        return replace(
+            self.probe, seed=self.seed, rates=False,
+            defects=chosen("sees", self.probe.defects),
+            invariances=self.probe.invariances if {"sees", "ignores", "fooled"} & set(self.parts) else (),
+            traps=chosen("fooled", list(TRAPS)),
+        )  # fmt: skip
+
+    @property
+    def has_effects(self) -> bool:
+        """True if parts 1 and 2 have anything to do."""
+        plan = self.effects
+        asked = set(plan.invariances or ()) & set(self.only or plan.invariances or ())
+        return bool(plan.defects or plan.traps or ("ignores" in self.parts and asked))
+
+    @property
+    def breaks(self) -> tuple[str, ...]:
+        """Names of the checks of part 3."""
+        names = tuple(check.name for check in CHECKS) if "breaks" in self.parts else ()
+        return tuple(name for name in names if self.only is None or name in self.only)
+
+
+class _Folder(ExclusiveFolder):
+    """Folder of a card, locked while its audit runs."""
+
+    HOLDS, RECORD, LOCK = "an audit", "audit.json", "audit.lock"
+
+    def _read(self) -> None:
+        self.journal = Journal(self.path / "checks.jsonl")
+        self.done: dict[str, PartResult] = {}
+        for line in self._lines(self.journal):
+            self.done[line["check"]] = convert(PartResult, line["result"])
+
+    def keep(self, check: str, result: PartResult) -> None:
+        """Write the lines of a check at once."""
+        self.done[check] = result
+        self.journal.append([{"check": check, "result": plain(result, float)}])
+
+
+def shipped_clips(*, sound: bool = False) -> list[Path]:
+    """Return the clips that come with the package; ``sound`` leaves out those with a defect."""
+    return [path for path in sorted(CLIPS.glob("*.mp4")) if not sound or path.stem in SOUND]
+
+
+def audit(
+    target: Target,
+    out: Path,
+    *,
+    clips: Sequence[Path] = (),
+    prompts: Path | None = None,
+    references: Path | None = None,
+    plan: AuditPlan | None = None,
+    command: Sequence[str] = (),
+    extra: Sequence[tuple[str, PartResult]] = (),
+    listener: AuditListener | None = None,
+) -> Card:
+    """Audit a scorer and write its card; what is there already of the same audit is taken over.
+
+    Args:
+        target: The scorer.
+        out: Folder of the card.
+        clips: Files and folders of clips; none for those that are shipped.
+        prompts: Prompt list of the clips; None looks beside them.
+        references: Folder with a file of the name of each clip, for scorers that compare with a reference; None hands
+            over the clip before it was changed.
+        plan: What is done; None takes all.
+        command: Words of the command line, from which the commands that repeat a check are made.
+        extra: Further results, by part.
+        listener: Told of the progress.
+
+    Raises:
+        SetupError: The target cannot be loaded or scores no clip, there are no clips, or ``out`` holds something else.
+        ValueError: An unknown part or check.
+    """
+    plan = plan or AuditPlan()
+    _Folder.check(out)
+    paths, all_clips = _clips(clips, prompts)
+    facts = _facts(target, plan.limits)
+    settings = {
+        "target": target.to_json(), "facts": facts, "seed": plan.seed, "limits": asdict(plan.limits),
+        "clips": [clip.name for clip in all_clips], "versions": decisive_versions(),
+    }  # fmt: skip
+    with _Folder(out, settings) as folder:
+        results: list[PartResult] = []
+        if plan.has_effects:
+            results.append(_effects(target, out, clips or shipped_clips(sound=True), prompts, references, plan, listener))
+        if plan.breaks:
+            results += _breaks(target, folder, all_clips, plan, listener)
+        results += [result for _, result in extra]
+    lines = [line for result in results for line in result.lines if line.part in plan.parts or line.part == "people"]
+    asked = (lambda check: plan.only is None or check in plan.only) if not extra else (lambda _: True)
+    lines = [line for line in lines if asked(line.check)]
+    card = _card(target, plan, settings, all_clips, lines, results, command)
+    write_json(out / "card.json", card.to_json())
+    return card
+
+
+def _clips(clips: Sequence[Path], prompts: Path | None) -> tuple[list[Path], list[Clip]]:
+    if not clips:
+        paths = shipped_clips()
+        read = [replace(read_clip(path, name=path.name), prompt=_shipped_prompt(path)) for path in paths]
+        return paths, read
+    tasks = tasks_of_paths(list(clips), (), prompts, None)[0]
+    read, paths = [], []
+    for task in tasks:
+        if task.uri is not None:
+            raise SetupError("An audit reads local clips only: copy them into a folder first")
+        try:
+            read.append(read_clip(task.path, name=task.clip, prompt=task.prompt, root=task.root))
+            paths.append(task.path)
+        except ClipError:
+            continue
+    if not read:
+        raise SetupError(f"No readable clips in {', '.join(map(str, clips))}")
+    return paths, read
+
+
+def _shipped_prompt(path: Path) -> str | None:
+    return next((prompt for end, prompt in _PROMPTS.items() if path.stem.endswith(end)), None)
+
+
+def _facts(target: Target, limits: Limits) -> Mapping[str, Any]:
+    """Return what the target says of itself.
+
+    Raises:
+        SetupError: It cannot be loaded.
+    """
+    with Caller(target, limits) as caller:
+        if (why := caller.start()) is not None:
+            raise SetupError(f"The target cannot be loaded: {why}")
+        return caller.facts
+
+
+def _effects(
+    target: Target, out: Path, clips: Sequence[Path], prompts: Path | None, references: Path | None, plan: AuditPlan,
+    listener: AuditListener | None,
+) -> PartResult:  # fmt: skip
+    found = {} if references is None else {path.name: str(path) for path in references.iterdir() if path.is_file()}
+    by_clip = {task.clip: found[Path(task.clip).name] for task in tasks_of_paths(list(clips), (), prompts, None)[0]
+               if Path(task.clip).name in found}  # fmt: skip
+    function = function_of(target, plan.limits, by_clip)
+    if listener is not None:
+        listener.part("sees, ignores, is fooled by", 0)
+    lines, _ = measure(
+        list(clips), function, plan=plan.effects, out=out / "probe", jobs=plan.jobs, prompts=prompts, listener=listener
+    )
+    result = Effects(lines, target, plan.effects).all()
+    if not result.lines:
+        why = next((w for line in lines for w in (line.get("error"), *line.get("errors", {}).values()) if w), "no score")
+        return PartResult(not_tried=[*result.not_tried, NotTried("sees", "", f"no clip has a score: {why}")])
+    shown = _shown(result.lines, clips, prompts, plan.effects, out)
+    return replace(result, lines=[replace(line, looks=shown.get(line.check, ())) for line in result.lines])
+
+
+def _shown(lines: Sequence[Line], clips: Sequence[Path], prompts: Path | None, plan: Plan, out: Path) -> dict[str, list[Look]]:
+    """Return, for each change, the first clip to which it applies, before and after; written once."""
+    folder = out / "clips"
+    folder.mkdir(exist_ok=True)
+    tasks = tasks_of_paths(list(clips), (), prompts, None)[0]
+    looks: dict[str, list[Look]] = {}
+    for kind in dict.fromkeys(line.check for line in lines):
+        strength = max(plan.strengths) if kind in DEFECTS else 1.0
+        for number, task in enumerate(tasks[:6]):
+            before, after = folder / f"clean-{number}.mp4", folder / f"{kind}-{number}.mp4"
+            try:
+                if not after.is_file():
+                    _write(after, made(Work(task, "", kind, strength), plan)[0])
+                if not before.is_file():
+                    _write(before, made(Work(task, "", "clean", 0.0), plan)[0])
+            except VMMetricsError:
+                continue
+            looks[kind] = [Look(f"clips/{after.name}", kind, None, f"clips/{before.name}")]
+            break
+    return looks
+
+
+def _write(path: Path, clip: Clip) -> None:
+    even = clip.frames[:, : clip.height // 2 * 2, : clip.width // 2 * 2]
+    write_playable(path, even, to_ticks(clip.timestamps), clip.fps, "vmmetrics audit")
+
+
+def _breaks(
+    target: Target, folder: _Folder, clips: Sequence[Clip], plan: AuditPlan, listener: AuditListener | None
+) -> list[PartResult]:
+    names = plan.breaks
+    if listener is not None:
+        listener.part("breaks in silence", len(names))
+    (folder.path / "clips").mkdir(exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix="vmmetrics-audit-"))
+    try:
+        for name, result in breaks(
+            target, clips, scratch, plan.limits, skip=folder.done, only=names, seed=plan.seed, pythons=plan.pythons
+        ):
+            folder.keep(name, replace(result, lines=[_kept(line, folder.path) for line in result.lines]))
+            if listener is not None:
+                listener.checked(name)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return [folder.done[name] for name in names if name in folder.done]
+
+
+def _kept(line: Line, out: Path) -> Line:
+    """Return a line whose clips to look at lie in the card, as files that browsers play."""
+    kept = (_copied(look, f"{line.check}-{line.score or 'all'}-{n}", out) for n, look in enumerate(line.looks))
+    return replace(line, looks=[look for look in kept if look is not None])
+
+
+def _copied(look: Look, name: str, out: Path) -> Look | None:
+    places: list[str | None] = []
+    safe = "".join(c if c.isalnum() and c.isascii() else "-" for c in name)
+    for file, end in ((look.file, "a"), (look.beside, "b")):
+        place = f"clips/{safe}-{end}.mp4"
+        try:
+            if file is not None:
+                _write(out / place, read_clip(file))
+            places.append(None if file is None else place)
+        except (VMMetricsError, OSError):
+            places.append(None)
+    return None if places[0] is None else look._replace(file=places[0], beside=places[1])
+
+
+def _card(
+    target: Target, plan: AuditPlan, settings: Mapping[str, Any], clips: Sequence[Clip], lines: Sequence[Line],
+    results: Sequence[PartResult], command: Sequence[str],
+) -> Card:  # fmt: skip
+    """Return the card: the lines of each score, in the order of parts, with the commands that repeat them."""
+    names = list(dict.fromkeys(line.score for line in lines if line.score is not None)) or [target.label]
+    noise, scale = ({k: v for r in results for k, v in getattr(r, which).items()} for which in ("noise", "scale"))
+    repeat = partial(_repeat, command)
+    scores = [
+        ScoreCard(
+            name, target.direction(name), target.span(name), noise.get(name), scale.get(name),
+            [replace(line, repeat=repeat(line)) for part in PARTS for line in lines
+             if line.part == part and line.score in (None, name)],
+        )
+        for name in names
+    ]  # fmt: skip
+    shown = [
+        {"name": clip.name, "frames": len(clip), "fps": clip.fps, "width": clip.width, "height": clip.height,
+         "file": None, "source": "shipped" if clip.name in {path.name for path in shipped_clips()} else "user"}
+        for clip in clips
+    ]  # fmt: skip
+    left = [entry for result in results for entry in result.not_tried]
+    left += [NotTried(part, "", "not asked for") for part in PARTS if part not in plan.parts and part != "people"]
+    if not any(line.part == "people" for line in lines):
+        left.append(NotTried("people", "", "no ratings, pairs or footage were given"))
+    made_by = {"vmmetrics": __version__, **settings["versions"]}
+    return Card(FORMAT, target.to_json(), made_by, {**settings, "parts": list(plan.parts)}, shown, scores, left)
+
+
+def _repeat(command: Sequence[str], line: Line) -> str:
+    import shlex
+
+    return shlex.join([*command, "--only", line.check, "--out", f"audit-{line.check}"]) if command else ""
+
+

@@ -1,0 +1,151 @@
+"""Card of an audit: its JSON, its schema, and what differs between two."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vmmetrics.alignment.audit.lines import GRADES, PARTS, Line, NotTried
+from vmmetrics.errors import SetupError
+from vmmetrics.utils.display.tables import NONE, DisplayTable, heads
+from vmmetrics.utils.schema import check, plain, read_json
+
+FORMAT = 1
+"""Version of ``card.json``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreCard:
+    """What an audit says of one score.
+
+    Attributes:
+        name: Its name.
+        higher_is_better: Direction, None where it was not said.
+        range: Least and greatest value, where stated.
+        noise: Root mean square of its changes by harmless changes; None where none was made.
+        scale: Range of its scores of the audit's clips.
+        lines: Lines in the order of parts.
+    """
+
+    name: str
+    higher_is_better: bool | None
+    range: tuple[float, float] | None
+    noise: float | None
+    scale: float | None
+    lines: Sequence[Line]
+
+    def failing(self, parts: Collection[str] = PARTS) -> list[Line]:
+        """Return the lines graded bad, and those that could not be run, of some parts."""
+        return [line for line in self.lines if line.grade in ("bad", "error") and line.part in parts]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as ``card.json`` has it."""
+        fields = {name: plain(getattr(self, name)) for name in ("name", "higher_is_better", "range", "noise", "scale")}
+        return {**fields, "lines": [plain(line.to_json()) for line in self.lines]}
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """Card of an audit.
+
+    Attributes:
+        format: Version of the layout.
+        target: What was audited.
+        produced_by: Versions of packages.
+        settings: What every line depends on.
+        clips: Clips.
+        scores: A part for each score.
+        not_tried: What was not done, and why.
+    """
+
+    format: int
+    target: Mapping[str, Any]
+    produced_by: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    clips: Sequence[Mapping[str, Any]]
+    scores: Sequence[ScoreCard]
+    not_tried: Sequence[NotTried]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the content of ``card.json``."""
+        return {
+            "format": self.format, "target": plain(self.target), "produced_by": plain(self.produced_by),
+            "settings": plain(self.settings), "clips": plain(list(self.clips)),
+            "scores": [score.to_json() for score in self.scores],
+            "not_tried": [dict(entry.to_json()) for entry in self.not_tried],
+        }  # fmt: skip
+
+
+# The layout of card.json, for readers elsewhere.
+
+_LOOK = {
+    "file": "string", "label": "string", "score": ["number", "null"], "beside": ["string", "null"],
+    "beside_label": "string", "beside_score": ["number", "null"],
+}  # fmt: skip
+_LINE = {
+    "part": {"enum": list(PARTS)}, "check": "string", "title": "string", "grade": {"enum": list(GRADES)},
+    "verdict": "string", "text": "string", "effect": ["number", "null"], "low": ["number", "null"],
+    "high": ["number", "null"], "clips": ["integer", "null"], "expected": ["string", "null"], "repeat": "string",
+}  # fmt: skip
+
+
+def _object(fields: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    typed = {name: kind if isinstance(kind, dict) else {"type": kind} for name, kind in fields.items()}
+    return {"type": "object", "properties": {**typed, **more}, "required": [*typed, *more]}
+
+
+def _list(of: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": of}
+
+
+SCHEMA: Mapping[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "Card of vmmetrics audit",
+    **_object(
+        {"format": {"const": FORMAT}, "produced_by": "object", "settings": "object"},
+        target=_object({"kind": "string", "text": "string", "takes": _list({"type": "string"}), "notes": _list({"type": "string"})}),
+        clips=_list(_object({"name": "string", "file": ["string", "null"], "frames": "integer", "fps": "number",
+                             "width": "integer", "height": "integer", "source": "string"})),
+        scores=_list(_object({"name": "string", "higher_is_better": ["boolean", "null"], "range": ["array", "null"],
+                              "noise": ["number", "null"], "scale": ["number", "null"]},
+                             lines=_list(_object(_LINE, looks=_list(_object(_LOOK)))))),
+        not_tried=_list(_object({"part": "string", "check": "string", "why": "string"})),
+    ),
+}  # fmt: skip
+"""JSON Schema of ``card.json``."""
+
+
+def read_card(path: Path) -> dict[str, Any]:
+    """Return the content of a card.
+
+    Args:
+        path: Its folder, or ``card.json``.
+
+    Raises:
+        SetupError: It is none, or of another version.
+    """
+    file = path / "card.json" if path.is_dir() else path
+    card = check(dict[str, Any], read_json(file), file)
+    if card.get("format") != FORMAT or not isinstance(card.get("scores"), list):
+        raise SetupError(f"{file} is no card of this version (format {FORMAT} expected)")
+    return card
+
+
+# Tables for the terminal.
+
+
+def summary(card: Card) -> list[DisplayTable]:
+    """Return the tables of a card: how many lines of each grade, and those that speak against a score."""
+    counts = DisplayTable("grades", "Lines by grade", "open: not told apart; note: a fact that may be meant", heads("score", "part", *GRADES, texts=2))
+    failing = DisplayTable("failing", "What speaks against it", "", heads("score", "part", "check", "verdict", "figures", texts=5))
+    for score in card.scores:
+        for part in PARTS:
+            of_part = Counter(line.grade for line in score.lines if line.part == part)
+            if of_part:
+                counts.add(score.name, part, *(str(of_part[grade]) if of_part[grade] else NONE for grade in GRADES))
+        for line in score.failing():
+            failing.add(score.name, line.part, line.check, line.verdict, line.text)
+    return [table for table in (counts, failing) if table.rows]

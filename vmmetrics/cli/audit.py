@@ -1,0 +1,183 @@
+"""``vmmetrics audit``: any scorer of videos in, a card out of what it sees, ignores, is fooled by and breaks on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+
+from vmmetrics.cli import options
+from vmmetrics.cli.options import argument, count_option, jobs_option, names_option, number_option, option, out_option
+from vmmetrics.cli.probe import CaseProgress
+from vmmetrics.cli.running import parse_names
+from vmmetrics.cli.terminal import EXIT_WORSE, error, open_consoles, until_stopped, usage
+
+if TYPE_CHECKING:
+    from vmmetrics.alignment.audit.audit import AuditPlan
+    from vmmetrics.alignment.audit.card import Card
+
+Grade = Literal["bad", "error", "note", "open"]
+
+
+def run(
+    target: Annotated[
+        str | None,
+        argument("module:function, an http:// address, or metrics and baselines between commas.", metavar="TARGET"),
+    ] = None,
+    command: Annotated[
+        str | None, option("Command line instead of TARGET; {clip} or {folder}, {prompt} and {fps} are filled in.")
+    ] = None,
+    takes: Annotated[
+        str | None,
+        names_option("How it takes clips: path, paths, frames, floats, list, videos, tensors, clip. Default: guessed."),
+    ] = None,
+    lower_is_better: Annotated[
+        bool | None, option("Direction of the score. Default: higher.", "--lower-is-better/--higher-is-better")
+    ] = None,
+    value_range: Annotated[
+        tuple[float, float] | None, option("Least and greatest score.", "--range", metavar="LOW HIGH")
+    ] = None,
+    amount: Annotated[bool, option("The score measures how much moves, not how well.", "--amount")] = False,
+    key: Annotated[str | None, option("Place of the score in a JSON answer, such as scores.0.motion.")] = None,
+    body: Annotated[
+        str | None, option("JSON body of a request, with {clip} or {video_b64}. Default: UniRL's /score.")
+    ] = None,
+    allow_host: Annotated[list[str] | None, option("Host other than this machine that may be asked; repeatable.")] = None,
+    plugin: options.Plugins = None,
+    clips: Annotated[list[Path] | None, option("Your own good clips, files or folders. Default: clips that ship.")] = None,
+    prompts: options.PromptsBeside = None,
+    references: Annotated[Path | None, option("Folder with a reference of each clip, by file name.")] = None,
+    parts: Annotated[str, names_option("Parts: sees, ignores, fooled, breaks.")] = "sees,ignores,fooled,breaks",
+    only: Annotated[str | None, names_option("Only these checks, by name.")] = None,
+    defects: Annotated[str | None, names_option("Use only these defects. Default: all.")] = None,
+    strengths: Annotated[str, names_option("Strengths of the defects, in (0, 1].")] = "0.25,0.5,1",
+    python: Annotated[list[str] | None, option("Interpreter of another environment to compare with; repeatable.")] = None,
+    timeout: Annotated[float, number_option("Seconds that a call, and loading, may take.", 0.1, options.MAX_SECONDS)] = 120,
+    memory: Annotated[int, count_option("MiB of memory that its processes may take.", 64)] = 8192,
+    disk: Annotated[int, count_option("MiB that it may write.", 1)] = 1024,
+    seed: options.Seed = 0,
+    jobs: Annotated[int, jobs_option("Worker processes of sees, ignores and fooled.")] = 1,
+    compare: Annotated[Path | None, option("Another card; the page shows its verdicts beside.")] = None,
+    fail_on: Annotated[
+        str | None, names_option("Exit with 4 on lines of these grades or parts: bad, error, note, breaks, fooled, ...")
+    ] = None,
+    out: Annotated[Path, out_option("Folder of the card; resumes what is there.")] = Path("audit"),
+    form: options.Format = "text",
+) -> None:
+    """Audit a scorer of videos from outside, and write a card: index.html, card.json and clips to look at.
+
+    Re-run the same command to resume. Exit codes: 0 written, 2 wrong usage or setup, 4 --fail-on.
+    """
+    from vmmetrics.alignment.audit.audit import AuditPlan, audit
+    from vmmetrics.alignment.audit.calls import Limits
+    from vmmetrics.alignment.audit.card import read_card
+    from vmmetrics.alignment.audit.target import target_of
+    from vmmetrics.alignment.probe.cases import Plan
+
+    output, messages = open_consoles()
+    plugins = [str(path.absolute()) for path in plugin or ()]
+    named = None if defects is None else parse_names(defects)
+    with usage():
+        audited = target_of(
+            target, command=command, takes=() if takes is None else parse_names(takes),
+            higher_is_better=None if lower_is_better is None and _is_own(target) else not lower_is_better,
+            value_range=value_range, amount=amount, key=key, body=body, hosts=allow_host or (), plugins=plugins,
+        )  # fmt: skip
+        size = 1 << 20
+        plan = AuditPlan(
+            parts=parse_names(parts), only=None if only is None else parse_names(only),
+            probe=Plan(defects=named, strengths=options.numbers(parse_names(strengths), strengths, "numbers between commas"),
+                       harmless_strengths=(0.5, 1.0), rates=False),
+            limits=Limits(timeout, memory * size, min(256, disk) * size, disk * size),
+            jobs=jobs, seed=seed, pythons=tuple(python or ()),
+        )  # fmt: skip
+    gates = () if fail_on is None else checked_gates(fail_on)
+    other = None if compare is None else read_card(compare)
+    message = f"stopped; what is done is in {out}; run the same command again to resume"
+    with until_stopped(messages, message), usage(), AuditProgress(messages) as progress:
+        card = audit(
+            audited, out, clips=clips or (), prompts=prompts, references=references, plan=plan,
+            command=_words(), listener=progress,
+        )  # fmt: skip
+    finish(card, out, other, gates, form, output, messages)
+
+
+def _is_own(target: str | None) -> bool:
+    """Return True for metrics and baselines, which state their direction themselves."""
+    return target is not None and ":" not in target
+
+
+def _words() -> list[str]:
+    """Return the words of this command line that repeat it, without those that a repetition sets anew."""
+    words, skipped = [], False
+    for word in sys.argv[1:]:
+        if skipped:
+            skipped = False
+        elif word in ("--out", "--only", "--format", "--fail-on", "--compare"):
+            skipped = True
+        elif not word.startswith(("--out=", "--only=", "--format=", "--fail-on=", "--compare=")):
+            words.append(word)
+    return ["vmmetrics", *words]
+
+
+def checked_gates(text: str) -> tuple[str, ...]:
+    """Return the grades and parts of ``--fail-on``.
+
+    Raises:
+        typer.BadParameter: One is neither.
+    """
+    from vmmetrics.alignment.audit.lines import GRADES, PARTS
+
+    gates = parse_names(text)
+    known = (*GRADES, *PARTS)
+    if unknown := [name for name in gates if name not in known]:
+        raise typer.BadParameter(f"--fail-on: expected grades and parts among {', '.join(known)} but got {unknown[0]!r}")
+    return gates
+
+
+def finish(
+    card: Card, out: Path, other: dict[str, Any] | None, gates: Sequence[str], form: str, output: Console, messages: Console
+) -> None:
+    """Write the page of a card, print its tables, and apply ``--fail-on``.
+
+    Raises:
+        typer.Exit: A line is of a grade and part that ``gates`` name.
+    """
+    from vmmetrics.alignment.audit.card import summary
+    from vmmetrics.alignment.audit.lines import GRADES, PARTS
+    from vmmetrics.cli.formats import print_result
+    from vmmetrics.viewer.card import write_card_page
+
+    content = card.to_json()
+    page = write_card_page(content, out, other)
+    print_result(form, summary(card), output, data=lambda: content)
+    messages.print(f"written: {page}", soft_wrap=True)
+    grades = [name for name in gates if name in GRADES] or ["bad", "error"]
+    parts = [name for name in gates if name in PARTS] or list(PARTS)
+    failing = [line for score in card.scores for line in score.lines if line.grade in grades and line.part in parts]
+    if gates and failing:
+        error(messages, f"{len(failing)} lines that --fail-on names, the first: {failing[0].check}: {failing[0].verdict}", "bold red")
+        raise typer.Exit(EXIT_WORSE)
+
+
+class AuditProgress(CaseProgress):
+    """Progress of an audit: of the cases of the probe, then of the checks."""
+
+    def part(self, part: str, total: int) -> None:
+        """Begin a part."""
+        self.stop()
+        self._console.print(part)
+        self._checks, self._checked = total, 0
+        if total:
+            self.start(total, 0)
+
+    def checked(self, name: str) -> None:
+        """Count a check."""
+        self._checked += 1
+        self._done = self._checked
+        if not self.show():
+            self._console.print(f"[{self._checked}/{self._checks}] {name}")
