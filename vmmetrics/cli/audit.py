@@ -17,7 +17,6 @@ from vmmetrics.cli.running import parse_names
 from vmmetrics.cli.terminal import EXIT_WORSE, error, open_consoles, until_stopped, usage
 
 if TYPE_CHECKING:
-    from vmmetrics.alignment.audit.audit import AuditPlan
     from vmmetrics.alignment.audit.card import Card
 
 Grade = Literal["bad", "error", "note", "open"]
@@ -46,17 +45,25 @@ def run(
     body: Annotated[
         str | None, option("JSON body of a request, with {clip} or {video_b64}. Default: UniRL's /score.")
     ] = None,
-    allow_host: Annotated[list[str] | None, option("Host other than this machine that may be asked; repeatable.")] = None,
+    allow_host: Annotated[
+        list[str] | None, option("Host other than this machine that may be asked; repeatable.")
+    ] = None,
     plugin: options.Plugins = None,
-    clips: Annotated[list[Path] | None, option("Your own good clips, files or folders. Default: clips that ship.")] = None,
+    clips: Annotated[
+        list[Path] | None, option("Your own good clips, files or folders. Default: clips that ship.")
+    ] = None,
     prompts: options.PromptsBeside = None,
     references: Annotated[Path | None, option("Folder with a reference of each clip, by file name.")] = None,
     parts: Annotated[str, names_option("Parts: sees, ignores, fooled, breaks.")] = "sees,ignores,fooled,breaks",
     only: Annotated[str | None, names_option("Only these checks, by name.")] = None,
     defects: Annotated[str | None, names_option("Use only these defects. Default: all.")] = None,
     strengths: Annotated[str, names_option("Strengths of the defects, in (0, 1].")] = "0.25,0.5,1",
-    python: Annotated[list[str] | None, option("Interpreter of another environment to compare with; repeatable.")] = None,
-    timeout: Annotated[float, number_option("Seconds that a call, and loading, may take.", 0.1, options.MAX_SECONDS)] = 120,
+    python: Annotated[
+        list[str] | None, option("Interpreter of another environment to compare with; repeatable.")
+    ] = None,
+    timeout: Annotated[
+        float, number_option("Seconds that a call, and loading, may take.", 0.1, options.MAX_SECONDS)
+    ] = 120,
     memory: Annotated[int, count_option("MiB of memory that its processes may take.", 64)] = 8192,
     disk: Annotated[int, count_option("MiB that it may write.", 1)] = 1024,
     seed: options.Seed = 0,
@@ -135,12 +142,20 @@ def checked_gates(text: str) -> tuple[str, ...]:
     gates = parse_names(text)
     known = (*GRADES, *PARTS)
     if unknown := [name for name in gates if name not in known]:
-        raise typer.BadParameter(f"--fail-on: expected grades and parts among {', '.join(known)} but got {unknown[0]!r}")
+        raise typer.BadParameter(
+            f"--fail-on: expected grades and parts among {', '.join(known)} but got {unknown[0]!r}"
+        )
     return gates
 
 
 def finish(
-    card: Card, out: Path, other: dict[str, Any] | None, gates: Sequence[str], form: str, output: Console, messages: Console
+    card: Card,
+    out: Path,
+    other: dict[str, Any] | None,
+    gates: Sequence[str],
+    form: str,
+    output: Console,
+    messages: Console,
 ) -> None:
     """Write the page of a card, print its tables, and apply ``--fail-on``.
 
@@ -160,7 +175,11 @@ def finish(
     parts = [name for name in gates if name in PARTS] or list(PARTS)
     failing = [line for score in card.scores for line in score.lines if line.grade in grades and line.part in parts]
     if gates and failing:
-        error(messages, f"{len(failing)} lines that --fail-on names, the first: {failing[0].check}: {failing[0].verdict}", "bold red")
+        error(
+            messages,
+            f"{len(failing)} lines that --fail-on names, the first: {failing[0].check}: {failing[0].verdict}",
+            "bold red",
+        )
         raise typer.Exit(EXIT_WORSE)
 
 

@@ -21,7 +21,7 @@ from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES
 from vmmetrics.alignment.probe.cases import Plan, Work, made
 from vmmetrics.alignment.probe.session import ProbeListener, measure
 from vmmetrics.clip import Clip
-from vmmetrics.errors import ClipError, SetupError, VMMetricsError, explain
+from vmmetrics.errors import ClipError, SetupError, VMMetricsError
 from vmmetrics.scoring.tasks import tasks_of_paths
 from vmmetrics.scoring.verification import CLIPS
 from vmmetrics.utils.schema import convert, plain
@@ -40,7 +40,10 @@ SOUND = (
     "zeroscope-woman-walks-and-sits",
 )  # fmt: skip
 """Shipped clips into which defects are injected: the others have some already."""
-_PROMPTS = {"woman-walks-and-sits": "A woman walks to a chair and sits down.", "cars-drive-fast": "Cars drive fast on a road."}
+_PROMPTS = {
+    "woman-walks-and-sits": "A woman walks to a chair and sits down.",
+    "cars-drive-fast": "Cars drive fast on a road.",
+}
 CHECK_NAMES = (*DEFECTS, *INVARIANCES, *TRAPS, *(check.name for check in CHECKS))
 """Names for ``only``."""
 
@@ -74,7 +77,9 @@ class AuditPlan:
 
     parts: tuple[str, ...] = ("sees", "ignores", "fooled", "breaks")
     only: tuple[str, ...] | None = None
-    probe: Plan = field(default_factory=lambda: Plan(strengths=(0.25, 0.5, 1.0), harmless_strengths=(0.5, 1.0), rates=False))
+    probe: Plan = field(
+        default_factory=lambda: Plan(strengths=(0.25, 0.5, 1.0), harmless_strengths=(0.5, 1.0), rates=False)
+    )
     limits: Limits = field(default_factory=Limits)
     jobs: int = 1
     seed: int = 0
@@ -178,7 +183,9 @@ def audit(
     with _Folder(out, settings) as folder:
         results: list[PartResult] = []
         if plan.has_effects:
-            results.append(_effects(target, out, clips or shipped_clips(sound=True), prompts, references, plan, listener))
+            results.append(
+                _effects(target, out, clips or shipped_clips(sound=True), prompts, references, plan, listener)
+            )
         if plan.breaks:
             results += _breaks(target, folder, all_clips, plan, listener)
         results += [result for _, result in extra]
@@ -241,13 +248,17 @@ def _effects(
     )
     result = Effects(lines, target, plan.effects).all()
     if not result.lines:
-        why = next((w for line in lines for w in (line.get("error"), *line.get("errors", {}).values()) if w), "no score")
+        why = next(
+            (w for line in lines for w in (line.get("error"), *line.get("errors", {}).values()) if w), "no score"
+        )
         return PartResult(not_tried=[*result.not_tried, NotTried("sees", "", f"no clip has a score: {why}")])
     shown = _shown(result.lines, clips, prompts, plan.effects, out)
     return replace(result, lines=[replace(line, looks=shown.get(line.check, ())) for line in result.lines])
 
 
-def _shown(lines: Sequence[Line], clips: Sequence[Path], prompts: Path | None, plan: Plan, out: Path) -> dict[str, list[Look]]:
+def _shown(
+    lines: Sequence[Line], clips: Sequence[Path], prompts: Path | None, plan: Plan, out: Path
+) -> dict[str, list[Look]]:
     """Return, for each change, the first clip to which it applies, before and after; written once."""
     folder = out / "clips"
     folder.mkdir(exist_ok=True)
@@ -347,5 +358,3 @@ def _repeat(command: Sequence[str], line: Line) -> str:
     import shlex
 
     return shlex.join([*command, "--only", line.check, "--out", f"audit-{line.check}"]) if command else ""
-
-

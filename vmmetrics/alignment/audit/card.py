@@ -139,8 +139,15 @@ def read_card(path: Path) -> dict[str, Any]:
 
 def summary(card: Card) -> list[DisplayTable]:
     """Return the tables of a card: how many lines of each grade, and those that speak against a score."""
-    counts = DisplayTable("grades", "Lines by grade", "open: not told apart; note: a fact that may be meant", heads("score", "part", *GRADES, texts=2))
-    failing = DisplayTable("failing", "What speaks against it", "", heads("score", "part", "check", "verdict", "figures", texts=5))
+    counts = DisplayTable(
+        "grades",
+        "Lines by grade",
+        "open: not told apart; note: a fact that may be meant",
+        heads("score", "part", *GRADES, texts=2),
+    )
+    failing = DisplayTable(
+        "failing", "What speaks against it", "", heads("score", "part", "check", "verdict", "figures", texts=5)
+    )
     for score in card.scores:
         for part in PARTS:
             of_part = Counter(line.grade for line in score.lines if line.part == part)

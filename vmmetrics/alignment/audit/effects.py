@@ -151,13 +151,17 @@ class Effects:
 
     def _lost(self, name: str, kind: str, strength: float) -> int:
         """Return how many clips that had a score have none after a change."""
-        after = {line["clip"]: line for line in self._scores.lines if (line["kind"], line["strength"]) == (kind, strength)}
+        after = {
+            line["clip"]: line for line in self._scores.lines if (line["kind"], line["strength"]) == (kind, strength)
+        }
         had = [clip for clip, line in self._scores.clean.items() if name in line["scores"]]
         return sum("scores" in after.get(clip, ()) and name not in after[clip]["scores"] for clip in had)
 
     def all(self) -> PartResult:
         """Return the lines of every score, and what was not done."""
-        lines = [line for name in self.names for part in (self._sees, self._ignores, self._fooled) for line in part(name)]
+        lines = [
+            line for name in self.names for part in (self._sees, self._ignores, self._fooled) for line in part(name)
+        ]
         tried = {line.check for line in lines}
         why = {of["kind"]: of["inapplicable"] for of in self._scores.lines if "inapplicable" in of}
         left = [NotTried("fooled" if kind in TRAPS else "sees", kind, reason) for kind, reason in why.items()
@@ -165,7 +169,9 @@ class Effects:
         return PartResult(lines, left, self.noise, self.spread)
 
     def _figures(self, effect: Effect, name: str) -> str:
-        interval = f" [{effect.low:.3g}, {effect.high:.3g}]" if np.isfinite(effect.low) else " (too few for an interval)"
+        interval = (
+            f" [{effect.low:.3g}, {effect.high:.3g}]" if np.isfinite(effect.low) else " (too few for an interval)"
+        )
         lost = f"; {effect.gone} lost their score" if effect.gone else ""
         return f"{effect.mean:+.3g}{interval}, {effect.mean / self.noise[name]:+.1f} times its noise, on {effect.clips} clips{lost}"
 
@@ -181,7 +187,18 @@ class Effects:
             title = DEFECTS[kind].what.capitalize()
             if not points:
                 if lost := self._lost(name, kind, max(self._plan.strengths)):
-                    lines.append(self._line("sees", kind, title, name, None, grade="good", verdict="refused", text=f"{lost} clips lose their score"))
+                    lines.append(
+                        self._line(
+                            "sees",
+                            kind,
+                            title,
+                            name,
+                            None,
+                            grade="good",
+                            verdict="refused",
+                            text=f"{lost} clips lose their score",
+                        )
+                    )
                 continue
             sign = {True: 1.0, False: -1.0, None: 0.0}[self._target.direction(name)]
             noticed = [s for s, e in points if (e.low > 0 or e.high < 0) and abs(e.mean) > self.noise[name]]
@@ -200,7 +217,11 @@ class Effects:
             else:
                 grade, verdict = "open", "not told apart"
             expected = None if self._target.is_amount(name) else "worse"
-            lines.append(self._line("sees", kind, title, name, effect, grade=grade, verdict=verdict, text=text, expected=expected))
+            lines.append(
+                self._line(
+                    "sees", kind, title, name, effect, grade=grade, verdict=verdict, text=text, expected=expected
+                )
+            )
         return lines
 
     def _ignores(self, name: str) -> list[Line]:
@@ -224,7 +245,11 @@ class Effects:
                 f"{size.mean / self.spread[name]:.0%} of the range of the unchanged clips"
             )
             title = INVARIANCES[kind].what.capitalize()
-            lines.append(self._line("ignores", kind, title, name, effect, grade=grade, verdict=verdict, text=text, expected="unchanged"))
+            lines.append(
+                self._line(
+                    "ignores", kind, title, name, effect, grade=grade, verdict=verdict, text=text, expected="unchanged"
+                )
+            )
         return lines
 
     def _fooled(self, name: str) -> list[Line]:
@@ -242,7 +267,11 @@ class Effects:
                 continue
             grade, verdict = judged(expected, effect, sign, self.noise[name])
             text = f"{self._figures(effect, name)}; should be {expected}: {trap.why}"
-            lines.append(self._line("fooled", kind, title, name, effect, grade=grade, verdict=verdict, text=text, expected=expected))
+            lines.append(
+                self._line(
+                    "fooled", kind, title, name, effect, grade=grade, verdict=verdict, text=text, expected=expected
+                )
+            )
         return lines
 
 
@@ -257,7 +286,11 @@ def judged(expected: str, effect: Effect, sign: float, noise: float) -> tuple[Gr
     """
     if sign == 0:
         moved = effect.low > noise or effect.high < -noise
-        return ("note", f"{'higher' if effect.mean > 0 else 'lower'}: no direction was stated") if moved else ("open", "not told apart")
+        return (
+            ("note", f"{'higher' if effect.mean > 0 else 'lower'}: no direction was stated")
+            if moved
+            else ("open", "not told apart")
+        )
     low, high = sorted((sign * effect.low, sign * effect.high))
     if low > noise:
         return "bad", "fooled: better"

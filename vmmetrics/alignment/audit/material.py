@@ -21,6 +21,7 @@ Frames = NDArray[np.uint8]
 
 CODECS: Mapping[str, tuple[str, str, Mapping[str, str]]] = {
     "H.264 without loss": ("libx264", ".mp4", {"qp": "0", "preset": "veryfast"}),
+    "H.264 with B frames": ("libx264", ".mp4", {"qp": "0", "preset": "veryfast", "bf": "2"}),
     "FFV1": ("ffv1", ".mkv", {}),
     "VP9 without loss": ("libvpx-vp9", ".webm", {"lossless": "1", "cpu-used": "8", "deadline": "realtime"}),
 }
@@ -137,6 +138,10 @@ class Material:
         encoder, suffix, options = CODECS[codec]
         return self._encoded(item, encoder, suffix, options, "yuv420p")
 
+    def ten_bits(self, item: Item) -> Item:
+        """Return a clip whose pixels are stored with ten bits."""
+        return self._encoded(item, "libx264", ".mp4", {"qp": "0", "preset": "veryfast"}, "yuv420p10le")
+
     def full_range(self, item: Item) -> Item:
         """Return a clip stored in full range, 0 to 255, and marked so."""
         return self._encoded(item, "libx264", ".mp4", {"qp": "0", "preset": "veryfast"}, "yuvj420p")
@@ -163,7 +168,7 @@ class Material:
             out.codec_context.time_base = Fraction(1, 90_000)
             for number, frame in enumerate(source.decode(stream)):
                 if pixels != frame.format.name:
-                    frame = frame.reformat(format=pixels, dst_color_range=2)
+                    frame = frame.reformat(format=pixels, dst_color_range=2 if pixels == "yuvj420p" else 1)
                 frame.pts, frame.time_base, frame.pict_type = ticks[number], Fraction(1, 90_000), 0
                 target.mux(out.encode(frame))
             target.mux(out.encode(None))
@@ -215,5 +220,3 @@ def with_frames(item: Item, frames: Frames, fps: float | None = None) -> Clip:
     rate = fps or item.fps or 8.0
     times = np.asarray(item.times) if fps is None and len(item.times) == len(frames) else np.arange(len(frames)) / rate
     return Clip(np.ascontiguousarray(frames), times, rate, prompt=item.prompt)
-
-

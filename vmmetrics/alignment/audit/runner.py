@@ -37,6 +37,10 @@ class Refusal(Exception):
     """An answer that is no score; the text says why."""
 
 
+class Malformed(Refusal):
+    """An answer that is not one score a clip."""
+
+
 def text_of(error: BaseException) -> str:
     """Return kind and first words of an exception."""
     return f"{type(error).__name__}: {error}"[:_TEXT]
@@ -57,7 +61,7 @@ def _number(value: Any) -> float:
         value = value.detach().cpu().numpy()
     array = np.asarray(value)
     if array.size != 1 or array.dtype.kind not in "fiub":
-        raise Refusal(f"no number but {type(value).__name__} {str(value)[:80]!r}")
+        raise Malformed(f"no number but {type(value).__name__} {str(value)[:80]!r}")
     return float(array.reshape(()))
 
 
@@ -119,7 +123,9 @@ class FunctionTarget:
         keys = {"fps", "prompt", "prompts", "reference", "references"}
         self.named = sorted(keys & set(parameters))
         self.defaults = {
-            key: repr(of.default) for key in self.named if (of := parameters[key]).default is not inspect.Parameter.empty
+            key: repr(of.default)
+            for key in self.named
+            if (of := parameters[key]).default is not inspect.Parameter.empty
         }
 
     def describe(self) -> dict[str, Any]:
@@ -173,9 +179,9 @@ def _column(values: Any, count: int) -> list[Any]:
     if hasattr(values, "detach"):
         values = values.detach().cpu().numpy()
     if isinstance(values, Mapping) or not hasattr(values, "__len__"):
-        raise Refusal(f"no list of {count} scores but {type(values).__name__}")
+        raise Malformed(f"no list of {count} scores but {type(values).__name__}")
     if len(values) != count:
-        raise Refusal(f"{len(values)} scores for {count} clips")
+        raise Malformed(f"{len(values)} scores for {count} clips")
     return list(values)
 
 
@@ -214,7 +220,9 @@ class CommandTarget:
     def call(self, route: str, items: Sequence[Mapping[str, Any]], omit: Sequence[str]) -> list[dict[str, Any]]:
         """Return an answer for each item."""
         if route != "folder":
-            return [answered(lambda item=item: self._output({**_words_of(item), "clip": item["path"]})) for item in items]
+            return [
+                answered(lambda item=item: self._output({**_words_of(item), "clip": item["path"]})) for item in items
+            ]
         folder = os.path.dirname(items[0]["path"])
         returned = self._output({**_words_of(items[0]), "folder": folder})
         if not isinstance(returned, Mapping):
@@ -406,8 +414,6 @@ def _labelled(answer: dict[str, Any], label: str) -> dict[str, Any]:
 def _send(channel: IO[str], answer: Mapping[str, Any]) -> None:
     channel.write(json.dumps(answer, default=str) + "\n")
     channel.flush()
-
-
 
 
 if __name__ == "__main__":

@@ -215,7 +215,9 @@ def _guessed(text: str, origin: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return ("path",), (f"takes path, by the annotation of its parameter {first!r}",)
     if annotation.startswith(("list[str", "List[str", "Sequence[str")):
         return ("paths",), (f"takes paths, by the annotation of its parameter {first!r}",)
-    raise SetupError(f"Cannot tell how {text} takes clips from its parameter {first!r}; say so by --takes ({', '.join(ROUTES)})")
+    raise SetupError(
+        f"Cannot tell how {text} takes clips from its parameter {first!r}; say so by --takes ({', '.join(ROUTES)})"
+    )
 
 
 def _source_of(module: str, origin: str) -> str | None:

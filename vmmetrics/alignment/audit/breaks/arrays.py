@@ -19,7 +19,9 @@ def ways(bench: Bench) -> Iterator[Finding]:
     try:
         with bench.process():
             others = [route for route in bench.target.takes if route != bench.route]
-            yield from bench.compare([Variant(route, few, route) for route in others], LOOSE, reference=expected, same="all agree")
+            yield from bench.compare(
+                [Variant(route, few, route) for route in others], LOOSE, reference=expected, same="all agree"
+            )
     finally:
         bench.few = kept
 
@@ -27,7 +29,10 @@ def ways(bench: Bench) -> Iterator[Finding]:
 def memory(bench: Bench) -> Iterator[Finding]:
     """Score the same arrays laid out otherwise in memory, and read-only."""
     route = bench.array_route
-    variants = [Variant(kind, [item._replace(memory=kind) for item in bench.few], route) for kind in ("fortran", "strided", "read-only")]
+    variants = [
+        Variant(kind, [item._replace(memory=kind) for item in bench.few], route)
+        for kind in ("fortran", "strided", "read-only")
+    ]
     with bench.process():
         yield from bench.compare(variants)
 
@@ -38,7 +43,11 @@ def mutation(bench: Bench) -> Iterator[Finding]:
         answers = bench.ask(bench.few, bench.array_route)
     changed = sum(answer.mutated for answer in answers)
     if changed:
-        yield Finding("bad", "changes its input", f"the array handed over was changed in {changed} of {len(answers)} calls: what is computed from it next is wrong")
+        yield Finding(
+            "bad",
+            "changes its input",
+            f"the array handed over was changed in {changed} of {len(answers)} calls: what is computed from it next is wrong",
+        )
     else:
         yield Finding("good", "left alone", f"the array handed over is the same after {len(answers)} calls")
 
@@ -50,10 +59,18 @@ def undeclared(bench: Bench) -> Iterator[Finding]:
     floats = bench.array_route == "floats"
 
     def made(label: str, change, raw: str = "array") -> Variant:  # type: ignore[no-untyped-def]
-        return Variant(label, [bench.material.frames(c, change(f), raw) for c, f in zip(clips, frames, strict=True)], bench.array_route)
+        return Variant(
+            label,
+            [bench.material.frames(c, change(f), raw) for c, f in zip(clips, frames, strict=True)],
+            bench.array_route,
+        )
 
     unit = (lambda f: f.astype(np.float32) / 255) if floats else (lambda f: f)
-    other = made("uint8, 0 to 255", lambda f: f) if floats else made("floats in 0 to 1", lambda f: f.astype(np.float32) / 255)
+    other = (
+        made("uint8, 0 to 255", lambda f: f)
+        if floats
+        else made("floats in 0 to 1", lambda f: f.astype(np.float32) / 255)
+    )
     variants = [
         other,
         made("floats in 0 to 255", lambda f: f.astype(np.float32)),
@@ -61,7 +78,10 @@ def undeclared(bench: Bench) -> Iterator[Finding]:
         made("axes T, C, H, W", lambda f: np.ascontiguousarray(unit(f).transpose(0, 3, 1, 2))),
         made("axes C, T, H, W", lambda f: np.ascontiguousarray(unit(f).transpose(3, 0, 1, 2))),
         made("a batch of one", lambda f: unit(f)[None]),
-        made("with an alpha channel", lambda f: np.concatenate([unit(f), np.full_like(unit(f)[..., :1], 1 if floats else 255)], -1)),
+        made(
+            "with an alpha channel",
+            lambda f: np.concatenate([unit(f), np.full_like(unit(f)[..., :1], 1 if floats else 255)], -1),
+        ),
         made("a list of frames", unit, "list"),
     ]
     declared = {"floats in 0 to 1": "floats", "uint8, 0 to 255": "frames", "a list of frames": "list"}
@@ -73,20 +93,37 @@ def undeclared(bench: Bench) -> Iterator[Finding]:
 def grey(bench: Bench) -> Iterator[Finding]:
     """Score clips without colour: whoever mistakes the axis of channels for another sees no motion in them."""
     items = [bench.material.changed(item, _in_grey(array_of(item))) for item in bench.few]
-    stills = [bench.material.changed(item, np.repeat(_in_grey(array_of(item)[:1]), len(array_of(item)), 0)) for item in bench.few]
+    stills = [
+        bench.material.changed(item, np.repeat(_in_grey(array_of(item)[:1]), len(array_of(item)), 0))
+        for item in bench.few
+    ]
     with bench.process():
         moving, still = bench.ask(items), bench.ask(stills)
     for name in bench.names:
-        pairs = [(m.scores[name], s.scores[name]) for m, s in zip(moving, still, strict=True) if name in m.scores and name in s.scores]
+        pairs = [
+            (m.scores[name], s.scores[name])
+            for m, s in zip(moving, still, strict=True)
+            if name in m.scores and name in s.scores
+        ]
         if len(pairs) < 2:
             yield Finding("good", "stills have no score", "in grey, stills are refused and moving clips are not", name)
             continue
         bound = bench.tolerance(name, [v for pair in pairs for v in pair], 0.01)
         blind = sum(abs(m - s) <= bound for m, s in pairs)
         if blind == len(pairs):
-            yield Finding("bad", "sees no motion in grey", f"moving and still clips without colour score the same, {blind} of {len(pairs)}", name)
+            yield Finding(
+                "bad",
+                "sees no motion in grey",
+                f"moving and still clips without colour score the same, {blind} of {len(pairs)}",
+                name,
+            )
         else:
-            yield Finding("good", "sees motion in grey", f"{len(pairs) - blind} of {len(pairs)} moving clips score other than their first frame held", name)
+            yield Finding(
+                "good",
+                "sees motion in grey",
+                f"{len(pairs) - blind} of {len(pairs)} moving clips score other than their first frame held",
+                name,
+            )
 
 
 def _in_grey(frames):  # type: ignore[no-untyped-def]
@@ -95,7 +132,12 @@ def _in_grey(frames):  # type: ignore[no-untyped-def]
 
 
 CHECKS = (
-    Check("ways", "Each way of taking a clip", lambda b: None if len(b.target.takes) > 1 else "it takes clips in one way", ways),
+    Check(
+        "ways",
+        "Each way of taking a clip",
+        lambda b: None if len(b.target.takes) > 1 else "it takes clips in one way",
+        ways,
+    ),
     Check("memory", "Arrays laid out otherwise in memory", arrays, memory),
     Check("mutation", "The array after the call", arrays, mutation),
     Check("undeclared", "Arrays of types, ranges and axes that it is not said to take", arrays, undeclared),

@@ -118,7 +118,13 @@ class Bench:
     """
 
     def __init__(
-        self, target: Target, clips: Sequence[Clip], folder: Path, limits: Limits, seed: int, pythons: Sequence[str] = ()
+        self,
+        target: Target,
+        clips: Sequence[Clip],
+        folder: Path,
+        limits: Limits,
+        seed: int,
+        pythons: Sequence[str] = (),
     ) -> None:
         self.target, self.limits, self.pythons = target, limits, tuple(pythons)
         self.material = Material(folder)
@@ -127,7 +133,9 @@ class Bench:
         route = target.single or target.batch
         assert route is not None  # noqa: S101  (a target takes clips in one way at least)
         self.route = route
-        self.clips = [clip if clip.prompt else replace(clip, prompt=PROMPTS[n % len(PROMPTS)]) for n, clip in enumerate(clips)]
+        self.clips = [
+            clip if clip.prompt else replace(clip, prompt=PROMPTS[n % len(PROMPTS)]) for n, clip in enumerate(clips)
+        ]
         self.items = [self.material.item(clip) for clip in self.clips]
         with self.process():
             self.answers = self.ask(self.items)
@@ -176,9 +184,7 @@ class Bench:
         return self._caller
 
     @contextmanager
-    def process(
-        self, python: str | None = None, environment: Mapping[str, str] | None = None
-    ) -> Iterator[None]:
+    def process(self, python: str | None = None, environment: Mapping[str, str] | None = None) -> Iterator[None]:
         """Have calls answered by a new process meanwhile."""
         before = self._caller
         with Caller(self.target, self.limits, python, environment) as self._caller:
@@ -235,13 +241,20 @@ class Bench:
         """Yield what answers for variants say, as :meth:`compare` does."""
         refusing = {v.label: next(a.refused for a in answers if a.refused) for v, answers in asked
                     if all(a.refused for a in answers)}  # fmt: skip
+        for label, reason in refusing.items():
+            if str(reason).startswith(runner.Malformed.__name__):
+                yield Finding("bad", "not one score a clip", f"{label}: {reason}")
         if len(refusing) == len(asked):
             why = "; ".join(f"{label}: {reason}" for label, reason in refusing.items())
             yield Finding("note", "refuses, and says so", why)
             return
         partly = [v.label for v, answers in asked if v.label not in refusing and
                   any(a.refused and e.scores for a, e in zip(answers, expected, strict=True))]  # fmt: skip
-        refuses = f" Refused: {', '.join([*refusing, *(f'{label} for some clips' for label in partly)])}." if refusing or partly else ""
+        refuses = (
+            f" Refused: {', '.join([*refusing, *(f'{label} for some clips' for label in partly)])}."
+            if refusing or partly
+            else ""
+        )
         for name in self.names:
             worst: tuple[float, str, int] = (0.0, "", 0)
             differing = []
@@ -255,7 +268,9 @@ class Bench:
                     differing.append(f"{variant.label} by up to {gap:.3g} ({len(large)} of {len(gaps)} clips)")
                     worst = max(worst, (gap, variant.label, at))
             if not differing:
-                yield Finding("good", same, f"{', '.join(v.label for v, _ in asked)}: equal within the tolerance.{refuses}", name)
+                yield Finding(
+                    "good", same, f"{', '.join(v.label for v, _ in asked)}: equal within the tolerance.{refuses}", name
+                )
                 continue
             gap, label, at = worst
             variant, answers = next((v, a) for v, a in asked if v.label == label)

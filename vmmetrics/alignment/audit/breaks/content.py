@@ -61,13 +61,15 @@ def _coverage(read: Sequence[int], count: int, what: str, name: str) -> Finding:
     if len(read) == count:
         return Finding("good", f"every {what} counts", f"each of {count}, replaced alone, changes the score", name)
     if not read:
-        return Finding("bad", f"no {what} counts", f"none of {count}, replaced alone, changes the score", name)
+        return Finding("note", f"no {what} counts", f"none of {count}, replaced alone, changes the score", name)
     unread = [t for t in range(count) if t not in read]
     ending = unread == list(range(unread[0], count)) and unread[0] > 0
     inner = "the last are not read" if ending and len(unread) > 1 else "single ones do not count"
     shown = ", ".join(map(str, unread[:12])) + (", …" if len(unread) > 12 else "")
     grade = "bad" if ending and len(unread) > 1 else "note"
-    return Finding(grade, inner, f"{what} {shown} (from 0, of {count}) can be replaced without any change of the score", name)
+    return Finding(
+        grade, inner, f"{what} {shown} (from 0, of {count}) can be replaced without any change of the score", name
+    )
 
 
 def long_clips(bench: Bench) -> Iterator[Finding]:
@@ -80,7 +82,9 @@ def long_clips(bench: Bench) -> Iterator[Finding]:
         after = []
         for part in np.array_split(np.arange(LONG), 8):
             changed = frames.copy()
-            changed[part] = frames[::-1][part][:, ::-1] // 2 + bench.rng.integers(0, 90, (len(part), 1, 1, 3)).astype(np.uint8)
+            changed[part] = frames[::-1][part][:, ::-1] // 2 + bench.rng.integers(0, 90, (len(part), 1, 1, 3)).astype(
+                np.uint8
+            )
             after.append(bench.ask([bench.material.item(with_frames(bench.few[0], changed, 16.0))]))
     if not before[0].scores:
         yield Finding("note", "refuses, and says so", f"a clip of {LONG} frames: {before[0].refused}")
@@ -118,7 +122,9 @@ def regions(bench: Bench) -> Iterator[Finding]:
             text = f"other content there changes no score: {', '.join(unread)}"
             yield Finding("note" if len(unread) < 9 else "bad", "parts of the frame do not count", text, name)
         else:
-            yield Finding("good", "the whole frame counts", "other content in each ninth of the frame changes the score", name)
+            yield Finding(
+                "good", "the whole frame counts", "other content in each ninth of the frame changes the score", name
+            )
 
 
 def channels(bench: Bench) -> Iterator[Finding]:
@@ -135,11 +141,18 @@ def channels(bench: Bench) -> Iterator[Finding]:
     with bench.process():
         before, *after = [bench.ask([bench.material.exact(clip) for clip in row]) for row in changed]
     for name in bench.names:
-        blind = [colour for colour, answers in zip(_COLOURS, after, strict=True) if not _moves(bench, before, answers, name)]
+        blind = [
+            colour for colour, answers in zip(_COLOURS, after, strict=True) if not _moves(bench, before, answers, name)
+        ]
         if not any(name in answer.scores for answer in before):
             yield Finding("open", "not told apart", "files that keep RGB are refused", name)
         elif blind and len(blind) < 3:
-            yield Finding("bad", f"does not see {' and '.join(blind)}", f"other content in {' and '.join(blind)} alone changes no score", name)
+            yield Finding(
+                "bad",
+                f"does not see {' and '.join(blind)}",
+                f"other content in {' and '.join(blind)} alone changes no score",
+                name,
+            )
         else:
             yield Finding("good", "all colours count", "other content in each colour channel changes the score", name)
 
@@ -181,8 +194,24 @@ def channel_order(bench: Bench) -> Iterator[Finding]:
         bound = bench.tolerance(name, [])
         text = f"equally light by BT.601: {of_right:.4g}; red and blue exchanged: {of_wrong:.4g}; still: {still:.4g}"
         if near > 20 * max(far, bound) and alone > bound:
-            looks = [Look(str(items[1].path), "red and blue exchanged", of_wrong, str(items[0].path), "equally light", of_right)]
-            yield Finding("bad", "takes red for blue", f"it is blind to the pattern that is equally light in BGR; {text}", name, near, looks)
+            looks = [
+                Look(
+                    str(items[1].path),
+                    "red and blue exchanged",
+                    of_wrong,
+                    str(items[0].path),
+                    "equally light",
+                    of_right,
+                )
+            ]
+            yield Finding(
+                "bad",
+                "takes red for blue",
+                f"it is blind to the pattern that is equally light in BGR; {text}",
+                name,
+                near,
+                looks,
+            )
         elif far > 20 * max(near, bound):
             yield Finding("good", "red is red", text, name)
         else:
@@ -213,17 +242,31 @@ def rate(bench: Bench) -> Iterator[Finding]:
     for name in bench.names:
         values = [a.scores[name] for a in answers[0] if name in a.scores]
         bound = bench.tolerance(name, values, 0.005)
-        moved = [max((g for g in differences(answers[0], other, name) if g is not None), default=0.0) for other in answers[1:]]
+        moved = [
+            max((g for g in differences(answers[0], other, name) if g is not None), default=0.0)
+            for other in answers[1:]
+        ]
         depends = max(moved) > bound
         slight = max((g for g in differences(level_rate, little, name) if g is not None), default=0.0)
         if depends and slight <= 1e-9 * max(map(abs, values), default=0.0):
-            yield Finding("bad", "rates are rounded", f"two and three times the rate count, {RATE + 0.4:g} and {RATE:g} a second score the same", name)
+            yield Finding(
+                "bad",
+                "rates are rounded",
+                f"two and three times the rate count, {RATE + 0.4:g} and {RATE:g} a second score the same",
+                name,
+            )
             continue
         if without is not None and not all(a.refused for a in without):
             gap = max((g for g in differences(answers[0], without, name) if g is not None), default=0.0)
             if gap > bound:
                 default = bench.facts.get("defaults", {}).get("fps", "some default")
-                yield Finding("bad", "a rate is made up", f"without fps it takes {default}, without an error: scores differ by up to {gap:.3g}", name, gap)
+                yield Finding(
+                    "bad",
+                    "a rate is made up",
+                    f"without fps it takes {default}, without an error: scores differ by up to {gap:.3g}",
+                    name,
+                    gap,
+                )
                 continue
         verdict = "goes by the clock" if depends else "does not go by the clock"
         text = f"the same frames at 2 and 3 times the rate change it by up to {moved[0]:.3g} and {moved[1]:.3g}"
@@ -254,7 +297,13 @@ def irregular(bench: Bench) -> Iterator[Finding]:
         gap = max((g for g in differences(uneven, even, name) if g is not None), default=0.0)
         bound = bench.tolerance(name, [], 0.005)
         verdict = "times count" if gap > bound else "does not read the times of frames"
-        yield Finding("good" if gap > bound else "note", verdict, f"the same frames, shown evenly instead of when they were taken, change it by up to {gap:.3g}", name, gap)
+        yield Finding(
+            "good" if gap > bound else "note",
+            verdict,
+            f"the same frames, shown evenly instead of when they were taken, change it by up to {gap:.3g}",
+            name,
+            gap,
+        )
 
 
 def length(bench: Bench) -> Iterator[Finding]:
@@ -275,13 +324,17 @@ def transitions(bench: Bench) -> Iterator[Finding]:
     item = bench.few[0]
     first, second = array_of(item)[0], _foreign(bench, item, 1)[0]
     still = bench.material.exact(with_frames(item, np.stack([first] * 16), 8.0))
-    cuts = [bench.material.exact(with_frames(item, np.stack([first] * t + [second] * (16 - t)), 8.0)) for t in range(1, 16)]
+    cuts = [
+        bench.material.exact(with_frames(item, np.stack([first] * t + [second] * (16 - t)), 8.0)) for t in range(1, 16)
+    ]
     with bench.process():
         before = bench.ask([still])
         after = [bench.ask([cut]) for cut in cuts]
     for name in bench.names:
         if sum(name in answer.scores for answers in after for answer in answers) < len(after):
-            yield Finding("good", "refused", f"a still picture that changes once: {after[0][0].refused or 'no score'}", name)
+            yield Finding(
+                "good", "refused", f"a still picture that changes once: {after[0][0].refused or 'no score'}", name
+            )
             continue
         gaps = [differences(before, answers, name)[0] or 0.0 for answers in after]
         least = max(0.02 * max(gaps), 3 * bench.slack[name])  # another still picture has another score, too
@@ -302,20 +355,29 @@ def fade(bench: Bench) -> Iterator[Finding]:
 def sizes(bench: Bench) -> Iterator[Finding]:
     """Show clips a few pixels smaller, in odd and uneven sizes, where little is lost."""
     cases = []
-    for label, rows, columns in (("2 lines fewer", 2, 0), ("6 columns fewer", 0, 6), ("10 lines and 2 columns fewer", 10, 2)):
+    for label, rows, columns in (
+        ("2 lines fewer", 2, 0),
+        ("6 columns fewer", 0, 6),
+        ("10 lines and 2 columns fewer", 10, 2),
+    ):
         items = []
         for item in bench.few:
             frames = array_of(item)
             items.append(bench.material.changed(item, frames[:, : frames.shape[1] - rows, : frames.shape[2] - columns]))
         cases.append((label, bench.few, items))
-    wide = [[bench.material.changed(item, _scaled(array_of(item), width, 120)) for item in bench.few] for width in (160, 162)]
+    wide = [
+        [bench.material.changed(item, _scaled(array_of(item), width, 120)) for item in bench.few]
+        for width in (160, 162)
+    ]
     cases.append(("162 instead of 160 columns", wide[0], wide[1]))
     yield from _alike(bench, cases, 0.3, "a few pixels play no part", grade="note")
 
 
 def sides(bench: Bench) -> Iterator[Finding]:
     """Turn clips by a quarter: what is wide becomes tall."""
-    items = [bench.material.changed(item, np.ascontiguousarray(np.rot90(array_of(item), 1, (1, 2)))) for item in bench.few]
+    items = [
+        bench.material.changed(item, np.ascontiguousarray(np.rot90(array_of(item), 1, (1, 2)))) for item in bench.few
+    ]
     yield from _alike(bench, [("turned by a quarter", bench.few, items)], 0.15, "wide and tall alike", grade="note")
 
 
@@ -354,10 +416,13 @@ def _alike(
 
 def prompts(bench: Bench) -> Iterator[Finding]:
     """Leave the prompt out, or empty; in batches, exchange clips with their prompts."""
-    prompted = [item._replace(prompt=item.prompt or f"a thing that moves, number {n}") for n, item in enumerate(bench.few)]
+    prompted = [
+        item._replace(prompt=item.prompt or f"a thing that moves, number {n}") for n, item in enumerate(bench.few)
+    ]
     with bench.process():
         given = bench.ask(prompted)
-        cases = {"without a prompt": bench.ask(prompted, None, ("prompt", "prompts")), "an empty prompt": bench.ask([i._replace(prompt="") for i in prompted])}
+        without = bench.ask(prompted, None, ("prompt", "prompts"))
+        empty = bench.ask([item._replace(prompt="") for item in prompted])
         turned = bench.ask([i._replace(prompt=prompted[n - 1].prompt) for n, i in enumerate(prompted)])
         route, swapped = bench.target.batch, None
         if route in ("paths", "folder"):
@@ -367,20 +432,34 @@ def prompts(bench: Bench) -> Iterator[Finding]:
             doubled = (bench.ask(twice, route), bench.ask(twice, route, together=True)) if route == "paths" else None
     for name in bench.names:
         matters = _moves(bench, given, turned, name)
-        silent = [label for label, answers in cases.items() if any(name in a.scores for a in answers)]
         if not matters:
             yield Finding("note", "prompts play no part", "another clip's prompt changes no score", name)
-            continue
-        if silent:
-            yield Finding("bad", "scores without a prompt", f"prompts count, yet {' and '.join(silent)} it gives numbers without an error", name)
+        elif any(name in answer.scores for answer in without):
+            yield Finding(
+                "bad", "scores without a prompt", "prompts count, yet without one it gives numbers, and no error", name
+            )
+        elif any(name in answer.scores for answer in empty):
+            yield Finding(
+                "note",
+                "scores an empty prompt",
+                "without a prompt it refuses, with an empty one it gives numbers",
+                name,
+            )
         else:
             yield Finding("good", "asks for its prompt", "without one it refuses", name)
     if swapped is not None:
         pairs = [swapped, *([doubled] if doubled else [])]
         for name in bench.names:
-            wrong = [(one, other) for one, other in pairs if max((g for g in differences(one, other, name) if g is not None), default=0.0) > bench.tolerance(name, [], 0.001)]
+            wrong = [
+                (one, other)
+                for one, other in pairs
+                if max((g for g in differences(one, other, name) if g is not None), default=0.0)
+                > bench.tolerance(name, [], 0.001)
+            ]
             if wrong:
-                yield Finding("bad", "mixes up prompts", "clips with their prompts score otherwise together than alone", name)
+                yield Finding(
+                    "bad", "mixes up prompts", "clips with their prompts score otherwise together than alone", name
+                )
 
 
 # Values.
@@ -398,15 +477,38 @@ def distinct(bench: Bench) -> Iterator[Finding]:
         common, count = Counter(values).most_common(1)[0]
         rest = f"; {len(refusing)} clips have none ({refusing[0]})" if refusing else ""
         if wrong:
-            yield Finding("bad", "no finite number", f"{len(wrong)} of {len(values)} clips score {wrong[0]}{rest}", name)
+            yield Finding(
+                "bad", "no finite number", f"{len(wrong)} of {len(values)} clips score {wrong[0]}{rest}", name
+            )
         elif len(set(values)) == 1 and len(values) > 1:
-            yield Finding("bad", "the same for every clip", f"{len(values)} different clips all score {common:.4g}{rest}", name)
+            yield Finding(
+                "bad", "the same for every clip", f"{len(values)} different clips all score {common:.4g}{rest}", name
+            )
         elif outside:
-            yield Finding("bad", "out of its range", f"{len(outside)} of {len(values)} clips, such as {outside[0]:.4g}{rest}", name)
+            yield Finding(
+                "bad",
+                "out of its range",
+                f"{len(outside)} of {len(values)} clips, such as {outside[0]:.4g}{rest}",
+                name,
+            )
+        elif len(values) > 4 and all(round(v, 2) == v for v in values) and max(map(abs, values)) <= 1:
+            yield Finding(
+                "note",
+                "rounded",
+                f"{len(set(values))} values for {len(values)} clips, none with more than two digits{rest}",
+                name,
+            )
         elif count > max(2, len(values) // 5):
-            yield Finding("note", "equal scores", f"{count} of {len(values)} different clips score {common:.4g}{rest}", name)
+            yield Finding(
+                "note", "equal scores", f"{count} of {len(values)} different clips score {common:.4g}{rest}", name
+            )
         else:
-            yield Finding("good", "differ", f"{len(set(values))} values for {len(values)} clips, {min(values):.4g} to {max(values):.4g}{rest}", name)
+            yield Finding(
+                "good",
+                "differ",
+                f"{len(set(values))} values for {len(values)} clips, {min(values):.4g} to {max(values):.4g}{rest}",
+                name,
+            )
 
 
 def _takes_prompts(bench: Bench) -> str | None:

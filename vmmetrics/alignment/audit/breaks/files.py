@@ -6,7 +6,17 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from vmmetrics.alignment.audit.breaks.bench import LOOSE, Bench, Check, Finding, NotRunError, Variant, always, arrays, files
+from vmmetrics.alignment.audit.breaks.bench import (
+    LOOSE,
+    Bench,
+    Check,
+    Finding,
+    NotRunError,
+    Variant,
+    always,
+    arrays,
+    files,
+)
 from vmmetrics.alignment.audit.calls import Answer, Item
 from vmmetrics.alignment.audit.lines import Grade, Look
 from vmmetrics.alignment.audit.material import CODECS, CONTAINERS, array_of
@@ -39,7 +49,10 @@ def names(bench: Bench) -> Iterator[Finding]:
 def containers(bench: Bench) -> Iterator[Finding]:
     """Score the same packets in other containers."""
     route = bench.file_route
-    variants = [Variant(suffix[1:], [bench.material.remuxed(item, suffix) for item in bench.few], route) for suffix in CONTAINERS]
+    variants = [
+        Variant(suffix[1:], [bench.material.remuxed(item, suffix) for item in bench.few], route)
+        for suffix in CONTAINERS
+    ]
     with bench.process():
         yield from bench.compare(variants, 0.01)
 
@@ -48,6 +61,7 @@ def codecs(bench: Bench) -> Iterator[Finding]:
     """Score the same pixels kept without loss by other codecs, in full range, beside a track of sound, on their side."""
     route, make = bench.file_route, bench.material
     variants = [Variant(codec, [make.coded(item, codec) for item in bench.few], route) for codec in CODECS]
+    variants.append(Variant("ten bits", [make.ten_bits(item) for item in bench.few], route))
     variants.append(Variant("full range, marked so", [make.full_range(item) for item in bench.few], route))
     variants.append(Variant("a track of sound first", [make.with_sound(item) for item in bench.few], route))
     with bench.process():
@@ -63,7 +77,9 @@ def turned(bench: Bench) -> Iterator[Finding]:
         expected = [bench.by(str(bench.file_route))[n] for n in numbers]
         few, bench.few = bench.few, [bench.few[n] for n in numbers]
         try:
-            yield from bench.compare([Variant("turned by a mark", items, bench.file_route)], 0.1, reference=expected, grade="note")
+            yield from bench.compare(
+                [Variant("turned by a mark", items, bench.file_route)], 0.1, reference=expected, grade="note"
+            )
         finally:
             bench.few = few
 
@@ -115,7 +131,11 @@ def _constants(
         if not values:
             yield Finding("good", "no score", f"{what}: none of {len(answers)} has a score", name)
             continue
-        looks = [Look(str(item.path), what, answer.scores.get(name)) for item, answer in list(zip(cases.values(), answers, strict=True))[:2] if item.path]
+        looks = [
+            Look(str(item.path), what, answer.scores.get(name))
+            for item, answer in list(zip(cases.values(), answers, strict=True))[:2]
+            if item.path
+        ]
         if len(values) > 1 and len(set(values)) == 1:
             text = f"{what}: {values[0]:.4g} for {len(values)} different clips, without an error"
             yield Finding("bad", f"always {values[0]:.4g}", text, name, looks=looks)
@@ -194,7 +214,9 @@ def not_finite(bench: Bench) -> Iterator[Finding]:
         answer = bench.ask([item], "floats")[0]
     finite = {name: value for name, value in answer.scores.items() if np.isfinite(value)}
     if finite:
-        yield Finding("bad", "a number for frames that are none", ", ".join(f"{k} {v:.4g}".strip() for k, v in finite.items()))
+        yield Finding(
+            "bad", "a number for frames that are none", ", ".join(f"{k} {v:.4g}".strip() for k, v in finite.items())
+        )
     elif answer.scores:
         yield Finding("note", "not a number in, not a number out", "it returns NaN for a frame of NaN")
     else:

@@ -27,7 +27,11 @@ def processes(bench: Bench) -> Iterator[Finding]:
     """Score the clips in processes that differ in hash seed and threads, and in two at once."""
     one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     asked = []
-    for label, environment in (("hash seed 1", {"PYTHONHASHSEED": "1"}), ("hash seed 2", {"PYTHONHASHSEED": "2"}), ("one thread", one_thread)):
+    for label, environment in (
+        ("hash seed 1", {"PYTHONHASHSEED": "1"}),
+        ("hash seed 2", {"PYTHONHASHSEED": "2"}),
+        ("one thread", one_thread),
+    ):
         with bench.process(environment=environment):
             asked.append((Variant(label, bench.few), bench.ask(bench.few)))
 
@@ -40,7 +44,10 @@ def processes(bench: Bench) -> Iterator[Finding]:
 
     with ThreadPoolExecutor(2) as pool:
         both = list(pool.map(alone, range(2)))
-    asked += [(Variant(f"two processes at once, {which}", bench.few), answers) for which, answers in zip(("one", "other"), both, strict=True)]
+    asked += [
+        (Variant(f"two processes at once, {which}", bench.few), answers)
+        for which, answers in zip(("one", "other"), both, strict=True)
+    ]
     yield from bench.judged(asked, bench.reference)
 
 
@@ -52,7 +59,9 @@ def order(bench: Bench) -> Iterator[Finding]:
     for label, numbers in orders.items():
         with bench.process():
             answers = bench.ask([bench.few[n] for n in numbers])
-            asked.append((Variant(label, bench.few), [answers[int(np.flatnonzero(numbers == n)[0])] for n in range(count)]))
+            asked.append(
+                (Variant(label, bench.few), [answers[int(np.flatnonzero(numbers == n)[0])] for n in range(count)])
+            )
     with bench.process():
         answers = []
         for item in bench.few:
@@ -97,6 +106,11 @@ def together(bench: Bench) -> Iterator[Finding]:
             "backwards in one call": (few[::-1], slice(None, None, -1)),
             "beside a clip of twice the length": ([*few, _longer(bench, few)], slice(count)),
         }
+        if route != "folder":
+            calls["seventeen in one call"] = (
+                [few[n % count] for n in range(17)],
+                [16 - (16 - n) % count for n in range(count)],
+            )
         if route in ("paths", "folder"):
             alike = [bench.material.named(item, f"clip.v{n}.mp4") for n, item in enumerate(few)]
             calls["under names that begin alike"] = (alike, slice(None))
@@ -138,7 +152,7 @@ def _of_one_size(bench: Bench) -> list[Item]:
 def broken_member(bench: Bench) -> Iterator[Finding]:
     """Score clips together with a file that is no video."""
     route = str(bench.target.batch)
-    broken = bench.material.bytes(b"no video", ".mp4")
+    broken = bench.material.bytes(b"no video", ".mp4")._replace(prompt=bench.few[0].prompt)
     items = [*bench.few[:2], broken, *bench.few[2:]]
     with bench.process():
         answers = bench.ask(items, route, together=True)
@@ -149,7 +163,9 @@ def broken_member(bench: Bench) -> Iterator[Finding]:
     if answers[2].scores:
         yield Finding("bad", "a number for a broken file", f"it scores {_figures(answers[2])}, where there is no video")
     alone = bench.by(route)
-    yield from bench.judged([(Variant("beside a broken file", bench.few), rest)], alone, same="the others keep their scores")
+    yield from bench.judged(
+        [(Variant("beside a broken file", bench.few), rest)], alone, same="the others keep their scores"
+    )
 
 
 def _figures(answer: Answer) -> str:
@@ -176,6 +192,11 @@ CHECKS = (
     Check("same-name", "Different clips under one name", files, same_name),
     Check("together", "Clips together against alone", batches, together),
     Check("broken-member", "A broken file among others", _broken_file_in_batch, broken_member),
-    Check("environments", "Other environments", lambda bench: None if bench.pythons else "no --python was given", environments),
+    Check(
+        "environments",
+        "Other environments",
+        lambda bench: None if bench.pythons else "no --python was given",
+        environments,
+    ),
 )
 """Checks of repetition."""
