@@ -46,7 +46,7 @@ def winning_share(first: Sequence[float], second: Sequence[float], tests: int = 
     def lower(share: float) -> float:
         def beyond(true: float) -> float:
             spread = 1 + ((rows + columns) / 2 - 1) * ((1 - true) / (2 - true) + true / (1 + true))
-            return float((share - true) ** 2 - squared * true * (1 - true) * spread / wins.size
+            return float((share - true) ** 2 - squared * true * (1 - true) * spread / wins.size)
 
         return float(brentq(beyond, 0.0, min(share, _BELOW_ONE))) if share > 0 else 0.0
 
