@@ -124,7 +124,7 @@ def test_amplitude_is_constant_over_all_clips_where_models_are_unknown(tmp_path:
 
 
 def test_perfect_order_of_five_clips_is_not_enough_for_a_whole_card(tmp_path: Path) -> None:
-    clips, order = list("abcdefgh"), range(8)
+    clips, order = list("abcdefgh"), range(1, 9)
     for count, tests, grade in ((5, 1, "good"), (5, 20, "open"), (8, 20, "good")):
         rows = list(zip(clips[:count], order, strict=False))
         truth = Truth(ratings=(table(tmp_path / "r.csv", ("clip", "smoothness"), rows),))
@@ -136,7 +136,7 @@ def test_amounts_and_scores_without_direction_are_notes(rated: Truth, quality: n
     for target in (undirected, AMOUNT):
         line = lines(people(named(-quality), target, rated))["agreement"]
         assert (line.grade, line.verdict.partition(":")[0], line.expected) == ("note", "lower", None)
-    rows = list(zip(CLIPS, quality, strict=True))
+    rows = list(zip(CLIPS, 1 + quality / 20, strict=True))
     dynamics = Truth(ratings=(table(tmp_path / "d.csv", ("clip", "dynamic_degree"), rows),))
     assert lines(people(named(quality), AMOUNT, dynamics))["agreement"].grade == "good"
     assert lines(people(named(quality), UP, dynamics))["agreement"].grade == "note"
@@ -171,7 +171,7 @@ def test_what_has_no_correlation_is_open_and_says_why(rated: Truth, quality: np.
 
 
 def test_names_are_text(tmp_path: Path, quality: np.ndarray) -> None:
-    rows = list(zip(CLIPS, quality, strict=True))
+    rows = list(zip(CLIPS, 1 + quality / 20, strict=True))
     truth = Truth(ratings=(table(tmp_path / "r.csv", ("clip", "smooth\x1b[31mness"), rows),))
     assert all(
         of.isprintable()
