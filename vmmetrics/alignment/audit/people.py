@@ -31,7 +31,7 @@ from vmmetrics.utils.statistics.shares import binomial_interval, winning_share
 Scores = Mapping[str, Mapping[str, float]]
 """Score → clip → value."""
 _RISK = 1 - CONFIDENCE
-_NEAR_ONE = 1 - 1e-12  # Fisher's transform of 1 is infinite
+_PERFECT, _NEAR_ONE = 1 - 1e-6, 1 - 1e-15  # what a perfect order counts as in ``align``; ends of its interval
 
 
 def people(
@@ -104,7 +104,7 @@ def _correlation(figure: Estimate, prompts: int, tests: int, *, permuted: bool =
     """Return a correlation with its interval at the level of the card, or why it has none.
 
     The interval of ``align`` is widened on Fisher's scale, on which it is Student's; one by permutation has no width at
-    another level, so p decides there. Samples that all say the same prove no more than the orders of the prompts do.
+    another level, so p decides there. No p is below that of the best of all orders of the prompts.
     """
     if figure.value is None:
         return figure.note or "no correlation"
@@ -114,13 +114,16 @@ def _correlation(figure: Estimate, prompts: int, tests: int, *, permuted: bool =
     if permuted:
         remark = " (95 %, by permutation, not corrected for the card)" if tests > 1 else ""
     elif figure.low == figure.high:
-        p, remark = 2 / factorial(min(prompts, 100)), " (in every bootstrap sample)"
+        p, remark = 0.0, " (in every bootstrap sample)"
     else:
-        centre, low, high = np.arctanh(np.clip((figure.value, *ends), -_NEAR_ONE, _NEAR_ONE))
+        centre = np.arctanh(np.clip(figure.value, -_PERFECT, _PERFECT))
+        low, high = np.arctanh(np.clip(ends, -_NEAR_ONE, _NEAR_ONE))
         wider = student.ppf(1 - _RISK / tests / 2, prompts - 2) / student.ppf(1 - _RISK / 2, prompts - 2)
         reach = max(high - centre, centre - low) * wider
         ends = (float(np.tanh(centre - reach)), float(np.tanh(centre + reach)))
-    side = int(np.sign(figure.value)) if p < _RISK / tests else 0
+    least = 2 / factorial(min(prompts, 20))
+    remark += f" ({prompts} prompts cannot pass at the level of the card)" if p < _RISK / tests <= least else ""
+    side = int(np.sign(figure.value)) if max(p, least) < _RISK / tests else 0
     return _Figure(figure.value, *ends, side, remark)
 
 

@@ -80,10 +80,9 @@ def read_truth(truth: Truth, clips: Sequence[str]) -> KnownTruth:
     named = list(dict.fromkeys(name for row in rows for name in row if name is not None))
     matched = match_names(clips, named, sides=("scores", str(truth.pairs))).pairs
     scored_as = {named[theirs]: clips[ours] for ours, theirs in matched}
-    pairs = [
-        (scored_as[one], scored_as[two]) for one, two in rows if one in scored_as and two in scored_as and one != two
-    ]
-    return KnownTruth(ratings, list(dict.fromkeys(pairs)), len(rows) - len(pairs))
+    both = [(scored_as.get(one or ""), scored_as.get(two or "")) for one, two in rows]
+    pairs = list(dict.fromkeys((one, two) for one, two in both if one is not None and two is not None and one != two))
+    return KnownTruth(ratings, pairs, len(rows) - len(pairs))
 
 
 def scored(target: Target, limits: Limits, clips: Iterable[Clip]) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
