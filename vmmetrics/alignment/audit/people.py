@@ -65,24 +65,21 @@ def people(
     clips = list(dict.fromkeys(clip for of in scores.values() for clip in of))
     known = read_truth(truth, clips)
     lines: list[Line] = []
-    left: list[NotTried] = []
     footage = footage if truth.footage else None
-    for check, why in (
-        ("ratings", "" if truth.ratings else "no human ratings were given"),
-        ("pairs", "" if truth.pairs else "no pairs of known order were given"),
-        ("footage", "" if footage is not None else "no clips were said to be real footage"),
-        ("worse", "" if worse is not None else "no clips known to be worse were given"),
-    ):
-        if why:
-            left.append(NotTried("people", check, why))
+    given = {
+        ("ratings", "no human ratings were given"): bool(truth.ratings),
+        ("pairs", "no pairs of known order were given"): truth.pairs is not None,
+        ("footage", "no clips were said to be real footage"): footage is not None,
+        ("worse", "no clips known to be worse were given"): worse is not None,
+    }
     for name, values in scores.items():
         one = _OneScore(name, values, target, max(1, tests))
         for source, judged in known.ratings.items():
             lines += one.against_ratings(f"{source}: " if len(known.ratings) > 1 else "", judged, clips, amplitude)
         lines += [one.against_pairs(known)] if truth.pairs is not None else []
-        lines += [one.against_footage(footage.get(name, {}))] if footage is not None else []
-        lines += [one.against_worse(worse.get(name, {}))] if worse is not None else []
-    return PartResult(lines, left)
+        for check, others in (("footage", footage), ("worse", worse)):
+            lines += [one.against_group(check, others.get(name, {}))] if others is not None else []
+    return PartResult(lines, [NotTried("people", *what) for what, is_there in given.items() if not is_there])
 
 
 class _Figure(NamedTuple):
@@ -165,11 +162,9 @@ class _OneScore:
         neutral: str | None = None,
     ) -> Line:
         """Return a line; a figure that is text says why there is none, ``neutral`` why neither side is good."""
+        measured = None if isinstance(figure, str) else figure.value
         if isinstance(figure, str):
             figure, text = _Figure(0.0, None, None, 0), f"{figure}{text}"
-            measured = None
-        else:
-            measured = figure.value
         neutral = self._neutral if neutral is None else neutral
         grade: Grade = "good" if figure.side > 0 else "bad" if figure.side else "open"
         verdict = {1: words[0], 0: "not told apart", -1: words[1]}[figure.side]
@@ -264,21 +259,11 @@ class _OneScore:
         words = ("better clip wins", "worse clip wins")
         return self._line("pairs", "Pairs of known order", figure, text, clips=clips, words=words)
 
-    def against_footage(self, footage: Mapping[str, float]) -> Line:
-        """Return the line of real footage, which should score better than the clips."""
-        words = ("real footage wins", "real footage does not win")
-        return self._of_groups("footage", "Real footage", self._turned(footage), self._values, words)
-
-    def against_worse(self, worse: Mapping[str, float]) -> Line:
-        """Return the line of clips known to be worse."""
-        words = ("better than worse clips", "no better than worse clips")
-        return self._of_groups("worse", "Clips known to be worse", self._values, self._turned(worse), words)
-
-    def _of_groups(
-        self, check: str, title: str, first: Mapping[str, float], second: Mapping[str, float], words: tuple[str, str]
-    ) -> Line:
-        """Return the line of two groups of clips, of which the first should score better."""
-        one, other = list(first.values()), list(second.values())
+    def against_group(self, check: str, others: Mapping[str, float]) -> Line:
+        """Return the line of real footage, which should score better, or of worse clips, which should not."""
+        title, *words = _GROUPS[check]
+        groups = [list(of.values()) for of in (self._values, self._turned(others))]
+        one, other = reversed(groups) if check == "footage" else groups
         clips, text = len(one) + len(other), ""
         figure: _Figure | str = f"{len(one)} and {len(other)} clips have a score, and it takes {FEWEST} on either side"
         if min(len(one), len(other)) >= FEWEST:
@@ -287,9 +272,13 @@ class _OneScore:
                 figure = _share(*winning_share(one, other, self._tests))
                 share, sides = figure.shown(".0%", 0.5), f"{len(one)} × {len(other)}"
                 text = f"{words[0]}: in {share} of {sides} comparisons, ties as half"
-        return self._line(check, title, figure, text, clips=clips, words=words)
+        return self._line(check, title, figure, text, clips=clips, words=(words[0], words[1]))
 
 
+_GROUPS = {
+    "footage": ("Real footage", "real footage wins", "real footage does not win"),
+    "worse": ("Clips known to be worse", "better than worse clips", "no better than worse clips"),
+}
 _CONSTANT = "amplitude constant"
 _LEVELS = {
     "agreement": "agreement over all clips",
