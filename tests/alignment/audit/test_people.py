@@ -292,6 +292,7 @@ def test_what_was_not_given_is_not_tried() -> None:
     result = people(named([1.0], ["a"]), UP, Truth(), footage=named([1.0], ["b"]))
     assert not result.lines
     assert {of.check for of in result.not_tried} == {"ratings", "pairs", "footage", "worse"}
+    assert [of.why for of in people({}, UP, Truth()).not_tried] == ["no clip has a score"]
 
 
 # Scores.

@@ -63,6 +63,8 @@ def people(
         SetupError: As of :func:`read_truth`.
     """
     clips = list(dict.fromkeys(clip for of in scores.values() for clip in of))
+    if not clips:
+        return PartResult((), [NotTried("people", "", "no clip has a score")])
     known = read_truth(truth, clips)
     lines: list[Line] = []
     footage = footage if truth.footage else None
@@ -129,14 +131,7 @@ def _share(value: float, low: float, high: float) -> _Figure:
 
 
 class _OneScore:
-    """Lines of one score.
-
-    Args:
-        name: Its name.
-        values: By clip.
-        target: Its direction and kind.
-        tests: Lines that share the risk.
-    """
+    """Lines of one score, given its values by clip and the number of lines that share the risk."""
 
     def __init__(self, name: str, values: Mapping[str, float], target: Target, tests: int) -> None:
         self._name, self._tests, direction = name, tests, target.direction(name)
