@@ -54,6 +54,13 @@ def run(
     ] = None,
     prompts: options.PromptsBeside = None,
     references: Annotated[Path | None, option("Folder with a reference of each clip, by file name.")] = None,
+    ratings: Annotated[
+        list[Path] | None, option("Human ratings of the clips, as align reads them; repeatable.")
+    ] = None,
+    pairs: Annotated[Path | None, option("Table of pairs of clips: columns better and worse.")] = None,
+    footage: Annotated[list[Path] | None, option("Real footage, files or folders, to compare the clips with.")] = None,
+    worse: Annotated[list[Path] | None, option("Clips that are known to be worse, files or folders.")] = None,
+    limit: Annotated[int, count_option("Clips of the parts but people: the first N.", 5)] = 20,
     parts: Annotated[str, names_option("Parts: sees, ignores, fooled, breaks.")] = "sees,ignores,fooled,breaks",
     only: Annotated[str | None, names_option("Only these checks, by name.")] = None,
     defects: Annotated[str | None, names_option("Use only these defects. Default: all.")] = None,
@@ -83,6 +90,7 @@ def run(
     from vmmetrics.alignment.audit.calls import Limits
     from vmmetrics.alignment.audit.card import read_card
     from vmmetrics.alignment.audit.target import target_of
+    from vmmetrics.alignment.audit.truth import Truth
     from vmmetrics.alignment.probe.cases import Plan
 
     output, messages = open_consoles()
@@ -95,12 +103,13 @@ def run(
             value_range=value_range, amount=amount, key=key, body=body, hosts=allow_host or (), plugins=plugins,
         )  # fmt: skip
         size = 1 << 20
+        doses = options.numbers(parse_names(strengths), strengths, "numbers between commas")
         plan = AuditPlan(
             parts=parse_names(parts), only=None if only is None else parse_names(only),
-            probe=Plan(defects=named, strengths=options.numbers(parse_names(strengths), strengths, "numbers between commas"),
+            probe=Plan(defects=named, strengths=doses,
                        harmless_strengths=(0.5, 1.0), rates=False),
             limits=Limits(timeout, memory * size, min(256, disk) * size, disk * size),
-            jobs=jobs, seed=seed, pythons=tuple(python or ()),
+            jobs=jobs, limit=limit, seed=seed, pythons=tuple(python or ()),
         )  # fmt: skip
     gates = () if fail_on is None else checked_gates(fail_on)
     other = None if compare is None else read_card(compare)
@@ -108,7 +117,8 @@ def run(
     with until_stopped(messages, message), usage(), AuditProgress(messages) as progress:
         card = audit(
             audited, out, clips=clips or (), prompts=prompts, references=references, plan=plan,
-            command=_words(), listener=progress,
+            truth=Truth(tuple(ratings or ()), pairs=pairs) if ratings or pairs else None,
+            footage=footage or (), worse=worse or (), command=_words(), listener=progress,
         )  # fmt: skip
     finish(card, out, other, gates, form, output, messages)
 

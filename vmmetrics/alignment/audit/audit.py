@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -15,14 +15,17 @@ from vmmetrics.alignment.audit.calls import Caller, Limits
 from vmmetrics.alignment.audit.card import FORMAT, Card, ScoreCard
 from vmmetrics.alignment.audit.effects import Effects, function_of
 from vmmetrics.alignment.audit.lines import PARTS, Line, Look, NotTried, PartResult
+from vmmetrics.alignment.audit.people import people
 from vmmetrics.alignment.audit.target import Target
-from vmmetrics.alignment.perturbations.traps import TRAPS
+from vmmetrics.alignment.audit.truth import Truth, read_truth, scored
 from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES
+from vmmetrics.alignment.perturbations.traps import TRAPS
 from vmmetrics.alignment.probe.cases import Plan, Work, made
 from vmmetrics.alignment.probe.session import ProbeListener, measure
 from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, SetupError, VMMetricsError
-from vmmetrics.scoring.tasks import tasks_of_paths
+from vmmetrics.scoring.settings import Settings
+from vmmetrics.scoring.tasks import Task, tasks_of_paths
 from vmmetrics.scoring.verification import CLIPS
 from vmmetrics.utils.schema import convert, plain
 from vmmetrics.utils.storage.atomic import write_json
@@ -35,7 +38,8 @@ from vmmetrics.video.encoding import to_ticks, write_playable
 
 SOUND = (
     "real-cups", "real-juggle", "real-parking", "real-smoke", "real-stream", "rendered-linear-pan",
-    "rendered-behind-pillar-rotation", "rendered-figure-still", "rendered-several-still", "cogvideo-woman-walks-and-sits",
+    "rendered-behind-pillar-rotation", "rendered-figure-still", "rendered-several-still",
+    "cogvideo-woman-walks-and-sits",
     "modelscope-t2v-cars-drive-fast", "modelscope-t2v-woman-walks-and-sits", "zeroscope-cars-drive-fast",
     "zeroscope-woman-walks-and-sits",
 )  # fmt: skip
@@ -44,6 +48,10 @@ _PROMPTS = {
     "woman-walks-and-sits": "A woman walks to a chair and sits down.",
     "cars-drive-fast": "Cars drive fast on a road.",
 }
+LINES = 100
+"""Lines of a card among which part 4 shares the risk of 5 %: about as many as parts 1 and 2 have."""
+MOST_REASONS = 20
+"""Clips whose reasons a card gives."""
 CHECK_NAMES = (*DEFECTS, *INVARIANCES, *TRAPS, *(check.name for check in CHECKS))
 """Names for ``only``."""
 
@@ -68,6 +76,7 @@ class AuditPlan:
         probe: Defects, harmless changes and strengths.
         limits: Of each process.
         jobs: Worker processes of parts 1 and 2.
+        limit: Clips of parts 1 to 3, the first.
         seed: Everything random.
         pythons: Interpreters of other environments.
 
@@ -82,6 +91,7 @@ class AuditPlan:
     )
     limits: Limits = field(default_factory=Limits)
     jobs: int = 1
+    limit: int = 20
     seed: int = 0
     pythons: tuple[str, ...] = ()
 
@@ -150,8 +160,10 @@ def audit(
     prompts: Path | None = None,
     references: Path | None = None,
     plan: AuditPlan | None = None,
+    truth: Truth | None = None,
+    footage: Sequence[Path] = (),
+    worse: Sequence[Path] = (),
     command: Sequence[str] = (),
-    extra: Sequence[tuple[str, PartResult]] = (),
     listener: AuditListener | None = None,
 ) -> Card:
     """Audit a scorer and write its card; what is there already of the same audit is taken over.
@@ -159,13 +171,16 @@ def audit(
     Args:
         target: The scorer.
         out: Folder of the card.
-        clips: Files and folders of clips; none for those that are shipped.
+        clips: Files and folders of clips; none for those that are shipped. Part 4 takes all, the others
+            :attr:`AuditPlan.limit` of them.
         prompts: Prompt list of the clips; None looks beside them.
         references: Folder with a file of the name of each clip, for scorers that compare with a reference; None hands
             over the clip before it was changed.
         plan: What is done; None takes all.
+        truth: Ratings and pairs of the clips; None for none.
+        footage: Real footage, to be compared with the clips.
+        worse: Clips that are known to be worse.
         command: Words of the command line, from which the commands that repeat a check are made.
-        extra: Further results, by part.
         listener: Told of the progress.
 
     Raises:
@@ -174,47 +189,68 @@ def audit(
     """
     plan = plan or AuditPlan()
     _Folder.check(out)
-    paths, all_clips = _clips(clips, prompts)
+    tasks = _tasks(clips, prompts)
+    sample = _sample(tasks, plan.limit)
     facts = _facts(target, plan.limits)
     settings = {
         "target": target.to_json(), "facts": facts, "seed": plan.seed, "limits": asdict(plan.limits),
-        "clips": [clip.name for clip in all_clips], "versions": decisive_versions(),
+        "clips": [clip.name for clip in sample], "versions": decisive_versions(),
     }  # fmt: skip
     with _Folder(out, settings) as folder:
         results: list[PartResult] = []
         if plan.has_effects:
-            results.append(
-                _effects(target, out, clips or shipped_clips(sound=True), prompts, references, plan, listener)
-            )
+            sound = [str(task.path) for task in tasks] if clips else shipped_clips(sound=True)
+            results.append(_effects(target, out, sound[: plan.limit], prompts, references, plan, listener))
         if plan.breaks:
-            results += _breaks(target, folder, all_clips, plan, listener)
-        results += [result for _, result in extra]
-    lines = [line for result in results for line in result.lines if line.part in plan.parts or line.part == "people"]
-    asked = (lambda check: plan.only is None or check in plan.only) if not extra else (lambda _: True)
-    lines = [line for line in lines if asked(line.check)]
-    card = _card(target, plan, settings, all_clips, lines, results, command)
+            results += _breaks(target, folder, sample, plan, listener)
+        if truth is not None or footage or worse:
+            results.append(_people(target, folder, tasks, truth or Truth(), footage, worse, plan, listener))
+    lines = [
+        line for result in results for line in result.lines
+        if line.part == "people" or (line.part in plan.parts and (plan.only is None or line.check in plan.only))
+    ]  # fmt: skip
+    card = _card(target, plan, settings, sample, lines, results, command)
     write_json(out / "card.json", card.to_json())
     return card
 
 
-def _clips(clips: Sequence[Path], prompts: Path | None) -> tuple[list[Path], list[Clip]]:
-    if not clips:
-        paths = shipped_clips()
-        read = [replace(read_clip(path, name=path.name), prompt=_shipped_prompt(path)) for path in paths]
-        return paths, read
-    tasks = tasks_of_paths(list(clips), (), prompts, None)[0]
-    read, paths = [], []
+def _tasks(clips: Sequence[Path], prompts: Path | None = None) -> list[Task]:
+    """Return clips of files and folders; without any, those that are shipped.
+
+    Raises:
+        SetupError: There are none, or some are not on this machine.
+    """
+    tasks = tasks_of_paths(list(clips or shipped_clips()), (), prompts, None)[0]
+    if any(task.uri is not None for task in tasks):
+        raise SetupError("An audit reads local clips only: copy them into a folder first")
+    if not tasks:
+        raise SetupError(f"No clips in {', '.join(map(str, clips))}")
+    return tasks
+
+
+def _read(task: Task) -> Clip:
+    clip = read_clip(task.path, name=task.clip, prompt=task.prompt, root=task.root)
+    return replace(clip, prompt=clip.prompt or _shipped_prompt(Path(task.clip)))
+
+
+def _sample(tasks: Sequence[Task], limit: int) -> list[Clip]:
+    """Return the first readable clips.
+
+    Raises:
+        SetupError: None can be read.
+    """
+    clips: list[Clip] = []
+    reasons = []
     for task in tasks:
-        if task.uri is not None:
-            raise SetupError("An audit reads local clips only: copy them into a folder first")
+        if len(clips) == limit:
+            break
         try:
-            read.append(read_clip(task.path, name=task.clip, prompt=task.prompt, root=task.root))
-            paths.append(task.path)
-        except ClipError:
-            continue
-    if not read:
-        raise SetupError(f"No readable clips in {', '.join(map(str, clips))}")
-    return paths, read
+            clips.append(_read(task))
+        except ClipError as error:
+            reasons.append(f"{task.clip}: {error}")
+    if not clips:
+        raise SetupError("No clip can be read", *reasons[:3])
+    return clips
 
 
 def _shipped_prompt(path: Path) -> str | None:
@@ -234,8 +270,8 @@ def _facts(target: Target, limits: Limits) -> Mapping[str, Any]:
 
 
 def _effects(
-    target: Target, out: Path, clips: Sequence[Path], prompts: Path | None, references: Path | None, plan: AuditPlan,
-    listener: AuditListener | None,
+    target: Target, out: Path, clips: Sequence[str | Path], prompts: Path | None, references: Path | None,
+    plan: AuditPlan, listener: AuditListener | None,
 ) -> PartResult:  # fmt: skip
     found = {} if references is None else {path.name: str(path) for path in references.iterdir() if path.is_file()}
     by_clip = {task.clip: found[Path(task.clip).name] for task in tasks_of_paths(list(clips), (), prompts, None)[0]
@@ -257,7 +293,7 @@ def _effects(
 
 
 def _shown(
-    lines: Sequence[Line], clips: Sequence[Path], prompts: Path | None, plan: Plan, out: Path
+    lines: Sequence[Line], clips: Sequence[str | Path], prompts: Path | None, plan: Plan, out: Path
 ) -> dict[str, list[Look]]:
     """Return, for each change, the first clip to which it applies, before and after; written once."""
     folder = out / "clips"
@@ -278,6 +314,54 @@ def _shown(
             looks[kind] = [Look(f"clips/{after.name}", kind, None, f"clips/{before.name}")]
             break
     return looks
+
+
+def _people(
+    target: Target, folder: _Folder, tasks: Sequence[Task], truth: Truth, footage: Sequence[Path],
+    worse: Sequence[Path], plan: AuditPlan, listener: AuditListener | None,
+) -> PartResult:  # fmt: skip
+    """Return part 4; scores of all clips, of footage and of worse clips are taken once."""
+    if "people" in folder.done:
+        return folder.done["people"]
+    truth = replace(truth, footage=bool(footage))
+    read_truth(truth, [task.clip for task in tasks])
+    groups = {
+        "the clips": tasks,
+        "footage": _tasks(footage) if footage else [],
+        "worse clips": _tasks(worse) if worse else [],
+    }
+    reasons: list[NotTried] = []
+    scores = {}
+    for what, of in groups.items():
+        if listener is not None:
+            listener.part(f"scores of {what}", len(of))
+        scores[what], refused = scored(target, plan.limits, _readable(of, reasons, listener))
+        reasons += [NotTried("people", "", f"{clip} has no score: {why}") for clip, why in refused.items()]
+    amplitude = _amplitudes(tasks) if truth.ratings else None
+    result = people(
+        scores["the clips"], target, truth, footage=scores["footage"] or None, worse=scores["worse clips"] or None,
+        amplitude=amplitude, tests=LINES,
+    )  # fmt: skip
+    result = replace(result, not_tried=[*result.not_tried, *reasons[:MOST_REASONS]])
+    folder.keep("people", result)
+    return result
+
+
+def _readable(tasks: Sequence[Task], reasons: list[NotTried], listener: AuditListener | None) -> Iterator[Clip]:
+    for task in tasks:
+        try:
+            yield _read(task)
+        except ClipError as error:
+            reasons.append(NotTried("people", "", f"{task.clip} cannot be read: {error}"))
+        if listener is not None:
+            listener.checked(task.clip)
+
+
+def _amplitudes(tasks: Sequence[Task]) -> dict[str, float]:
+    """Return the amount of motion of clips that have one."""
+    suite = Settings(metrics=("pas",)).build()
+    amounts = ((clip.name, suite.score_clip(clip).amplitude) for clip in _readable(tasks, [], None))
+    return {name: amount for name, amount in amounts if amount is not None}
 
 
 def _write(path: Path, clip: Clip) -> None:
@@ -348,7 +432,7 @@ def _card(
     ]  # fmt: skip
     left = [entry for result in results for entry in result.not_tried]
     left += [NotTried(part, "", "not asked for") for part in PARTS if part not in plan.parts and part != "people"]
-    if not any(line.part == "people" for line in lines):
+    if not any(line.part == "people" for line in lines) and not any(entry.part == "people" for entry in left):
         left.append(NotTried("people", "", "no ratings, pairs or footage were given"))
     made_by = {"vmmetrics": __version__, **settings["versions"]}
     return Card(FORMAT, target.to_json(), made_by, {**settings, "parts": list(plan.parts)}, shown, scores, left)

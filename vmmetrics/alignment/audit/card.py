@@ -101,12 +101,13 @@ def _list(of: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "array", "items": of}
 
 
+_TEXTS = _list({"type": "string"})
 SCHEMA: Mapping[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "Card of vmmetrics audit",
     **_object(
         {"format": {"const": FORMAT}, "produced_by": "object", "settings": "object"},
-        target=_object({"kind": "string", "text": "string", "takes": _list({"type": "string"}), "notes": _list({"type": "string"})}),
+        target=_object({"kind": "string", "text": "string", "takes": _TEXTS, "notes": _TEXTS}),
         clips=_list(_object({"name": "string", "file": ["string", "null"], "frames": "integer", "fps": "number",
                              "width": "integer", "height": "integer", "source": "string"})),
         scores=_list(_object({"name": "string", "higher_is_better": ["boolean", "null"], "range": ["array", "null"],

@@ -56,7 +56,7 @@ class CalledTarget:
         if self._caller is None:
             self._caller = Caller(self._target, self._limits)
         route = self._target.single or self._target.batch
-        assert route is not None  # noqa: S101  (a target takes clips in one way at least)
+        assert route is not None
         folder = Path(tempfile.mkdtemp(prefix="vmmetrics-audit-"))
         try:
             item = Material(folder).item(clip)
@@ -68,6 +68,11 @@ class CalledTarget:
         if answer.refused is not None:
             raise RuntimeError(answer.refused)
         return answer.scores
+
+    def close(self) -> None:
+        """End the process."""
+        if self._caller is not None:
+            self._caller.close()
 
 
 def function_of(target: Target, limits: Limits, references: Mapping[str, str] | None = None) -> Function:
@@ -173,7 +178,8 @@ class Effects:
             f" [{effect.low:.3g}, {effect.high:.3g}]" if np.isfinite(effect.low) else " (too few for an interval)"
         )
         lost = f"; {effect.gone} lost their score" if effect.gone else ""
-        return f"{effect.mean:+.3g}{interval}, {effect.mean / self.noise[name]:+.1f} times its noise, on {effect.clips} clips{lost}"
+        times = f"{effect.mean / self.noise[name]:+.1f} times its noise"
+        return f"{effect.mean:+.3g}{interval}, {times}, on {effect.clips} clips{lost}"
 
     def _line(self, part: str, check: str, title: str, name: str, effect: Effect | None, **fields: Any) -> Line:
         ends = {} if effect is None or not np.isfinite(effect.low) else {"low": effect.low, "high": effect.high}
@@ -232,7 +238,7 @@ class Effects:
                 continue
             changes = list(self._scores.changes(name, kind, strengths[-1])[0].values())
             size = effect_of(np.abs(changes).tolist(), 0, self._tests)
-            assert size is not None  # noqa: S101  (there are changes)
+            assert size is not None
             bound = HARMLESS * self.spread[name]
             grade: Grade = "open"
             verdict = "not told apart"

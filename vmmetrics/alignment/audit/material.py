@@ -160,7 +160,7 @@ class Material:
             stream = source.streams.video[0]
             silence = target.add_stream("aac", rate=48_000) if sound else None
             rate = Fraction(item.fps or 8).limit_denominator(1001)
-            out = target.add_stream(encoder, rate=rate, options=dict(options))
+            out: Any = target.add_stream(encoder, rate=rate, options=dict(options))
             out.width, out.height, out.pix_fmt = stream.width, stream.height, pixels
             if pixels == "yuvj420p":
                 out.codec_context.color_range = 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -118,11 +118,11 @@ class MetricTarget:
 
     def call(self, route: str, items: Sequence[Mapping[str, Any]], omit: Sequence[str]) -> list[dict[str, Any]]:
         """Return an answer for each item."""
-        return [answered(lambda item=item: self._one(route, item, omit)) for item in items]
+        return [answered(partial(self._one, route, item, omit)) for item in items]
 
     def _one(self, route: str, item: Mapping[str, Any], omit: Sequence[str]) -> Mapping[str, float | None]:
         given = handed(route, item)
         if isinstance(given, list):
             given = np.stack(given)
-        rate = {} if route == "path" or "fps" in omit else {"fps": item.get("fps")}
+        rate: dict[str, Any] = {} if route == "path" or "fps" in omit else {"fps": item.get("fps")}
         return self._metrics(given if route == "clip" else read_clip(given, prompt=item.get("prompt"), **rate))

@@ -8,6 +8,7 @@ takes a :class:`~vmmetrics.clip.Clip` or is a metric of it.
 from __future__ import annotations
 
 import base64
+import contextlib
 import ctypes
 import hashlib
 import http.client
@@ -21,6 +22,7 @@ import subprocess
 import sys
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -33,11 +35,11 @@ _MOST_ANSWER = 1 << 24  # bytes of an answer by HTTP
 _TEXT = 400  # characters of an error
 
 
-class Refusal(Exception):
+class RefusedError(Exception):
     """An answer that is no score; the text says why."""
 
 
-class Malformed(Refusal):
+class MalformedError(RefusedError):
     """An answer that is not one score a clip."""
 
 
@@ -61,7 +63,7 @@ def _number(value: Any) -> float:
         value = value.detach().cpu().numpy()
     array = np.asarray(value)
     if array.size != 1 or array.dtype.kind not in "fiub":
-        raise Malformed(f"no number but {type(value).__name__} {str(value)[:80]!r}")
+        raise MalformedError(f"no number but {type(value).__name__} {str(value)[:80]!r}")
     return float(array.reshape(()))
 
 
@@ -70,9 +72,8 @@ def _number(value: Any) -> float:
 
 def _array(item: Mapping[str, Any]) -> Any:
     array = np.load(item["array"], allow_pickle=False)
-    return {"fortran": np.asfortranarray, "strided": _strided, "read-only": _read_only}.get(
-        item.get("memory", ""), np.ascontiguousarray
-    )(array)
+    ways: dict[str, Callable[[Any], Any]] = {"fortran": np.asfortranarray, "strided": _strided, "read-only": _read_only}
+    return ways.get(item.get("memory", ""), np.ascontiguousarray)(array)
 
 
 def _strided(array: Any) -> Any:
@@ -132,7 +133,7 @@ class FunctionTarget:
         """Return named parameters, their defaults, and the file with its hash."""
         code = getattr(self._function, "__code__", None)
         file = getattr(code, "co_filename", "")
-        digest = hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and os.path.isfile(file) else None
+        digest = hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and Path(file).is_file() else None
         return {"named": self.named, "defaults": self.defaults, "sha256": digest}
 
     def _keywords(self, items: Sequence[Mapping[str, Any]], omit: Sequence[str], batch: bool) -> dict[str, Any]:
@@ -164,7 +165,7 @@ class FunctionTarget:
         if isinstance(returned, Mapping):
             columns = {str(name): _column(values, len(items)) for name, values in returned.items()}
             returned = [{name: column[n] for name, column in columns.items()} for n in range(len(items))]
-        return [answered(lambda value=value: value) for value in _column(returned, len(items))]
+        return [answered(partial(lambda of: of, value)) for value in _column(returned, len(items))]
 
     def _one(self, route: str, item: Mapping[str, Any], omit: Sequence[str]) -> dict[str, Any]:
         given = handed(route, item)
@@ -179,9 +180,9 @@ def _column(values: Any, count: int) -> list[Any]:
     if hasattr(values, "detach"):
         values = values.detach().cpu().numpy()
     if isinstance(values, Mapping) or not hasattr(values, "__len__"):
-        raise Malformed(f"no list of {count} scores but {type(values).__name__}")
+        raise MalformedError(f"no list of {count} scores but {type(values).__name__}")
     if len(values) != count:
-        raise Malformed(f"{len(values)} scores for {count} clips")
+        raise MalformedError(f"{len(values)} scores for {count} clips")
     return list(values)
 
 
@@ -209,28 +210,26 @@ class CommandTarget:
         self._calls += 1
         log = Path(f"command-{self._calls}.out")
         with log.open("wb") as out, Path("output.log").open("ab") as err:
-            code = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=out, stderr=err, check=False).returncode  # noqa: S603
+            code = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=out, stderr=err, check=False).returncode
         text = _tail(log)
         log.unlink()
         if code:
             why = text.strip().splitlines()[-1:] or _tail(Path("output.log")).strip().splitlines()[-1:]
-            raise Refusal(f"exit code {code}: {why[0][:_TEXT] if why else 'no output'}")
+            raise RefusedError(f"exit code {code}: {why[0][:_TEXT] if why else 'no output'}")
         return parsed(text, self._key)
 
     def call(self, route: str, items: Sequence[Mapping[str, Any]], omit: Sequence[str]) -> list[dict[str, Any]]:
         """Return an answer for each item."""
+        items = [{**item, **dict.fromkeys(omit)} for item in items]
         if route != "folder":
-            return [
-                answered(lambda item=item: self._output({**_words_of(item), "clip": item["path"]})) for item in items
-            ]
-        folder = os.path.dirname(items[0]["path"])
-        returned = self._output({**_words_of(items[0]), "folder": folder})
+            return [answered(partial(self._output, {**_words_of(item), "clip": item["path"]})) for item in items]
+        paths = [Path(item["path"]) for item in items]
+        returned = self._output({**_words_of(items[0]), "folder": str(paths[0].parent)})
         if not isinstance(returned, Mapping):
-            raise Refusal("no object of file names and numbers")
-        byname = {os.path.basename(str(name)): value for name, value in returned.items()}
-        byname |= {os.path.splitext(name)[0]: value for name, value in byname.items()}
-        names = [os.path.basename(item["path"]) for item in items]
-        return [answered(lambda n=n: byname.get(n, byname.get(os.path.splitext(n)[0]))) for n in names]
+            raise MalformedError("no object of file names and numbers")
+        names = {Path(str(name)).name: value for name, value in returned.items()}
+        stems = {Path(name).stem: value for name, value in names.items()}
+        return [answered(partial(names.get, path.name, stems.get(path.stem))) for path in paths]
 
 
 def _words_of(item: Mapping[str, Any]) -> dict[str, str]:
@@ -239,7 +238,8 @@ def _words_of(item: Mapping[str, Any]) -> dict[str, str]:
 
 def filled(word: str, values: Mapping[str, str]) -> str:
     """Return a word with placeholders replaced, each once: what stands in a value is not read again."""
-    parts, rest = [], word
+    parts: list[str] = []
+    rest = word
     while True:
         places = [(rest.find(f"{{{key}}}"), key) for key in values if f"{{{key}}}" in rest]
         if not places:
@@ -259,7 +259,7 @@ def parsed(text: str, key: str | None) -> Any:
     """Return the number, or the object of numbers, that a text ends with.
 
     Raises:
-        Refusal: There is none.
+        RefusedError: There is none.
     """
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
     candidates = [text.strip(), *lines[-1:]]
@@ -274,7 +274,7 @@ def parsed(text: str, key: str | None) -> Any:
             return float(lines[-1].split()[-1])
         except ValueError:
             pass
-    raise Refusal(f"no number at the end of the output: {lines[-1][:80]!r}" if lines else "no output")
+    raise RefusedError(f"no number at the end of the output: {lines[-1][:80]!r}" if lines else "no output")
 
 
 def _looked_up(value: Any, key: str | None) -> Any:
@@ -282,7 +282,7 @@ def _looked_up(value: Any, key: str | None) -> Any:
         try:
             value = value[int(part)] if isinstance(value, list) else value[part]
         except (KeyError, IndexError, TypeError, ValueError) as error:
-            raise Refusal(f"no {key} in the answer: {text_of(error)}") from error
+            raise RefusedError(f"no {key} in the answer: {text_of(error)}") from error
     return value
 
 
@@ -308,9 +308,9 @@ class HttpTarget:
         finally:
             connection.close()
         if answer.status != http.client.OK:
-            raise Refusal(f"HTTP {answer.status}: {content[:_TEXT].decode('utf-8', 'replace')}")
+            raise RefusedError(f"HTTP {answer.status}: {content[:_TEXT].decode('utf-8', 'replace')}")
         if len(content) > _MOST_ANSWER:
-            raise Refusal(f"an answer of more than {_MOST_ANSWER} bytes")
+            raise RefusedError(f"an answer of more than {_MOST_ANSWER} bytes")
         return json.loads(content)
 
     def _one(self, item: Mapping[str, Any]) -> Any:
@@ -330,12 +330,16 @@ class HttpTarget:
         ]
         answer = self._post(json.dumps({"requests": requests}).encode())
         if not isinstance(answer, Mapping) or len(answer.get("results") or ()) != len(items):
-            raise Refusal("no list of results, one a request")
+            raise RefusedError("no list of results, one a request")
         values = []
         for result, errors in zip(answer["results"], answer.get("errors") or [{}] * len(items), strict=True):
-            flat = {f"{name}.{part}" if part else name: score for name, of in (result or {}).items()
-                    for part, score in (of.items() if isinstance(of, Mapping) else [("", of)]) if score is not None}  # fmt: skip
-            values.append(flat or Refusal(str(errors)[:_TEXT]))
+            flat = {}
+            for name, of in (result or {}).items():
+                parts = (
+                    {f"{name}.{part}": score for part, score in of.items()} if isinstance(of, Mapping) else {name: of}
+                )
+                flat |= {key: score for key, score in parts.items() if score is not None}
+            values.append(flat or RefusedError(str(errors)[:_TEXT]))
         return values
 
     def call(self, route: str, items: Sequence[Mapping[str, Any]], omit: Sequence[str]) -> list[dict[str, Any]]:
@@ -345,11 +349,11 @@ class HttpTarget:
 
         def one(number: int) -> Any:
             value = values[number] if values is not None else self._one(items[number])
-            if isinstance(value, Refusal):
+            if isinstance(value, RefusedError):
                 raise value
             return value
 
-        return [answered(lambda n=n: one(n)) for n in range(len(items))]
+        return [answered(partial(one, n)) for n in range(len(items))]
 
 
 def metric_target(spec: Mapping[str, Any]) -> Any:
@@ -370,10 +374,8 @@ TARGETS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
 def limit(memory: int, file_size: int) -> None:
     """Bound data and files of this process and those it starts, in bytes, and end with the parent."""
     for name, most in (("RLIMIT_DATA", memory), ("RLIMIT_FSIZE", file_size), ("RLIMIT_CORE", 0)):
-        try:
+        with contextlib.suppress(ValueError, OSError):  # macOS bounds no data
             resource.setrlimit(getattr(resource, name), (most, most))
-        except (ValueError, OSError):
-            pass  # macOS bounds no data
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
@@ -399,7 +401,7 @@ def main() -> None:
         call = json.loads(line)
         try:
             answers = target.call(call["route"], call["items"], call.get("omit", ()))
-            answer = {"answers": [_labelled(of, spec["label"]) for of in answers]}
+            answer: dict[str, Any] = {"answers": [_labelled(of, spec["label"]) for of in answers]}
         except Exception as error:
             answer = {"error": text_of(error)}
         _send(channel, answer)

@@ -95,8 +95,8 @@ class Target:
         if self.kind == "command":
             own["words"] = [_absolute(word, self.origin) for word in shlex.split(self.text)]
         return {
-            "kind": self.kind, "text": self.text, "label": self.label, "key": self.key, "body": self.body, "timeout": timeout,
-            "plugins": list(self.plugins), "paths": [self.origin] if self.origin else [], **own,
+            "kind": self.kind, "text": self.text, "label": self.label, "key": self.key, "body": self.body,
+            "timeout": timeout, "plugins": list(self.plugins), "paths": [self.origin] if self.origin else [], **own,
         }  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:
@@ -107,7 +107,7 @@ class Target:
 def _absolute(word: str, origin: str) -> str:
     """Return a word of a command; one that names a file of the user's folder as an absolute path."""
     path = Path(origin, word)
-    return str(path) if not os.path.isabs(word) and os.sep not in word[:1] and path.exists() else word
+    return str(path) if not Path(word).is_absolute() and os.sep not in word[:1] and path.exists() else word
 
 
 def target_of(
@@ -145,7 +145,7 @@ def target_of(
         raise ValueError(f"Expected ways of taking clips among {', '.join(ROUTES)} but got {unknown[0]!r}")
     if (text is None) == (command is None):
         raise SetupError("Expected one target: module:function, an address, names of metrics, or --command")
-    origin = os.getcwd()  # noqa: PTH109
+    origin = os.getcwd()
     stated = {} if higher_is_better is None else {"": higher_is_better}
     ranges = {} if value_range is None else {"": value_range}
     common: dict[str, Any] = {
@@ -156,7 +156,7 @@ def target_of(
         if len(places) != 1:
             raise SetupError("Expected {clip} or {folder} in the command: where the file, or folder, of clips goes")
         return Target("command", command, tuple(places), **common)
-    assert text is not None  # noqa: S101  (one of both is there)
+    assert text is not None
     if text.startswith(("http://", "https://")):
         _check_host(text, hosts)
         routes = tuple(takes) or (("path", "paths") if body is None else ("path",))

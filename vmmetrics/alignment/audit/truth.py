@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vmmetrics.alignment.audit.calls import Limits
-from vmmetrics.alignment.audit.effects import function_of
+from vmmetrics.alignment.audit.effects import CalledTarget, function_of
 from vmmetrics.alignment.audit.target import Target
 from vmmetrics.alignment.probe import cases
 from vmmetrics.alignment.readers.columns import first_column
@@ -99,7 +99,8 @@ def scored(target: Target, limits: Limits, clips: Iterable[Clip]) -> tuple[dict[
     Raises:
         ValueError: Two clips have the same name.
     """
-    source = cases.FunctionSource(function_of(target, limits))
+    function = function_of(target, limits)
+    source = cases.FunctionSource(function)
     scores: dict[str, dict[str, float]] = {}
     reasons: dict[str, str] = {}
     names: set[str] = set()
@@ -113,4 +114,6 @@ def scored(target: Target, limits: Limits, clips: Iterable[Clip]) -> tuple[dict[
         why = [f"{name}: {reason}" for kind in ("missing", "errors") for name, reason in outcome[kind].items()]
         if why:
             reasons[clip.name] = "; ".join(why)
+    if isinstance(function, CalledTarget):
+        function.close()
     return scores, reasons

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vmmetrics.alignment.audit.breaks.bench import LOOSE, Bench, Check, Finding, Variant, always, arrays
-from vmmetrics.alignment.audit.material import array_of
+from vmmetrics.alignment.audit.material import Frames, array_of
 
 
 def ways(bench: Bench) -> Iterator[Finding]:
@@ -46,7 +48,7 @@ def mutation(bench: Bench) -> Iterator[Finding]:
         yield Finding(
             "bad",
             "changes its input",
-            f"the array handed over was changed in {changed} of {len(answers)} calls: what is computed from it next is wrong",
+            f"the array handed over was changed in {changed} of {len(answers)} calls",
         )
     else:
         yield Finding("good", "left alone", f"the array handed over is the same after {len(answers)} calls")
@@ -58,14 +60,16 @@ def undeclared(bench: Bench) -> Iterator[Finding]:
     clips = [bench.clips[n] for n in bench.chosen]
     floats = bench.array_route == "floats"
 
-    def made(label: str, change, raw: str = "array") -> Variant:  # type: ignore[no-untyped-def]
+    def made(label: str, change: Callable[[Frames], NDArray[Any]], raw: str = "array") -> Variant:
         return Variant(
             label,
             [bench.material.frames(c, change(f), raw) for c, f in zip(clips, frames, strict=True)],
             bench.array_route,
         )
 
-    unit = (lambda f: f.astype(np.float32) / 255) if floats else (lambda f: f)
+    def unit(f: Frames) -> NDArray[Any]:
+        return np.asarray(f.astype(np.float32) / 255) if floats else f
+
     other = (
         made("uint8, 0 to 255", lambda f: f)
         if floats
@@ -126,7 +130,7 @@ def grey(bench: Bench) -> Iterator[Finding]:
             )
 
 
-def _in_grey(frames):  # type: ignore[no-untyped-def]
+def _in_grey(frames: Frames) -> Frames:
     levels = (frames @ np.array([0.299, 0.587, 0.114])).round().astype(np.uint8)
     return np.repeat(levels[..., None], 3, -1)
 

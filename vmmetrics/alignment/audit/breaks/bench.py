@@ -131,7 +131,7 @@ class Bench:
         self.rng = np.random.default_rng(seed)
         self._caller: Caller | None = None
         route = target.single or target.batch
-        assert route is not None  # noqa: S101  (a target takes clips in one way at least)
+        assert route is not None
         self.route = route
         self.clips = [
             clip if clip.prompt else replace(clip, prompt=PROMPTS[n % len(PROMPTS)]) for n, clip in enumerate(clips)
@@ -158,7 +158,8 @@ class Bench:
         """Return up to :data:`FEW` clips, drawn at random among those that differ most from one another in score."""
         order = self.rng.permutation(scored).tolist()
         seen: set[tuple[float, ...]] = set()
-        distinct, rest = [], []
+        distinct: list[int] = []
+        rest: list[int] = []
         for number in order:
             values = tuple(self.answers[number].scores.get(name, math.nan) for name in self.names)
             (rest if values in seen else distinct).append(number)
@@ -174,13 +175,13 @@ class Bench:
 
     def _typical(self, name: str) -> float:
         values = [a.scores[name] for a in self.answers if math.isfinite(a.scores.get(name, math.nan))]
-        spread = float(np.mean(np.abs(values - np.median(values)))) if values else 0.0
+        spread = float(np.mean(np.abs(np.asarray(values) - np.median(values)))) if values else 0.0
         return max(spread, self.scale[name] / 20)
 
     @property
     def caller(self) -> Caller:
         """Process of the check that runs."""
-        assert self._caller is not None  # noqa: S101  (inside process())
+        assert self._caller is not None
         return self._caller
 
     @contextmanager
@@ -242,7 +243,7 @@ class Bench:
         refusing = {v.label: next(a.refused for a in answers if a.refused) for v, answers in asked
                     if all(a.refused for a in answers)}  # fmt: skip
         for label, reason in refusing.items():
-            if str(reason).startswith(runner.Malformed.__name__):
+            if str(reason).startswith(runner.MalformedError.__name__):
                 yield Finding("bad", "not one score a clip", f"{label}: {reason}")
         if len(refusing) == len(asked):
             why = "; ".join(f"{label}: {reason}" for label, reason in refusing.items())

@@ -66,7 +66,7 @@ def _coverage(read: Sequence[int], count: int, what: str, name: str) -> Finding:
     ending = unread == list(range(unread[0], count)) and unread[0] > 0
     inner = "the last are not read" if ending and len(unread) > 1 else "single ones do not count"
     shown = ", ".join(map(str, unread[:12])) + (", …" if len(unread) > 12 else "")
-    grade = "bad" if ending and len(unread) > 1 else "note"
+    grade: Grade = "bad" if ending and len(unread) > 1 else "note"
     return Finding(
         grade, inner, f"{what} {shown} (from 0, of {count}) can be replaced without any change of the score", name
     )
@@ -235,8 +235,10 @@ def rate(bench: Bench) -> Iterator[Finding]:
     paced = [1.0, 2.0, 3.0]
     with bench.process():
         answers = [bench.ask([_paced(bench, item, pace) for item in bench.few], route) for pace in paced]
-        whole = [bench.material.retimed(item, np.arange(len(item.times)) / RATE) for item in bench.few]
-        slower = [bench.material.retimed(item, np.arange(len(item.times)) / (RATE + 0.4)) for item in bench.few]
+        whole = [bench.material.retimed(item, (np.arange(len(item.times)) / RATE).tolist()) for item in bench.few]
+        slower = [
+            bench.material.retimed(item, (np.arange(len(item.times)) / (RATE + 0.4)).tolist()) for item in bench.few
+        ]
         level_rate, little = bench.ask(whole, route), bench.ask(slower, route)
         without = bench.ask(bench.few, route, ("fps",)) if "fps" in bench.facts.get("named", ()) else None
     for name in bench.names:
@@ -286,10 +288,10 @@ def irregular(bench: Bench) -> Iterator[Finding]:
         frames = array_of(item)
         inner = bench.rng.permutation(np.arange(1, len(frames) - 1))[: len(frames) // 2]
         kept = np.sort(np.concatenate([[0, len(frames) - 1], inner]))
-        even = bench.material.item(with_frames(item, frames[kept], 8.0))
-        clips.append(even)
+        regular = bench.material.item(with_frames(item, frames[kept], 8.0))
+        clips.append(regular)
         times = np.asarray(item.times)[kept]
-        items.append(bench.material.retimed(even, (times * even.times[-1] / times[-1]).tolist()))
+        items.append(bench.material.retimed(regular, (times * regular.times[-1] / times[-1]).tolist()))
     route = bench.file_route
     with bench.process():
         uneven, even = bench.ask(items, route), bench.ask(clips, route)
@@ -342,7 +344,7 @@ def transitions(bench: Bench) -> Iterator[Finding]:
 
 
 def fade(bench: Bench) -> Iterator[Finding]:
-    """Show a still picture that grows lighter by a level or two a frame, and the same backwards: alike but for the sign."""
+    """Show a still picture that grows lighter by two levels a frame, and the same backwards: alike but for the sign."""
     up, down = [], []
     for item in bench.few:
         still = array_of(item)[:1].astype(int) * 3 // 4

@@ -95,12 +95,12 @@ def same_name(bench: Bench) -> Iterator[Finding]:
 
 
 def together(bench: Bench) -> Iterator[Finding]:
-    """Score clips together: all at once, in other orders and company, one of them twice, under names that begin alike."""
+    """Score clips together: all at once, in other orders and company, one of them twice, under names alike."""
     route, few = str(bench.target.batch), _of_one_size(bench)
     alone = [bench.by(route)[bench.few.index(item)] for item in few]
     count = len(few)
     with bench.process():
-        calls = {
+        calls: dict[str, tuple[list[Item] | None, slice | list[int]]] = {
             "all in one call": (few, slice(None)),
             "in two calls": (None, slice(None)),
             "backwards in one call": (few[::-1], slice(None, None, -1)),
