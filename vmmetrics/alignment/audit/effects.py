@@ -319,14 +319,14 @@ def judged(expected: str, effect: Effect, sign: float, noise: float) -> tuple[Gr
         noise: Change that counts as none.
     """
     if sign == 0:
-        moved = effect.low > noise or effect.high < -noise
+        moved = (effect.low > 0 or effect.high < 0) and abs(effect.shift) > noise
         return (
             ("note", f"{'higher' if effect.shift > 0 else 'lower'}: no direction was stated")
             if moved
             else ("open", "not told apart")
         )
     low, high = sorted((sign * effect.low, sign * effect.high))
-    if low > noise:
+    if low > 0 and sign * effect.shift > noise:
         return "bad", "fooled: better"
     if expected == "lower":
         if high < 0:
