@@ -237,12 +237,16 @@ def _read(task: Task) -> Clip:
     return replace(clip, prompt=clip.prompt or _shipped_prompt(Path(task.clip)))
 
 
-def _sample(tasks: Sequence[Task], limit: int) -> list[Clip]:
-    """Return the first readable clips.
+def sample_of(clips: Sequence[Path], limit: int = 20) -> list[Clip]:
+    """Return the first readable clips of files and folders; those that are shipped with what they show as prompts.
 
     Raises:
         SetupError: None can be read.
     """
+    return _sample(_tasks(clips), limit)
+
+
+def _sample(tasks: Sequence[Task], limit: int) -> list[Clip]:
     clips: list[Clip] = []
     reasons = []
     for task in tasks:
