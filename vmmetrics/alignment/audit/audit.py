@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -187,6 +188,7 @@ def audit(
         SetupError: The target cannot be loaded or scores no clip, there are no clips, or ``out`` holds something else.
         ValueError: An unknown part or check.
     """
+    start = time.monotonic()
     plan = plan or AuditPlan()
     _Folder.check(out)
     tasks = _tasks(clips, prompts)
@@ -209,7 +211,7 @@ def audit(
         line for result in results for line in result.lines
         if line.part == "people" or (line.part in plan.parts and (plan.only is None or line.check in plan.only))
     ]  # fmt: skip
-    card = _card(target, plan, settings, sample, lines, results, command)
+    card = _card(target, plan, settings, time.monotonic() - start, sample, lines, results, command)
     write_json(out / "card.json", card.to_json())
     return card
 
@@ -410,8 +412,8 @@ def _copied(look: Look, name: str, out: Path) -> Look | None:
 
 
 def _card(
-    target: Target, plan: AuditPlan, settings: Mapping[str, Any], clips: Sequence[Clip], lines: Sequence[Line],
-    results: Sequence[PartResult], command: Sequence[str],
+    target: Target, plan: AuditPlan, settings: Mapping[str, Any], seconds: float, clips: Sequence[Clip],
+    lines: Sequence[Line], results: Sequence[PartResult], command: Sequence[str],
 ) -> Card:  # fmt: skip
     """Return the card: the lines of each score, in the order of parts, with the commands that repeat them."""
     names = list(dict.fromkeys(line.score for line in lines if line.score is not None)) or [target.label]
@@ -435,7 +437,9 @@ def _card(
     if not any(line.part == "people" for line in lines) and not any(entry.part == "people" for entry in left):
         left.append(NotTried("people", "", "no ratings, pairs or footage were given"))
     made_by = {"vmmetrics": __version__, **settings["versions"]}
-    return Card(FORMAT, target.to_json(), made_by, {**settings, "parts": list(plan.parts)}, shown, scores, left)
+    return Card(
+        FORMAT, target.to_json(), made_by, {**settings, "parts": list(plan.parts)}, seconds, shown, scores, left
+    )
 
 
 def _repeat(command: Sequence[str], line: Line) -> str:

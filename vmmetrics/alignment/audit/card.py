@@ -56,6 +56,7 @@ class Card:
         target: What was audited.
         produced_by: Versions of packages.
         settings: What every line depends on.
+        seconds: Time of the last run.
         clips: Clips.
         scores: A part for each score.
         not_tried: What was not done, and why.
@@ -65,6 +66,7 @@ class Card:
     target: Mapping[str, Any]
     produced_by: Mapping[str, Any]
     settings: Mapping[str, Any]
+    seconds: float
     clips: Sequence[Mapping[str, Any]]
     scores: Sequence[ScoreCard]
     not_tried: Sequence[NotTried]
@@ -73,7 +75,7 @@ class Card:
         """Return the content of ``card.json``."""
         return {
             "format": self.format, "target": plain(self.target), "produced_by": plain(self.produced_by),
-            "settings": plain(self.settings), "clips": plain(list(self.clips)),
+            "settings": plain(self.settings), "seconds": self.seconds, "clips": plain(list(self.clips)),
             "scores": [score.to_json() for score in self.scores],
             "not_tried": [dict(entry.to_json()) for entry in self.not_tried],
         }  # fmt: skip
@@ -106,7 +108,7 @@ SCHEMA: Mapping[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "Card of vmmetrics audit",
     **_object(
-        {"format": {"const": FORMAT}, "produced_by": "object", "settings": "object"},
+        {"format": {"const": FORMAT}, "produced_by": "object", "settings": "object", "seconds": "number"},
         target=_object({"kind": "string", "text": "string", "takes": _TEXTS, "notes": _TEXTS}),
         clips=_list(_object({"name": "string", "file": ["string", "null"], "frames": "integer", "fps": "number",
                              "width": "integer", "height": "integer", "source": "string"})),
