@@ -209,9 +209,7 @@ def audit(
         line for result in results for line in result.lines
         if line.part == "people" or (line.part in plan.parts and (plan.only is None or line.check in plan.only))
     ]  # fmt: skip
-    card = replace(
-        _card(target, plan, settings, sample, lines, results, command), seconds=round(time.monotonic() - start, 1)
-    )
+    card = _card(target, plan, settings, time.monotonic() - start, sample, lines, results, command)
     write_json(out / "card.json", card.to_json())
     return card
 
@@ -416,8 +414,8 @@ def _copied(look: Look, name: str, out: Path) -> Look | None:
 
 
 def _card(
-    target: Target, plan: AuditPlan, settings: Mapping[str, Any], clips: Sequence[Clip], lines: Sequence[Line],
-    results: Sequence[PartResult], command: Sequence[str],
+    target: Target, plan: AuditPlan, settings: Mapping[str, Any], seconds: float, clips: Sequence[Clip],
+    lines: Sequence[Line], results: Sequence[PartResult], command: Sequence[str],
 ) -> Card:  # fmt: skip
     """Return the card: the lines of each score, in the order of parts, with the commands that repeat them."""
     names = list(dict.fromkeys(line.score for line in lines if line.score is not None)) or [target.label]
@@ -441,7 +439,9 @@ def _card(
     if not any(line.part == "people" for line in lines) and not any(entry.part == "people" for entry in left):
         left.append(NotTried("people", "", "no ratings, pairs or footage were given"))
     made_by = {"vmmetrics": __version__, **settings["versions"]}
-    return Card(FORMAT, target.to_json(), made_by, {**settings, "parts": list(plan.parts)}, shown, scores, left, 0.0)
+    return Card(
+        FORMAT, target.to_json(), made_by, {**settings, "parts": list(plan.parts)}, seconds, shown, scores, left
+    )
 
 
 def _repeat(command: Sequence[str], line: Line) -> str:
