@@ -383,7 +383,7 @@ def other_prompts(target: Target, limits: Limits, clips: Sequence[Clip], effects
         text = (
             f"{effect.shift:+.3g} [{effect.low:.3g}, {effect.high:.3g}] on {effect.clips} clips; should be lower: {why}"
         )
-        ends = {"low": effect.low, "high": effect.high} if np.isfinite(effect.low) else {}
+        ends: dict[str, Any] = {"low": effect.low, "high": effect.high} if np.isfinite(effect.low) else {}
         lines.append(
             Line("fooled", OTHER_PROMPT, title, grade, verdict, text, score=name, effect=effect.shift,
                  clips=effect.clips, expected="lower", **ends)
