@@ -11,6 +11,7 @@ import numpy as np
 from vmmetrics.alignment.audit.breaks.bench import Bench, Check, Finding, Variant, always, batches, files
 from vmmetrics.alignment.audit.calls import Answer, Caller, Item
 from vmmetrics.alignment.audit.material import array_of, with_frames
+from vmmetrics.alignment.audit.runner import MalformedError
 
 
 def repeat(bench: Bench) -> Iterator[Finding]:
@@ -163,7 +164,11 @@ def broken_member(bench: Bench) -> Iterator[Finding]:
         answers = bench.ask(items, route, together=True)
     rest = [*answers[:2], *answers[3:]]
     if all(answer.refused for answer in answers):
-        yield Finding("note", "the whole call fails", f"one broken file loses the others: {answers[0].refused}")
+        why = str(answers[0].refused)
+        if why.startswith(MalformedError.__name__):
+            yield Finding("bad", "not one score a clip", f"beside a broken file: {why}; whose they are cannot be told")
+        else:
+            yield Finding("note", "the whole call fails", f"one broken file loses the others: {why}")
         return
     if answers[2].scores:
         yield Finding("bad", "a number for a broken file", f"it scores {_figures(answers[2])}, where there is no video")
