@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vmmetrics.alignment.audit.breaks.bench import LOOSE, Bench, Check, Finding, Variant, always, arrays
 from vmmetrics.alignment.audit.calls import Item
+from vmmetrics.alignment.audit.lines import Grade
 from vmmetrics.alignment.audit.material import Frames, array_of
 
 
@@ -122,9 +123,10 @@ def grey(bench: Bench) -> Iterator[Finding]:
         if (motion <= bound).all():
             text = f"moving and still clips without colour score the same, {len(cases)} of {len(cases)}"
             yield Finding("bad", "sees no motion in grey", text, name)
-        elif np.median(colour) > max(np.median(motion), bound):
+        elif np.median(colour) > max(np.median(motion) / 4, bound):
             text = f"stills score otherwise in colour, by {np.median(colour):.3g}; motion by {np.median(motion):.3g}"
-            yield Finding("bad", "takes colour for motion", text, name)
+            worse: Grade = "bad" if np.median(colour) > np.median(motion) else "note"
+            yield Finding(worse, "takes colour for motion", text, name)
         else:
             text = f"motion in grey changes it by {np.median(motion):.3g}, colour of stills by {np.median(colour):.3g}"
             yield Finding("good", "sees motion in grey", text, name)

@@ -434,6 +434,29 @@ def directions(bench: Bench) -> Iterator[Finding]:
             yield Finding("good", "all directions alike", "; ".join(figures), name)
 
 
+def steady(bench: Bench) -> Iterator[Finding]:
+    """Move a texture steadily through 10, 17, 24 and 40 frames: no moment differs from another."""
+    texture = _texture(bench.rng, 260)
+    items = []
+    for count in (10, 17, 24, 40):
+        frames = np.stack([texture[:120, 3 * t : 3 * t + 128] for t in range(count)])
+        items.append(bench.material.exact(with_frames(bench.few[0], frames, 8.0)))
+    still = bench.material.exact(with_frames(bench.few[0], np.stack([texture[:120, :128]] * 24), 8.0))
+    with bench.process():
+        answers = [_or_refused(bench, item) for item in (*items, still)]
+    for name in bench.names:
+        *values, nothing = (answer.scores.get(name, math.nan) for answer in answers)
+        if not np.isfinite(values).all():
+            yield Finding("open", "not told apart", "a moving texture has no score", name)
+            continue
+        whole = abs(values[2] - nothing) if math.isfinite(nothing) else abs(values[2])
+        text = f"10, 17, 24, 40 frames: {', '.join(f'{value:.3g}' for value in values)}; still: {nothing:.3g}"
+        if np.ptp(values) > max(0.25 * whole, bench.tolerance(name, [], 0.02)):
+            yield Finding("note", "goes by the number of frames", text, name)
+        else:
+            yield Finding("good", "any number of frames", text, name)
+
+
 def contrast(bench: Bench) -> Iterator[Finding]:
     """Move a light square over a dark ground, in contrasts that grow up to white on black."""
     strengths = (40, 85, 130, 170, 190, 215, 255)
@@ -632,6 +655,7 @@ CHECKS = (
     Check("sizes", "A few lines and columns fewer", always, sizes),
     Check("sides", "Turned by a quarter", always, sides),
     Check("directions", "A texture that moves sideways, and up", always, directions),
+    Check("steady", "A texture that moves steadily, in few frames and many", always, steady),
     Check("growing-contrast", "A square that moves, in growing contrast", always, contrast),
     Check("flash", "Two flat frames in the middle", always, flash, exact=True),
     Check("level", "Noise of one grey level", always, level),

@@ -63,12 +63,11 @@ def order(bench: Bench) -> Iterator[Finding]:
             asked.append(
                 (Variant(label, bench.few), [answers[int(np.flatnonzero(numbers == n)[0])] for n in range(count)])
             )
-    with bench.process():
-        answers = []
-        for item in bench.few:
-            bench.ask([_broken(bench)])
-            answers += bench.ask([item])
-    asked.append((Variant("each after a broken one", bench.few), answers))
+    others = {"each after a broken one": _broken(bench), "each after a longer one": _longer(bench, bench.few)}
+    for label, other in others.items():
+        with bench.process():
+            answers = [bench.ask([other, item])[1] for item in bench.few]
+            asked.append((Variant(label, bench.few), answers))
     yield from bench.judged(asked, bench.reference, same="no effect")
 
 
@@ -105,13 +104,14 @@ def together(bench: Bench) -> Iterator[Finding]:
             "all in one call": (few, slice(None)),
             "in two calls": (None, slice(None)),
             "backwards in one call": (few[::-1], slice(None, None, -1)),
-            "beside a clip of twice the length": ([*few, _longer(bench, few)], slice(count)),
         }
         if route != "folder":
             calls["seventeen in one call"] = (
                 [few[n % count] for n in range(17)],
                 [16 - (16 - n) % count for n in range(count)],
             )
+        if route in ("paths", "folder"):
+            calls["beside a clip of twice the length"] = ([*few, _longer(bench, few)], slice(count))
         if route == "paths":
             calls["one name in several folders"] = (
                 [bench.material.named(item, "clip.mp4") for item in few],
@@ -138,9 +138,7 @@ def together(bench: Bench) -> Iterator[Finding]:
 
 
 def _longer(bench: Bench, few: Sequence[Item]) -> Item:
-    """Return a clip of twice the length; of arrays, which are as long as one another, one more."""
-    if bench.target.batch not in ("paths", "folder"):
-        return few[-1]
+    """Return a clip of twice the length."""
     frames = array_of(few[-1])
     return bench.material.item(with_frames(few[-1], np.concatenate([frames, frames[::-1]]), few[-1].fps))
 
