@@ -108,9 +108,8 @@ def frames_as_stated(path: str) -> float:
     import av
 
     frames = []
-    with av.open(path) as file:
-        with suppress(av.error.FFmpegError):
-            frames.extend(frame.to_ndarray(format="rgb24") for frame in file.decode(video=0))
+    with av.open(path) as file, suppress(av.error.FFmpegError):
+        frames.extend(frame.to_ndarray(format="rgb24") for frame in file.decode(video=0))
     return _steps(np.stack(frames))
 
 
