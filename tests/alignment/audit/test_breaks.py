@@ -137,7 +137,7 @@ KNOWN = [
     ("processes", "by_hash", ["path"], "bad", "another score"),
     ("order", "motion", ["path"], "good", "no effect"),
     ("order", "sulks", ["path"], "bad", "another score: each after a broken one"),
-    ("repeat", "remembers_the_last", ["path"], "bad", "another score: call 1"),
+    ("repeat", "remembers_the_last", ["path"], "bad", "another score: call"),
     ("same-name", "motion", ["path"], "good", "each by its content"),
     ("same-name", "remembers_names", ["path"], "bad", "another score"),
     ("names", "motion", ["path"], "good", "names play no part"),
