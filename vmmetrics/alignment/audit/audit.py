@@ -5,11 +5,14 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
+
+import numpy as np
 
 from vmmetrics.alignment.audit.breaks import CHECKS, breaks
 from vmmetrics.alignment.audit.calls import Caller, Limits
@@ -179,7 +182,8 @@ def audit(
     facts = _facts(target, plan.limits)
     settings = {
         "target": target.to_json(), "facts": facts, "seed": plan.seed, "limits": asdict(plan.limits),
-        "clips": [clip.name for clip in sample], "versions": decisive_versions(),
+        "clips": [clip.name for clip in sample], "pixels": _pixels(sample), "pythons": list(plan.pythons),
+        "versions": decisive_versions(),
     }  # fmt: skip
     with _Folder(out, settings) as folder:
         results: list[PartResult] = []
@@ -202,6 +206,14 @@ def audit(
     card = _card(target, plan, settings, time.monotonic() - start, sample, lines, results, command)
     write_json(out / "card.json", card.to_json())
     return card
+
+
+def _pixels(clips: Sequence[Clip]) -> str:
+    """Return a checksum of the frames of clips, which may change under their names."""
+    total = 0
+    for clip in clips:
+        total = zlib.crc32(np.ascontiguousarray(clip.frames), total)
+    return f"{total:08x}"
 
 
 def _facts(target: Target, limits: Limits) -> Mapping[str, Any]:

@@ -104,7 +104,10 @@ class Target:
 
     def to_json(self) -> dict[str, Any]:
         """Return what a card says of it."""
-        return {"kind": self.kind, "text": self.text, "takes": list(self.takes), "notes": list(self.notes)}
+        return {
+            "kind": self.kind, "text": self.text, "takes": list(self.takes), "key": self.key, "body": self.body,
+            "ranges": {name: list(span) for name, span in self.ranges.items()}, "notes": list(self.notes),
+        }  # fmt: skip
 
 
 def _absolute(word: str, origin: str) -> str:
