@@ -97,10 +97,10 @@ def test_fail_on(
 
 def test_only(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     target = ("planted:healthy", "--takes", "path", "--clips", "clips", "--out", "out")
-    assert run(monkeypatch, *target, *FEW, "repeat") == 0
-    assert list(card()) == ["repeat"]
-    assert run(monkeypatch, *target, *FEW, "repeet") == 2
-    assert "'repeet'" in capsys.readouterr().err
+    assert run(monkeypatch, *target, *FEW, "again") == 0
+    assert list(card()) == ["again"]
+    assert run(monkeypatch, *target, *FEW, "agian") == 2
+    assert "'agian'" in capsys.readouterr().err
     assert run(monkeypatch, *target, "--parts", "brakes") == 2
 
 

@@ -17,6 +17,7 @@ from vmmetrics.alignment.audit.audit import AuditPlan, audit
 from vmmetrics.alignment.audit.calls import Limits
 from vmmetrics.alignment.audit.card import SCHEMA, read_card, summary
 from vmmetrics.alignment.audit.target import Target
+from vmmetrics.alignment.audit.truth import Truth
 from vmmetrics.alignment.probe.cases import Plan
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
@@ -26,7 +27,7 @@ from vmmetrics.viewer.card import write_card_page
 
 HERE = Path(__file__).parent
 TARGET = Target("function", "planted:healthy", ("path",), "healthy", higher_is_better={"": True}, origin=str(HERE))
-CHECKS = ("distinct", "repeat", "same-name", "no-video")
+CHECKS = ("distinct", "again", "same-name", "no-video")
 PLAN = AuditPlan(parts=("breaks",), only=CHECKS, limits=Limits(60))
 
 
@@ -71,7 +72,7 @@ import test_audit as t
 
 class Listener(t.Listener):
     def checked(self, name):
-        if name == "repeat":
+        if name == "again":
             os.kill(os.getpid(), signal.SIGKILL)
 
 t.audit(t.TARGET, Path(sys.argv[3]), clips=[Path(sys.argv[2])], plan=t.PLAN, listener=Listener())
@@ -84,7 +85,7 @@ def test_resumes_after_a_kill(folder: Path, tmp_path: Path) -> None:
     words = [sys.executable, "-c", KILLED, str(HERE), str(folder), str(out)]
     assert subprocess.run(words, check=False).returncode == -9
     done = (out / "checks.jsonl").read_text()
-    assert [json.loads(line)["check"] for line in done.splitlines()] == ["distinct", "repeat"]
+    assert [json.loads(line)["check"] for line in done.splitlines()] == ["distinct", "again"]
     assert not (out / "card.json").exists()
     with (out / "checks.jsonl").open("a") as file:
         file.write('{"check": "same-name", "resu')  # a line that was cut off
@@ -105,10 +106,10 @@ def test_more_checks_are_added(folder: Path, tmp_path: Path) -> None:
     first, second = Listener(), Listener()
     audit(TARGET, tmp_path / "out", clips=[folder], plan=replace(PLAN, only=("distinct",)), listener=first)
     card = audit(
-        TARGET, tmp_path / "out", clips=[folder], plan=replace(PLAN, only=("distinct", "repeat")), listener=second
+        TARGET, tmp_path / "out", clips=[folder], plan=replace(PLAN, only=("distinct", "again")), listener=second
     )
-    assert (first.checks, second.checks) == (["distinct"], ["repeat"])
-    assert [line.check for line in card.scores[0].lines] == ["distinct", "repeat"]
+    assert (first.checks, second.checks) == (["distinct"], ["again"])
+    assert [line.check for line in card.scores[0].lines] == ["distinct", "again"]
 
 
 @pytest.mark.parametrize(
@@ -158,6 +159,31 @@ def test_folders_of_something_else(folder: Path, tmp_path: Path) -> None:
 def test_unknown_names(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="among"):
         AuditPlan(**wrong)
+
+
+def test_other_ratings_are_not_taken_for_those_before(folder: Path, tmp_path: Path) -> None:
+    """Part 4 of ratings by the score itself, then of the same file turned around."""
+    scores = {path.name: n for n, path in enumerate(sorted(folder.iterdir()))}
+    file, out = tmp_path / "pairs.csv", tmp_path / "out"
+    effects = []
+    for order in (1, -1, -1):
+        names = sorted(scores, key=lambda name: order * scores[name])
+        pairs = [f"{better},{worse}" for n, better in enumerate(names) for worse in names[:n]]
+        file.write_text("\n".join(["better,worse", *pairs]))
+        listener = Listener()
+        card = audit(
+            TARGET,
+            out,
+            clips=[folder],
+            plan=replace(PLAN, only=("distinct",)),
+            truth=Truth(pairs=file),
+            listener=listener,
+        )
+        (line,) = (line for line in card.scores[0].lines if line.part == "people")
+        effects.append((line.effect, len(listener.checks) > 1))
+    (first, ran), (second, ran_again), third = effects
+    assert first == pytest.approx(-second)
+    assert (ran, ran_again, third) == (True, True, (second, False))
 
 
 # The card.
