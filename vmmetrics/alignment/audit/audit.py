@@ -36,6 +36,7 @@ from vmmetrics.utils.storage.atomic import write_json
 from vmmetrics.utils.storage.job_folder import ExclusiveFolder
 from vmmetrics.utils.storage.journal import Journal
 from vmmetrics.utils.storage.provenance import decisive_versions
+from vmmetrics.utils.tables import sha256_of
 from vmmetrics.utils.version import __version__
 from vmmetrics.video import read_clip
 from vmmetrics.video.encoding import to_ticks, write_playable
@@ -279,11 +280,16 @@ def _people(
     target: Target, folder: _Folder, tasks: Sequence[Task], truth: Truth, footage: Sequence[Path],
     worse: Sequence[Path], plan: AuditPlan, listener: AuditListener | None,
 ) -> PartResult:  # fmt: skip
-    """Return part 4; scores of all clips, of footage and of worse clips are taken once."""
-    if "people" in folder.done:
-        return folder.done["people"]
+    """Return part 4; the scores of all clips, of footage and of worse clips are taken once for the same truth."""
     truth = replace(truth, footage=bool(footage))
     read_truth(truth, [task.clip for task in tasks])
+    files = {
+        str(path): sha256_of(path) for path in (*truth.ratings, truth.pairs) if path is not None and path.is_file()
+    }
+    given = repr((truth, files, list(map(str, footage)), list(map(str, worse)), [task.clip for task in tasks]))
+    key = f"people {zlib.crc32(given.encode()):08x}"
+    if key in folder.done:
+        return folder.done[key]
     groups = {
         "the clips": tasks,
         "footage": tasks_of(footage) if footage else [],
@@ -304,7 +310,7 @@ def _people(
     result = replace(
         result, not_tried=[*result.not_tried, *(NotTried("people", "", why) for why in reasons[:MOST_REASONS])]
     )
-    folder.keep("people", result)
+    folder.keep(key, result)
     return result
 
 
