@@ -151,7 +151,7 @@ def checked_gates(text: str) -> tuple[str, ...]:
 
     gates = parse_names(text)
     known = (*GRADES, *PARTS)
-    if unknown := [name for name in gates if name not in known]:
+    if unknown := [name for name in gates or ("",) if name not in known]:  # no names would let everything pass
         raise typer.BadParameter(
             f"--fail-on: expected grades and parts among {', '.join(known)} but got {unknown[0]!r}"
         )

@@ -46,6 +46,7 @@ def gone(pid: int, seconds: float = 10) -> bool:
     return not alive(pid)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scorer", "why", "failed"),
     [
@@ -54,6 +55,7 @@ def gone(pid: int, seconds: float = 10) -> bool:
         ("is_killed", "its process died (signal SIGSEGV)", True),
         ("chatters", "OSError: [Errno 27] File too large", False),
         ("fills_the_disk", "it wrote more than 24 MiB", True),
+        ("fills_at_once", "it wrote more than 24 MiB", True),
         ("fills_a_file", "OSError: [Errno 27] File too large", False),
         ("eats", "MemoryError", False),
         ("strange", "ValueError: broken ? text", False),
@@ -69,6 +71,7 @@ def test_one_answer_is_spoilt(scorer: str, why: str, failed: bool, tmp_path: Pat
         assert answer.scores == ({"s": length} if scorer != "strange" else {"na?me": 1})
 
 
+@pytest.mark.slow
 def test_hanging_call_is_ended(tmp_path: Path) -> None:
     one, bad, three, _ = asked(misbehaved("hangs"), tmp_path, Limits(seconds=3))
     assert (one.scores, bad, three.scores) == (
@@ -134,6 +137,7 @@ Caller(Target(kind, text, ("path",), origin=origin), Limits())([Item(path=path)]
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="a process ends with its parent on Linux alone")
 @pytest.mark.parametrize("kind", ["function", "command"])
 def test_nothing_survives_a_kill_of_the_parent(kind: str, tmp_path: Path) -> None:

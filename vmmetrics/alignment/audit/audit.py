@@ -5,11 +5,14 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
+
+import numpy as np
 
 from vmmetrics.alignment.audit.breaks import CHECKS, breaks
 from vmmetrics.alignment.audit.calls import Caller, Limits
@@ -33,6 +36,7 @@ from vmmetrics.utils.storage.atomic import write_json
 from vmmetrics.utils.storage.job_folder import ExclusiveFolder
 from vmmetrics.utils.storage.journal import Journal
 from vmmetrics.utils.storage.provenance import decisive_versions
+from vmmetrics.utils.tables import sha256_of
 from vmmetrics.utils.version import __version__
 from vmmetrics.video import read_clip
 from vmmetrics.video.encoding import to_ticks, write_playable
@@ -179,7 +183,8 @@ def audit(
     facts = _facts(target, plan.limits)
     settings = {
         "target": target.to_json(), "facts": facts, "seed": plan.seed, "limits": asdict(plan.limits),
-        "clips": [clip.name for clip in sample], "versions": decisive_versions(),
+        "clips": [clip.name for clip in sample], "pixels": _pixels(sample), "pythons": list(plan.pythons),
+        "versions": decisive_versions(),
     }  # fmt: skip
     with _Folder(out, settings) as folder:
         results: list[PartResult] = []
@@ -202,6 +207,14 @@ def audit(
     card = _card(target, plan, settings, time.monotonic() - start, sample, lines, results, command)
     write_json(out / "card.json", card.to_json())
     return card
+
+
+def _pixels(clips: Sequence[Clip]) -> str:
+    """Return a checksum of the frames of clips, which may change under their names."""
+    total = 0
+    for clip in clips:
+        total = zlib.crc32(np.ascontiguousarray(clip.frames), total)
+    return f"{total:08x}"
 
 
 def _facts(target: Target, limits: Limits) -> Mapping[str, Any]:
@@ -267,11 +280,16 @@ def _people(
     target: Target, folder: _Folder, tasks: Sequence[Task], truth: Truth, footage: Sequence[Path],
     worse: Sequence[Path], plan: AuditPlan, listener: AuditListener | None,
 ) -> PartResult:  # fmt: skip
-    """Return part 4; scores of all clips, of footage and of worse clips are taken once."""
-    if "people" in folder.done:
-        return folder.done["people"]
+    """Return part 4; the scores of all clips, of footage and of worse clips are taken once for the same truth."""
     truth = replace(truth, footage=bool(footage))
     read_truth(truth, [task.clip for task in tasks])
+    files = {
+        str(path): sha256_of(path) for path in (*truth.ratings, truth.pairs) if path is not None and path.is_file()
+    }
+    given = repr((truth, files, list(map(str, footage)), list(map(str, worse)), [task.clip for task in tasks]))
+    key = f"people {zlib.crc32(given.encode()):08x}"
+    if key in folder.done:
+        return folder.done[key]
     groups = {
         "the clips": tasks,
         "footage": tasks_of(footage) if footage else [],
@@ -292,7 +310,7 @@ def _people(
     result = replace(
         result, not_tried=[*result.not_tried, *(NotTried("people", "", why) for why in reasons[:MOST_REASONS])]
     )
-    folder.keep("people", result)
+    folder.keep(key, result)
     return result
 
 

@@ -175,7 +175,9 @@ class Caller:
                 trouble = self._trouble(deadline)
                 continue
             if line:
-                return dict(json.loads(line))
+                if (trouble := self._overfull()) is None:
+                    return dict(json.loads(line))
+                break
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_GRACE_SECONDS)
             trouble = f"its process died ({_cause(process.returncode)})"
@@ -186,13 +188,16 @@ class Caller:
         limits = self._limits
         if time.monotonic() > deadline:
             return f"it took longer than {limits.seconds:g} s"
-        size = sum(_sizes(self._folder))
-        if size > limits.folder_size:
-            return f"it wrote more than {limits.folder_size >> 20} MiB"
+        if overfull := self._overfull():
+            return overfull
         assert self._process is not None  # noqa: S101
         if _resident(self._process.pid) > limits.memory:
             return f"it took more than {limits.memory >> 20} MiB of memory"
         return None
+
+    def _overfull(self) -> str | None:
+        most = self._limits.folder_size
+        return f"it wrote more than {most >> 20} MiB" if sum(_sizes(self._folder)) > most else None
 
     def close(self) -> None:
         """End the group, and remove its folder."""

@@ -229,6 +229,7 @@ class CommandTarget:
             raise MalformedError("no object of file names and numbers")
         names = {Path(str(name)).name: value for name, value in returned.items()}
         stems = {Path(name).stem: value for name, value in names.items()}
+        stems |= names  # as it may name "a.b.mp4" "a.b"
         return [answered(partial(names.get, path.name, stems.get(path.stem))) for path in paths]
 
 
@@ -316,9 +317,8 @@ class HttpTarget:
     def _one(self, item: Mapping[str, Any]) -> Any:
         if self._body is None:
             return self._many([item])[0]
-        values = {key: json.dumps(item.get(key))[1:-1] if isinstance(item.get(key), str) else json.dumps(item.get(key))
-                  for key in ("prompt", "fps")}  # fmt: skip
-        values["clip"] = json.dumps(item["path"])[1:-1]
+        values = {"prompt": json.dumps(item.get("prompt") or "")[1:-1], "fps": json.dumps(item.get("fps")),
+                  "clip": json.dumps(item["path"])[1:-1]}  # fmt: skip
         if "{video_b64}" in self._body:
             values["video_b64"] = base64.b64encode(Path(item["path"]).read_bytes()).decode()
         return _looked_up(self._post(filled(self._body, values).encode()), self._key)

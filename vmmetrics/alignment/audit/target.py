@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.machinery import PathFinder
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Literal
@@ -93,7 +94,9 @@ class Target:
         """Return what a runner is told."""
         own: dict[str, Any] = {}
         if self.kind == "command":
-            own["words"] = [_absolute(word, self.origin) for word in shlex.split(self.text)]
+            program, *words = shlex.split(self.text)
+            program = _absolute(program, self.origin) if os.sep in program else program
+            own["words"] = [program, *(_absolute(word, self.origin) for word in words)]
         return {
             "kind": self.kind, "text": self.text, "label": self.label, "key": self.key, "body": self.body,
             "timeout": timeout, "plugins": list(self.plugins), "paths": [self.origin] if self.origin else [], **own,
@@ -101,13 +104,16 @@ class Target:
 
     def to_json(self) -> dict[str, Any]:
         """Return what a card says of it."""
-        return {"kind": self.kind, "text": self.text, "takes": list(self.takes), "notes": list(self.notes)}
+        return {
+            "kind": self.kind, "text": self.text, "takes": list(self.takes), "key": self.key, "body": self.body,
+            "ranges": {name: list(span) for name, span in self.ranges.items()}, "notes": list(self.notes),
+        }  # fmt: skip
 
 
 def _absolute(word: str, origin: str) -> str:
     """Return a word of a command; one that names a file of the user's folder as an absolute path."""
     path = Path(origin, word)
-    return str(path) if not Path(word).is_absolute() and os.sep not in word[:1] and path.exists() else word
+    return str(path) if word and not Path(word).is_absolute() and path.exists() else word
 
 
 def target_of(
@@ -201,7 +207,10 @@ def _guessed(text: str, origin: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         raise SetupError(f"No module {module!r} in {origin} or among the installed packages")
     if not found.endswith(".py"):
         raise SetupError(f"{text} is not Python source; say how it takes clips by --takes")
-    tree = ast.parse(Path(found).read_text(encoding="utf-8"))
+    try:
+        tree = ast.parse(Path(found).read_bytes())
+    except (SyntaxError, ValueError) as error:
+        raise SetupError(f"{found} is no Python that this version reads: {error}") from error
     functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     function = functions.get(name.rpartition(".")[2])
     arguments = [a for a in function.args.args if a.arg not in ("self", "cls")] if function else []
@@ -221,12 +230,17 @@ def _guessed(text: str, origin: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _source_of(module: str, origin: str) -> str | None:
+    """Return the file of a module, found without running the packages that it lies in."""
+    name, *parts = module.split(".")
     before = sys.path[:]
     sys.path.insert(0, origin)
     try:
-        spec = importlib.util.find_spec(module)
+        spec = importlib.util.find_spec(name)
     except (ImportError, ValueError):
         return None
     finally:
         sys.path[:] = before
+    for part in parts:
+        places = spec.submodule_search_locations if spec else None
+        spec = None if places is None else PathFinder.find_spec(part, list(places))
     return spec.origin if spec else None

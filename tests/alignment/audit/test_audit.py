@@ -1,0 +1,323 @@
+"""Audits as a whole: what is kept and resumed, the card and its page."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vmmetrics.alignment.audit.audit import AuditPlan, audit
+from vmmetrics.alignment.audit.calls import Limits
+from vmmetrics.alignment.audit.card import SCHEMA, read_card, summary
+from vmmetrics.alignment.audit.target import Target
+from vmmetrics.alignment.audit.truth import Truth
+from vmmetrics.alignment.probe.cases import Plan
+from vmmetrics.clip import Clip
+from vmmetrics.errors import SetupError
+from vmmetrics.video import read_clip
+from vmmetrics.video.encoding import to_ticks, write_playable
+from vmmetrics.viewer.card import write_card_page
+
+HERE = Path(__file__).parent
+TARGET = Target("function", "planted:healthy", ("path",), "healthy", higher_is_better={"": True}, origin=str(HERE))
+CHECKS = ("distinct", "again", "same-name", "no-video")
+PLAN = AuditPlan(parts=("breaks",), only=CHECKS, limits=Limits(60))
+
+
+@pytest.fixture(scope="module")
+def folder(clips: list[Clip], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("clips")
+    for clip in clips:
+        write_playable(folder / clip.name, clip.frames, to_ticks(clip.timestamps), clip.fps, "test")
+    return folder
+
+
+class Listener:
+    """Notes the checks that are run."""
+
+    def __init__(self) -> None:
+        self.checks: list[str] = []
+        self.cases = 0
+
+    def part(self, part: str, total: int) -> None:
+        pass
+
+    def checked(self, name: str) -> None:
+        self.checks.append(name)
+
+    def warn(self, warnings: object) -> None:
+        pass
+
+    def begin(self, total: int, settled: int) -> None:
+        self.cases += total - settled
+
+    def advance(self, line: object) -> None:
+        pass
+
+
+# Resuming.
+
+KILLED = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+import test_audit as t
+
+class Listener(t.Listener):
+    def checked(self, name):
+        if name == "again":
+            os.kill(os.getpid(), signal.SIGKILL)
+
+t.audit(t.TARGET, Path(sys.argv[3]), clips=[Path(sys.argv[2])], plan=t.PLAN, listener=Listener())
+"""
+
+
+@pytest.mark.slow
+def test_resumes_after_a_kill(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = [sys.executable, "-c", KILLED, str(HERE), str(folder), str(out)]
+    assert subprocess.run(words, check=False).returncode == -9
+    done = (out / "checks.jsonl").read_text()
+    assert [json.loads(line)["check"] for line in done.splitlines()] == ["distinct", "again"]
+    assert not (out / "card.json").exists()
+    with (out / "checks.jsonl").open("a") as file:
+        file.write('{"check": "same-name", "resu')  # a line that was cut off
+    listener = Listener()
+    card = audit(TARGET, out, clips=[folder], plan=PLAN, listener=listener)
+    assert listener.checks == ["same-name", "no-video"]
+    assert (out / "checks.jsonl").read_text().startswith(done)
+    again = Listener()
+    assert audit(TARGET, out, clips=[folder], plan=PLAN, listener=again).scores == card.scores
+    assert again.checks == []
+    whole = audit(TARGET, tmp_path / "whole", clips=[folder], plan=PLAN)
+    assert [(line.check, line.grade, line.verdict) for line in card.scores[0].lines] == [
+        (line.check, line.grade, line.verdict) for line in whole.scores[0].lines
+    ]
+
+
+def test_more_checks_are_added(folder: Path, tmp_path: Path) -> None:
+    first, second = Listener(), Listener()
+    audit(TARGET, tmp_path / "out", clips=[folder], plan=replace(PLAN, only=("distinct",)), listener=first)
+    card = audit(
+        TARGET, tmp_path / "out", clips=[folder], plan=replace(PLAN, only=("distinct", "again")), listener=second
+    )
+    assert (first.checks, second.checks) == (["distinct"], ["again"])
+    assert [line.check for line in card.scores[0].lines] == ["distinct", "again"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"target": replace(TARGET, text="planted:smooth", label="smooth")}, {"target": replace(TARGET, key="a.b")},
+        {"target": replace(TARGET, ranges={"": (0.0, 1.0)})}, {"target": replace(TARGET, body="{}")},
+        {"plan": replace(PLAN, seed=1)}, {"plan": replace(PLAN, limits=Limits(61))},
+        {"plan": replace(PLAN, limit=5)}, {"plan": replace(PLAN, pythons=(sys.executable,))},
+    ],
+    ids=["another function", "another key", "another range", "another body", "another seed", "other limits",
+         "fewer clips", "another environment"],
+)  # fmt: skip
+def test_folder_of_other_settings(other: Mapping[str, Any], folder: Path, tmp_path: Path) -> None:
+    plan = replace(PLAN, only=("distinct",))
+    audit(TARGET, tmp_path / "out", clips=[folder], plan=plan)
+    before = (tmp_path / "out" / "card.json").read_bytes()
+    changed = replace(other["plan"], only=("distinct",)) if "plan" in other else plan
+    with pytest.raises(SetupError, match="was begun with other settings"):
+        audit(other.get("target", TARGET), tmp_path / "out", clips=[folder], plan=changed)
+    assert (tmp_path / "out" / "card.json").read_bytes() == before
+
+
+def test_other_clips_of_the_same_names(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "clips")
+    plan = replace(PLAN, only=("distinct",))
+    audit(TARGET, tmp_path / "out", clips=[tmp_path / "clips"], plan=plan)
+    first, last, *_ = sorted((tmp_path / "clips").iterdir())
+    shutil.copyfile(first, last)
+    with pytest.raises(SetupError, match="pixels"):
+        audit(TARGET, tmp_path / "out", clips=[tmp_path / "clips"], plan=plan)
+
+
+def test_folders_of_something_else(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(SetupError, match="holds other files"):
+        audit(TARGET, tmp_path, clips=[folder], plan=PLAN)
+    with pytest.raises(SetupError, match="cannot be loaded"):
+        audit(replace(TARGET, text="planted:absent"), tmp_path / "out", clips=[folder], plan=PLAN)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SetupError, match="empty"):
+        audit(TARGET, tmp_path / "out", clips=[tmp_path / "empty"], plan=PLAN)
+    assert [path.name for path in tmp_path.iterdir() if path.name not in ("empty", "notes.txt")] == []
+
+
+@pytest.mark.parametrize("wrong", [{"parts": ("sees", "hears")}, {"only": ("distinct", "no-such")}])
+def test_unknown_names(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="among"):
+        AuditPlan(**wrong)
+
+
+def test_other_ratings_are_not_taken_for_those_before(folder: Path, tmp_path: Path) -> None:
+    """Part 4 of ratings by the score itself, then of the same file turned around."""
+    scores = {path.name: n for n, path in enumerate(sorted(folder.iterdir()))}
+    file, out = tmp_path / "pairs.csv", tmp_path / "out"
+    effects = []
+    for order in (1, -1, -1):
+        names = sorted(scores, key=lambda name: order * scores[name])
+        pairs = [f"{better},{worse}" for n, better in enumerate(names) for worse in names[:n]]
+        file.write_text("\n".join(["better,worse", *pairs]))
+        listener = Listener()
+        card = audit(
+            TARGET,
+            out,
+            clips=[folder],
+            plan=replace(PLAN, only=("distinct",)),
+            truth=Truth(pairs=file),
+            listener=listener,
+        )
+        (line,) = (line for line in card.scores[0].lines if line.part == "people")
+        effects.append((line.effect, len(listener.checks) > 1))
+    (first, ran), (second, ran_again), third = effects
+    assert first == pytest.approx(-second)
+    assert (ran, ran_again, third) == (True, True, (second, False))
+
+
+# The card.
+
+
+def fits(value: Any, schema: Mapping[str, Any], place: str = "card") -> None:
+    """Check a value against the words of JSON Schema that the card's schema has."""
+    assert schema.keys() <= {"type", "properties", "required", "items", "enum", "const", "$schema", "title"}, place
+    kinds = {"string": str, "integer": int, "number": (int, float), "object": dict, "array": list, "null": type(None),
+             "boolean": bool}  # fmt: skip
+    if stated := schema.get("type"):
+        named = [stated] if isinstance(stated, str) else stated
+        of_kind = [kind for kind in named if isinstance(value, kinds[kind])]
+        assert of_kind, f"{place}: {value!r} is no {named}"
+        assert not isinstance(value, bool) or "boolean" in of_kind, place
+    assert value in schema.get("enum", [value]), place
+    assert value == schema.get("const", value), place
+    for name in schema.get("required", ()):
+        assert name in value, f"{place}.{name}"
+    for name, of in schema.get("properties", {}).items():
+        if name in value:
+            fits(value[name], of, f"{place}.{name}")
+    for n, part in enumerate(value if "items" in schema else ()):
+        fits(part, schema["items"], f"{place}[{n}]")
+
+
+def test_hand_check_of_schemas_refuses() -> None:
+    for value, schema in (
+        ("a", {"type": "integer"}),
+        (True, {"type": "number"}),
+        ({}, {"required": ["a"]}),
+        ([1], {"items": {"const": 2}}),
+    ):
+        with pytest.raises(AssertionError):
+            fits(value, schema)
+
+
+EFFECTS = AuditPlan(
+    parts=("sees", "ignores", "fooled", "breaks"),
+    only=("stutter", "mirror", "frozen", "distinct", "level", "cut"),
+    probe=Plan(strengths=(1.0,), invariances=("mirror",), harmless_strengths=(1.0,), rates=False),
+    limits=Limits(60),
+)
+
+
+@pytest.fixture(scope="module")
+def made(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    out = tmp_path_factory.mktemp("card") / "out"
+    target = replace(TARGET, text="planted:sentinel", label="sentinel", ranges={"": (-1.0, 1e4)})
+    card = audit(target, out, clips=[folder], plan=EFFECTS, command=["vmmetrics", "audit", "a b:c", "--takes", "path"])
+    write_card_page(card.to_json(), out)
+    assert [table.key for table in summary(card)] == ["grades", "failing"]
+    return out, json.loads((out / "card.json").read_text())
+
+
+def test_card_is_of_its_schema(made: tuple[Path, dict[str, Any]]) -> None:
+    out, card = made
+    fits(card, SCHEMA)
+    assert read_card(out) == read_card(out / "card.json") == card
+    assert [line["check"] for line in card["scores"][0]["lines"]] == list(EFFECTS.only or ())
+    assert [score["name"] for score in card["scores"]] == ["sentinel"]
+    assert card["scores"][0]["range"] == [-1, 1e4]
+    assert {"part": "people", "check": "", "why": "no ratings, pairs or footage were given"} in card["not_tried"]
+
+
+def test_repeat_is_a_command(made: tuple[Path, dict[str, Any]]) -> None:
+    line = next(line for line in made[1]["scores"][0]["lines"] if line["check"] == "cut")
+    assert line["repeat"] == "vmmetrics audit 'a b:c' --takes path --only cut --out audit-cut"
+
+
+def test_clips_to_look_at_are_files(made: tuple[Path, dict[str, Any]]) -> None:
+    out, card = made
+    looks = {line["check"]: line["looks"] for line in card["scores"][0]["lines"]}
+    assert looks["stutter"]
+    assert looks["frozen"]
+    for look in (look for of in looks.values() for look in of):
+        for file in filter(None, (look["file"], look["beside"])):
+            assert not Path(file).is_absolute()
+            assert len(read_clip(out / file)) > 1
+            assert file in (out / "index.html").read_text()
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"format": 2, "scores": []}', "{", '{"format": 1}'])
+def test_what_is_no_card(content: str, tmp_path: Path) -> None:
+    (tmp_path / "card.json").write_text(content)
+    with pytest.raises(SetupError, match=r"card\.json"):
+        read_card(tmp_path)
+
+
+# Hostile targets.
+
+HOSTILE = """
+import os
+
+def f(path):
+    if os.path.getsize(path) % 2:
+        raise ValueError("</script><script>alert(1)</script> <img src=x onerror=alert(2)> \\x1b[31m \\udc80")
+    size = float(os.path.getsize(path))
+    return {"<script>alert(3)</script>": size, "../../x": float("nan"), "a" * 300: -size, "": 1.0, "\\udcff": size,
+            "inf": float("inf"), "&amp;\\n": size}
+
+def g(path):
+    return {"<b onclick=alert(4)>": float(os.path.getsize(path)), 5: 1}
+"""
+
+
+@pytest.mark.parametrize("name", ["f", "g"])
+def test_hostile_names_and_texts_are_text(name: str, clips: list[Clip], tmp_path: Path) -> None:
+    good = tmp_path / "<i>clips"
+    good.mkdir()
+    (tmp_path / "hostile.py").write_text(HOSTILE)
+    for n, clip in enumerate(clips):
+        path = good / f"<u onclick=alert(5)>{n}&quot;.mp4"
+        write_playable(path, clip.frames, to_ticks(clip.timestamps), clip.fps, "test")
+    target = Target("function", f"hostile:{name}", ("path",), "<h1>", origin=str(tmp_path), notes=("<s>note</s>",))
+    out = tmp_path / "out"
+    plan = replace(PLAN, only=("distinct", "cut", "names", "no-video"))
+    card = audit(target, out, clips=[good], plan=plan, command=["vmmetrics", "audit", "</code><script>"])
+    fits(json.loads((out / "card.json").read_text()), SCHEMA)
+    page = write_card_page(card.to_json(), out, card.to_json()).read_text(encoding="utf-8")
+    for raw in (
+        "<script>alert",
+        "</script><script",
+        "<img src=x",
+        "<b onclick",
+        "<u onclick",
+        "<s>note",
+        "</code><script",
+        "<h1>h",
+    ):
+        assert raw not in page
+    if name == "g":
+        assert "&lt;b onclick=alert(4)&gt;" in page
+    summary(card)
+    assert sorted(path.name for path in out.iterdir() if path.suffix != ".lock") == [
+        "audit.json", "card.json", "checks.jsonl", "clips", "index.html",
+    ]  # fmt: skip

@@ -1,0 +1,203 @@
+"""Comparisons with a tolerance, and each check on a stub of which it is known what it depends on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from vmmetrics.alignment.audit.audit import CHECK_NAMES
+from vmmetrics.alignment.audit.breaks import breaks
+from vmmetrics.alignment.audit.breaks.bench import Bench, NotRunError, Variant, differences
+from vmmetrics.alignment.audit.calls import Answer, Limits
+from vmmetrics.alignment.audit.lines import Line, NotTried
+from vmmetrics.alignment.audit.target import Target
+from vmmetrics.clip import Clip
+from vmmetrics.errors import SetupError
+
+HERE = Path(__file__).parent
+
+
+def stub(name: str, *takes: str) -> Target:
+    return Target("function", f"stubs:{name}", takes or ("path",), name, origin=str(HERE))
+
+
+def lines_of(target: Target, clips: Sequence[Clip], folder: Path, check: str) -> list[Line]:
+    ((name, result),) = breaks(target, clips, folder, Limits(60), only=[check])
+    assert name == check
+    assert all((line.part, line.check, line.title != "") == ("breaks", check, True) for line in result.lines)
+    return list(result.lines)
+
+
+# What is the same.
+
+
+@pytest.fixture(scope="session")
+def bench(clips: list[Clip], tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    return Bench(stub("motion", "frames"), clips, tmp_path_factory.mktemp("bench"), Limits(60), 0)
+
+
+def answers(*values: float | None) -> list[Answer]:
+    return [Answer(refused="no") if value is None else Answer({"motion": value}) for value in values]
+
+
+def test_differences() -> None:
+    inf, nan = math.inf, math.nan
+    one, other = answers(1, 2, None, nan, nan, inf, inf, 1), answers(1.5, None, 3, nan, 1, inf, -inf, inf)
+    assert differences(one, other, "motion") == [0.5, None, None, 0.0, inf, 0.0, inf, inf]
+    assert differences(one, other, "other") == [None] * 8
+    with pytest.raises(ValueError, match="zip"):
+        differences(one, other[:1], "motion")
+
+
+def test_scale_typical_and_slack(bench: Bench, clips: list[Clip]) -> None:
+    values = sorted(answer.scores["motion"] for answer in bench.answers)
+    assert bench.scale["motion"] == pytest.approx(values[-1] - values[0])
+    assert bench.typical["motion"] == pytest.approx(sum(abs(v - values[3]) for v in values) / 7)
+    assert bench.slack["motion"] == 0
+    assert bench.tolerance("motion", [5.0, -math.inf], 0.01) == pytest.approx(0.01 * bench.scale["motion"])
+    assert len(bench.few) == 5
+    assert [bench.items[n] for n in bench.chosen] == bench.few
+
+
+@pytest.mark.parametrize(
+    ("factor", "grade", "verdict"),
+    [(0.0, "good", "the same scores"), (0.9, "good", "the same scores"), (1.1, "bad", "another score: v")],
+)
+def test_tolerance(bench: Bench, factor: float, grade: str, verdict: str) -> None:
+    expected = [answer.scores["motion"] for answer in bench.reference]
+    moved = answers(*expected[:-1], expected[-1] + factor * 0.01 * bench.scale["motion"])
+    (finding,) = bench.judged([(Variant("v", bench.few), moved)], bench.reference, 0.01)
+    assert (finding.grade, finding.verdict) == (grade, verdict)
+
+
+def test_refusals_and_lost_numbers(bench: Bench) -> None:
+    expected = [answer.scores["motion"] for answer in bench.reference]
+
+    def judged(*asked: Sequence[Answer]) -> list[tuple[str, str]]:
+        variants = [(Variant(f"v{n}", bench.few), of) for n, of in enumerate(asked)]
+        return [(finding.grade, finding.verdict) for finding in bench.judged(variants, bench.reference)]
+
+    refused = answers(*[None] * 5)
+    assert judged(refused, refused) == [("note", "refuses, and says so")]
+    assert judged(refused, bench.reference) == [("good", "the same scores")]
+    assert judged(answers(None, *expected[1:])) == [("good", "the same scores")]  # says that some are refused
+    assert judged(answers(math.nan, *expected[1:])) == [("bad", "another score: v0")]
+    malformed = [Answer(refused="MalformedError: 4 scores for 5 clips")] * 5
+    assert judged(malformed, bench.reference)[0] == ("bad", "not one score a clip")
+    text = next(bench.judged([(Variant("v", bench.few), answers(None, *expected[1:]))], bench.reference)).text
+    assert "Refused: v for some clips" in text
+
+
+def test_targets_that_cannot_be_audited(clips: list[Clip], tmp_path: Path) -> None:
+    for target in (stub("absent"), stub("by_name", "frames")):
+        with pytest.raises(SetupError, match="cannot be audited"):
+            list(breaks(target, clips[:5], tmp_path, Limits(60), only=["distinct"]))
+
+
+def test_checks_that_do_not_apply(clips: list[Clip], tmp_path: Path) -> None:
+    results = dict(breaks(stub("motion", "frames"), clips[:5], tmp_path, Limits(60), only=["cut", "together", "ways"]))
+    assert [result.not_tried for result in results.values()] == [
+        [NotTried("breaks", name, why)]
+        for name, why in (
+            ("together", "it takes one clip a call"),
+            ("cut", "it takes no files"),
+            ("ways", "it takes clips in one way"),
+        )
+    ]
+    skipped = breaks(stub("absent"), clips, tmp_path, Limits(60), only=["cut"], skip=["cut"])
+    assert list(skipped) == []  # and no process was started
+
+
+def test_names_of_checks_are_unique() -> None:
+    assert len(set(CHECK_NAMES)) == len(CHECK_NAMES)  # defects, harmless changes and traps among them
+
+
+# Each check where the truth is known.
+
+KNOWN = [
+    ("frames-read", "motion", ["frames"], "good", "every frame counts"),
+    ("frames-read", "every_other", ["frames"], "note", "single ones do not count"),
+    ("frames-read", "first_and_last", ["frames"], "note", "single ones do not count"),
+    ("long-clips", "motion", ["frames"], "good", "every eighth of 128 frames counts"),
+    ("long-clips", "first_and_last", ["frames"], "note", "single ones do not count"),
+    ("regions", "motion", ["path"], "good", "the whole frame counts"),
+    ("regions", "middle_of_the_frame", ["path"], "note", "parts of the frame do not count"),
+    ("channels", "motion", ["frames"], "good", "all colours count"),
+    ("channels", "green_alone", ["frames"], "bad", "does not see red and blue"),
+    ("channels", "without_blue", ["path"], "bad", "does not see blue"),
+    ("channel-order", "motion", ["frames"], "open", "not told apart"),
+    ("rate", "motion", ["path"], "note", "does not go by the clock"),
+    ("rate", "whole_rates", ["path"], "bad", "rates are rounded"),
+    ("again", "motion", ["path"], "good", "the same each time"),
+    ("again", "draws", ["frames"], "bad", "another score: call"),
+    ("processes", "motion", ["path"], "good", "the same scores"),
+    ("processes", "by_hash", ["path"], "bad", "another score"),
+    ("order", "motion", ["path"], "good", "no effect"),
+    ("order", "sulks", ["path"], "bad", "another score: each after a broken one"),
+    ("again", "remembers_the_last", ["path"], "bad", "another score: call"),
+    ("same-name", "motion", ["path"], "good", "each by its content"),
+    ("same-name", "remembers_names", ["path"], "bad", "another score"),
+    ("names", "motion", ["path"], "good", "names play no part"),
+    ("names", "by_name", ["path"], "bad", "another score: fake_bad_00.mp4"),
+    ("together", "alone_or_all", ["paths"], "good", "as alone"),
+    ("together", "mixes_neighbours", ["paths"], "bad", "another score"),
+    ("together", "one_short", ["paths"], "bad", "not one score a clip"),
+    ("broken-member", "alone_or_all", ["paths"], "note", "the whole call fails"),
+    ("codecs", "motion", ["path"], "good", "the same scores"),
+    ("codecs", "raw_planes", ["path"], "bad", "another score"),
+    ("containers", "motion", ["path"], "good", "the same scores"),
+    ("containers", "refuses_mp4_alone", ["path"], "note", "refuses, and says so"),
+    ("cut", "motion", ["path"], "good", "refused"),
+    ("cut", "frames_as_stated", ["path"], "bad", "a number for what is no whole clip"),
+    ("no-video", "motion", ["path"], "good", "refused"),
+    ("one-frame", "dies_of_one_frame", ["frames"], "good", "refused"),
+    ("memory", "motion", ["frames"], "good", "the same scores"),
+    ("memory", "memory_order", ["frames"], "bad", "another score: fortran"),
+    ("mutation", "motion", ["frames"], "good", "left alone"),
+    ("mutation", "writes_to_its_input", ["frames"], "bad", "changes its input"),
+    ("prompts", "no_question_of_prompts", ["path"], "bad", "scores without a prompt"),
+    ("prompts", "asks_for_a_prompt", ["path"], "good", "asks for its prompt"),
+    ("prompts", "takes_an_empty_prompt", ["path"], "note", "scores an empty prompt"),
+    ("prompts", "deaf_to_prompts", ["path"], "note", "prompts play no part"),
+    ("distinct", "motion", ["path"], "good", "differ"),
+    ("distinct", "no_number", ["path"], "bad", "no finite number"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("check", "scorer", "takes", "grade", "verdict"), KNOWN)
+def test_truth_is_found(
+    check: str, scorer: str, takes: list[str], grade: str, verdict: str, clips: list[Clip], tmp_path: Path
+) -> None:
+    line = lines_of(stub(scorer, *takes), clips, tmp_path, check)[0]
+    assert line.grade == grade
+    assert line.verdict.startswith(verdict)
+
+
+@pytest.mark.parametrize(
+    ("scorer", "mixed"), [("prompts_by_path", True), ("sorted_prompts", True), ("prompts_in_order", False)]
+)
+def test_prompts_of_batches(scorer: str, mixed: bool, clips: list[Clip], tmp_path: Path) -> None:
+    lines = lines_of(stub(scorer, "paths"), clips, tmp_path, "prompts")
+    assert ("mixes up prompts" in [line.verdict for line in lines]) == mixed
+
+
+@pytest.mark.parametrize("check", ["frames-read", "regions", "channels", "long-clips", "transitions"])
+def test_exact_checks_leave_scores_that_differ_open(check: str, clips: list[Clip], tmp_path: Path) -> None:
+    (line,) = lines_of(stub("draws", "frames"), clips, tmp_path, check)
+    assert line.grade in ("open", "good")
+
+
+def test_a_check_that_cannot_be_run_costs_its_own_line(clips: list[Clip], tmp_path: Path) -> None:
+    target, few = stub("dies_of_one_frame", "frames"), Limits(60)
+    results = dict(breaks(target, clips, tmp_path, few, only=["again", "order", "mutation"]))
+    assert [line.grade for line in results["order"].lines] == ["error"]
+    assert "exit code 9" in results["order"].lines[0].text
+    assert [results[name].lines[0].grade for name in ("again", "mutation")] == ["good", "good"]
+
+
+def test_bench_without_any_score(clips: list[Clip], tmp_path: Path) -> None:
+    with pytest.raises(NotRunError, match="scores none of 5 clips"):
+        Bench(stub("refuses_mp4_alone", "frames"), clips[:5], tmp_path, Limits(60), 0)
