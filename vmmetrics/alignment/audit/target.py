@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from vmmetrics.alignment.audit.runner import BATCHES
 from vmmetrics.errors import SetupError
 
-Kind = Literal["function", "command", "http", "metric"]
+Kind = Literal["function", "command", "http", "metric", "results"]
 ROUTES = ("path", "frames", "floats", "list", "clip", "paths", "videos", "tensors", "folder")
 """Ways of taking clips; ``docs/audit.md`` says what each hands over."""
 FILES = ("path", "paths", "folder")
