@@ -43,7 +43,7 @@ def make(
     seed: options.Seed = 0,
     jobs: Jobs = 1,
 ) -> None:
-    """Write the clips of an audit into a folder, for a scorer that runs elsewhere. Then score them, and read the scores."""
+    """Write the clips of an audit into a folder, for a scorer that runs elsewhere; 'audit read' takes its scores."""
     from vmmetrics.alignment.audit.results import CLIPS, HARD, make_clips
 
     _, messages = open_consoles()
@@ -54,7 +54,7 @@ def make(
     lines = (
         f"written: {made.files} files, {made.size / 1e6:.0f} MB, and a manifest with the prompts",
         f"1. score the files of {folder / CLIPS}: each by itself, its result under its file name",
-        *([f"2. score those of {folder / HARD} ({made.hard}), which may stop a tool: leave out those that do"] * bool(made.hard)),
+        f"2. score those of {folder / HARD} ({made.hard}), which may stop a tool: leave out those that do",
         f"then: vmmetrics audit read RESULTS --clips {folder}",
     )  # fmt: skip
     for line in lines:

@@ -96,7 +96,7 @@ def _key(line: Json) -> tuple[str, str, str]:
 
 def _opening(card: Json, other: Json | None) -> Iterator[str]:
     target = card["target"]
-    facts = [f"a {target['kind']} that takes {', '.join(target['takes'])}" if target["takes"] and target["kind"] != "results" else target["kind"]]
+    facts = [f"a {target['kind']} that takes {', '.join(target['takes'])}" if target["takes"] else target["kind"]]
     facts += [_counted(len(card["clips"])), f"{card['seconds']:,.0f} s"]
     yield f'<p class="muted">{text(" · ".join(facts))}</p>'
     yield html_list(target["notes"]) if target["notes"] else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -205,10 +206,11 @@ def audit(
         SetupError: The target cannot be loaded or scores no clip, there are no clips, or ``out`` holds something else.
         ValueError: An unknown part or check.
     """
+    start = time.monotonic()
     plan = plan or AuditPlan()
     _Folder.check(out)
     tasks = clip_tasks(clips, prompts)
-    sample = clip_sample(tasks, plan.limit)
+    sample = _sample(tasks, plan.limit)
     facts = _facts(target, plan.limits) if scored_files is None else scored_files.facts
     settings = {
         "target": target.to_json(), "facts": facts, "seed": plan.seed, "limits": asdict(plan.limits),
@@ -227,7 +229,9 @@ def audit(
         line for result in results for line in result.lines
         if line.part == "people" or (line.part in plan.parts and (plan.only is None or line.check in plan.only))
     ]  # fmt: skip
-    card = _card(target, plan, settings, sample, lines, results, command)
+    card = replace(
+        _card(target, plan, settings, sample, lines, results, command), seconds=round(time.monotonic() - start, 1)
+    )
     write_json(out / "card.json", card.to_json())
     return card
 
@@ -257,12 +261,16 @@ def _read(task: Task) -> Clip:
     return replace(clip, prompt=clip.prompt or _shipped_prompt(Path(task.clip)))
 
 
-def clip_sample(tasks: Sequence[Task], limit: int) -> list[Clip]:
-    """Return the first readable clips.
+def sample_of(clips: Sequence[Path], limit: int = 20, prompts: Path | None = None) -> list[Clip]:
+    """Return the first readable clips of files and folders; those that are shipped with what they show as prompts.
 
     Raises:
         SetupError: None can be read.
     """
+    return _sample(clip_tasks(clips, prompts), limit)
+
+
+def _sample(tasks: Sequence[Task], limit: int) -> list[Clip]:
     clips: list[Clip] = []
     reasons = []
     for task in tasks:
@@ -459,7 +467,7 @@ def _card(
     if not any(line.part == "people" for line in lines) and not any(entry.part == "people" for entry in left):
         left.append(NotTried("people", "", "no ratings, pairs or footage were given"))
     made_by = {"vmmetrics": __version__, **settings["versions"]}
-    return Card(FORMAT, target.to_json(), made_by, {**settings, "parts": list(plan.parts)}, shown, scores, left)
+    return Card(FORMAT, target.to_json(), made_by, {**settings, "parts": list(plan.parts)}, shown, scores, left, 0.0)
 
 
 def _repeat(command: Sequence[str], line: Line) -> str:

@@ -132,7 +132,7 @@ class Caller:
         where = {"TMPDIR": str(self._folder), "PYTHONDONTWRITEBYTECODE": "1"}
         if self._target.origin:
             where["PYTHONPATH"] = os.pathsep.join(filter(None, (self._target.origin, os.environ.get("PYTHONPATH"))))
-        self._process = subprocess.Popen(
+        self._process = subprocess.Popen(  # noqa: S603
             [self._python, runner.__file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             cwd=self._folder, env={**os.environ, **where, **self._environment}, start_new_session=True,
         )  # fmt: skip
@@ -162,7 +162,7 @@ class Caller:
     def _ask(self, message: Mapping[str, Any]) -> dict[str, Any] | str:
         """Return the reply, or why there is none; the group is ended then."""
         process = self._process
-        assert process is not None and process.stdin is not None
+        assert process is not None and process.stdin is not None  # noqa: S101
         with contextlib.suppress(OSError):
             process.stdin.write(json.dumps(message).encode() + b"\n")
             process.stdin.flush()
@@ -189,7 +189,7 @@ class Caller:
         size = sum(_sizes(self._folder))
         if size > limits.folder_size:
             return f"it wrote more than {limits.folder_size >> 20} MiB"
-        assert self._process is not None
+        assert self._process is not None  # noqa: S101
         if _resident(self._process.pid) > limits.memory:
             return f"it took more than {limits.memory >> 20} MiB of memory"
         return None
@@ -210,7 +210,7 @@ class Caller:
 
 
 def _read(process: subprocess.Popen[bytes], answers: queue.Queue[bytes]) -> None:
-    assert process.stdout is not None
+    assert process.stdout is not None  # noqa: S101
     with contextlib.suppress(ValueError, OSError):
         for line in process.stdout:
             answers.put(line)
@@ -235,7 +235,7 @@ def _sizes(folder: Path) -> Iterator[int]:
     for root, _, files in os.walk(folder):
         for name in files:
             with contextlib.suppress(OSError):
-                yield os.lstat(os.path.join(root, name)).st_blocks * 512
+                yield os.lstat(os.path.join(root, name)).st_blocks * 512  # noqa: PTH118
 
 
 def _resident(group: int) -> int:

@@ -59,6 +59,7 @@ class Card:
         clips: Clips.
         scores: A part for each score.
         not_tried: What was not done, and why.
+        seconds: Wall time of the session that wrote it.
     """
 
     format: int
@@ -68,6 +69,7 @@ class Card:
     clips: Sequence[Mapping[str, Any]]
     scores: Sequence[ScoreCard]
     not_tried: Sequence[NotTried]
+    seconds: float
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of ``card.json``."""
@@ -75,7 +77,7 @@ class Card:
             "format": self.format, "target": plain(self.target), "produced_by": plain(self.produced_by),
             "settings": plain(self.settings), "clips": plain(list(self.clips)),
             "scores": [score.to_json() for score in self.scores],
-            "not_tried": [dict(entry.to_json()) for entry in self.not_tried],
+            "not_tried": [dict(entry.to_json()) for entry in self.not_tried], "seconds": self.seconds,
         }  # fmt: skip
 
 
@@ -106,7 +108,7 @@ SCHEMA: Mapping[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "Card of vmmetrics audit",
     **_object(
-        {"format": {"const": FORMAT}, "produced_by": "object", "settings": "object"},
+        {"format": {"const": FORMAT}, "produced_by": "object", "settings": "object", "seconds": "number"},
         target=_object({"kind": "string", "text": "string", "takes": _TEXTS, "notes": _TEXTS}),
         clips=_list(_object({"name": "string", "file": ["string", "null"], "frames": "integer", "fps": "number",
                              "width": "integer", "height": "integer", "source": "string"})),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,7 +57,7 @@ class CalledTarget:
         if self._caller is None:
             self._caller = Caller(self._target, self._limits)
         route = self._target.single or self._target.batch
-        assert route is not None
+        assert route is not None  # noqa: S101
         folder = Path(tempfile.mkdtemp(prefix="vmmetrics-audit-"))
         try:
             item = Material(folder).item(clip)
@@ -86,17 +87,17 @@ def function_of(target: Target, limits: Limits, references: Mapping[str, str] | 
 
 
 class Effect(NamedTuple):
-    """Mean change of a score with its corrected interval.
+    """Typical change of a score with its corrected interval.
 
     Attributes:
-        mean: Mean over clips.
+        shift: Median of the means of pairs of changes (Hodges and Lehmann 1963).
         low: Lower end.
         high: Upper end; both infinite for fewer than :data:`FEWEST` clips.
         clips: Clips with a score before and after.
         gone: Clips that lost their score.
     """
 
-    mean: float
+    shift: float
     low: float
     high: float
     clips: int
@@ -104,19 +105,41 @@ class Effect(NamedTuple):
 
 
 def effect_of(changes: Sequence[float], gone: int, tests: int) -> Effect | None:
-    """Return the mean of changes with Student's interval, at 95 % for all of ``tests`` lines together (Bonferroni).
+    """Return the shift of changes with its interval at 95 % for ``tests`` lines together (Bonferroni).
+
+    The interval is that of Wilcoxon's signed ranks, exact (Hollander and Wolfe 1999, section 3.3), and Student's where
+    there are too few clips for its level.
 
     >>> effect_of([0.0] * 6, 0, 50)
-    Effect(mean=0.0, low=0.0, high=0.0, clips=6, gone=0)
+    Effect(shift=0.0, low=0.0, high=0.0, clips=6, gone=0)
     """
     values: FloatArray = np.asarray(changes, np.float64)
-    if not values.size:
+    count = int(values.size)
+    if not count:
         return None
+    walsh = np.sort(((values[:, None] + values) / 2)[np.triu_indices(count)])
+    shift = float(np.median(walsh))
+    if count < FEWEST:
+        return Effect(shift, -np.inf, np.inf, count, gone)
+    tail = 0.025 / max(1, tests)
+    below = np.cumsum(signed_ranks(count))
+    rank = int(np.searchsorted(below, tail, side="right"))  # of the average at either end, from 1; 0: no such interval
+    if rank:
+        return Effect(shift, float(walsh[rank - 1]), float(walsh[-rank]), count, gone)
+    reach = float(student.ppf(1 - tail, count - 1) * values.std(ddof=1) / np.sqrt(count))
     mean = float(values.mean())
-    if values.size < FEWEST:
-        return Effect(mean, -np.inf, np.inf, int(values.size), gone)
-    reach = float(student.ppf(1 - 0.025 / max(1, tests), values.size - 1) * values.std(ddof=1) / np.sqrt(values.size))
-    return Effect(mean, mean - reach, mean + reach, int(values.size), gone)
+    return Effect(shift, mean - reach, mean + reach, count, gone)
+
+
+def signed_ranks(count: int) -> FloatArray:
+    """Return the probability of each sum of positive ranks of ``count`` changes without effect, from 0."""
+    chances = np.ones(1)
+    for rank in range(1, count + 1):
+        wider = np.zeros(len(chances) + rank)
+        wider[: len(chances)] += chances / 2
+        wider[rank:] += chances / 2
+        chances = wider
+    return chances
 
 
 class Effects:
@@ -133,7 +156,7 @@ class Effects:
         self._target, self._plan = target, plan
         self.names = [n for n in self._scores.metrics if any(n in of["scores"] for of in self._scores.clean.values())]
         harmless = [(kind, s) for kind, s in plan.cases() if kind in INVARIANCES]
-        self._tests = sum(1 for kind, _ in plan.cases() if kind in DEFECTS or kind in TRAPS) + len(harmless)
+        self._tests = len({kind for kind, _ in plan.cases() if kind in {**DEFECTS, **INVARIANCES, **TRAPS}})
         self.spread = {name: self._spread(name) for name in self.names}
         self.noise = {name: self._noise(name, harmless) for name in self.names}
 
@@ -178,13 +201,16 @@ class Effects:
             f" [{effect.low:.3g}, {effect.high:.3g}]" if np.isfinite(effect.low) else " (too few for an interval)"
         )
         lost = f"; {effect.gone} lost their score" if effect.gone else ""
-        times = f"{effect.mean / self.noise[name]:+.1f} times its noise"
-        return f"{effect.mean:+.3g}{interval}, {times}, on {effect.clips} clips{lost}"
+        times = f"{effect.shift / self.noise[name]:+.1f} times its noise"
+        return f"{effect.shift:+.3g}{interval}, {times}, on {effect.clips} clips{lost}"
 
     def _line(self, part: str, check: str, title: str, name: str, effect: Effect | None, **fields: Any) -> Line:
         ends = {} if effect is None or not np.isfinite(effect.low) else {"low": effect.low, "high": effect.high}
-        figures = {} if effect is None else {"effect": effect.mean, "clips": effect.clips}
+        figures = {} if effect is None else {"effect": effect.shift, "clips": effect.clips}
         return Line(part, check, title, score=name, **figures, **ends, **fields)  # type: ignore[arg-type]
+
+    def _is_moved(self, effect: Effect, name: str) -> bool:
+        return (effect.low > 0 or effect.high < 0) and abs(effect.shift) > self.noise[name]
 
     def _sees(self, name: str) -> list[Line]:
         lines = []
@@ -207,14 +233,16 @@ class Effects:
                     )
                 continue
             sign = {True: 1.0, False: -1.0, None: 0.0}[self._target.direction(name)]
-            noticed = [s for s, e in points if (e.low > 0 or e.high < 0) and abs(e.mean) > self.noise[name]]
+            # from the greatest strength down to the first that is not noticed: no correction for their number
+            found = takewhile(lambda point: self._is_moved(point[1], name), reversed(points))
+            noticed = [strength for strength, _ in found][::-1]
             strongest, effect = points[-1]
-            fitted = monotone_fit([e.mean for _, e in points], [e.clips for _, e in points])
-            steady = float(np.abs(fitted - [e.mean for _, e in points]).max()) <= self.noise[name]
+            fitted = monotone_fit([e.shift for _, e in points], [e.clips for _, e in points])
+            steady = float(np.abs(fitted - [e.shift for _, e in points]).max()) <= self.noise[name]
             order = "order of strengths kept" if steady else "not in the order of strengths"
             text = f"at strength {strongest:g}: {self._figures(effect, name)}; {order}"
             grade: Grade = "good"
-            if noticed and sign * effect.mean > 0 and not self._target.is_amount(name):
+            if noticed and sign * effect.shift > 0 and not self._target.is_amount(name):
                 grade, verdict = "bad", f"better from {noticed[0]:g}"
             elif noticed:
                 verdict = f"noticed from {noticed[0]:g}"
@@ -238,7 +266,7 @@ class Effects:
                 continue
             changes = list(self._scores.changes(name, kind, strengths[-1])[0].values())
             size = effect_of(np.abs(changes).tolist(), 0, self._tests)
-            assert size is not None
+            assert size is not None  # noqa: S101
             bound = HARMLESS * self.spread[name]
             grade: Grade = "open"
             verdict = "not told apart"
@@ -247,8 +275,8 @@ class Effects:
             elif size.low > bound:
                 grade, verdict = "bad", "changes"
             text = (
-                f"at strength {strengths[-1]:.2g}: {self._figures(effect, name)}; absolute change {size.mean:.3g}, "
-                f"{size.mean / self.spread[name]:.0%} of the range of the unchanged clips"
+                f"at strength {strengths[-1]:.2g}: {self._figures(effect, name)}; absolute change {size.shift:.3g}, "
+                f"{size.shift / self.spread[name]:.0%} of the range of the unchanged clips"
             )
             title = INVARIANCES[kind].what.capitalize()
             lines.append(
@@ -268,7 +296,7 @@ class Effects:
             title = trap.what.capitalize()
             if effect is None or effect.clips < lost:
                 if lost:
-                    lines.append(self._line("fooled", kind, title, name, None, grade="good", verdict="refused", expected=expected,
+                    lines.append(self._line("fooled", kind, title, name, None, grade="good", verdict="refused", expected=expected,  # noqa: E501
                                             text=f"{lost} clips get no score; {trap.why}"))  # fmt: skip
                 continue
             grade, verdict = judged(expected, effect, sign, self.noise[name])
@@ -291,14 +319,14 @@ def judged(expected: str, effect: Effect, sign: float, noise: float) -> tuple[Gr
         noise: Change that counts as none.
     """
     if sign == 0:
-        moved = effect.low > noise or effect.high < -noise
+        moved = (effect.low > 0 or effect.high < 0) and abs(effect.shift) > noise
         return (
-            ("note", f"{'higher' if effect.mean > 0 else 'lower'}: no direction was stated")
+            ("note", f"{'higher' if effect.shift > 0 else 'lower'}: no direction was stated")
             if moved
             else ("open", "not told apart")
         )
     low, high = sorted((sign * effect.low, sign * effect.high))
-    if low > noise:
+    if low > 0 and sign * effect.shift > noise:
         return "bad", "fooled: better"
     if expected == "lower":
         if high < 0:

@@ -7,14 +7,13 @@ import math
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vmmetrics.alignment.audit.audit import AuditListener, AuditPlan, clip_sample, clip_tasks, effect_clips
-from vmmetrics.alignment.audit.breaks import CHECKS, breaks
+from vmmetrics.alignment.audit.audit import AuditListener, AuditPlan, clip_tasks, effect_clips, sample_of
+from vmmetrics.alignment.audit.breaks import breaks
 from vmmetrics.alignment.audit.breaks import files as checks_of_files
 from vmmetrics.alignment.audit.breaks.bench import FEW, Bench, Check, NotRunError
 from vmmetrics.alignment.audit.calls import Answer, Caller, Item
@@ -191,7 +190,7 @@ def make_clips(
     plan = plan or AuditPlan()
     tasks = clip_tasks(clips, prompts)
     manifest = _Manifest(
-        _version(), plan, tuple(str(path.absolute()) for path in clips), prompts and str(prompts.absolute()),
+        _version(), plan, tuple(str(path.absolute()) for path in clips), None if prompts is None else str(prompts.absolute()),
         {task.clip: identify(task) for task in tasks},
     )  # fmt: skip
     for folder in (CLIPS, HARD):
@@ -223,7 +222,7 @@ def make_clips(
                 listener.part("breaks in silence", len(names))
             work = Path(scratch, "breaks")
             work.mkdir()
-            sample = clip_sample(tasks, plan.limit)
+            sample = sample_of(clips, plan.limit, prompts)
             bench_of = partial(_FileBench, write, lambda _: None)
             target = Target("results", "", ("path",))
             for name, result in breaks(
@@ -288,7 +287,8 @@ class Results:
     """
 
     def __init__(
-        self, folder: Path, sources: Sequence[str | Path], *, metrics: Sequence[str] = (), clip_column: str | None = None,
+        self, folder: Path, sources: Sequence[str | Path], *, metrics: Sequence[str] = (),
+        clip_column: str | None = None,
         lower: Sequence[str] = (), amount: Sequence[str] = (), value_range: tuple[float, float] | None = None,
     ) -> None:  # fmt: skip
         manifest = _read_manifest(folder)
@@ -321,7 +321,9 @@ class Results:
             "results", ", ".join(map(str, sources)), ("path",), self._names[0], higher,
             {} if value_range is None else {"": value_range}, amounts, notes=notes,
         )  # fmt: skip
-        self.facts = {"scores": hashlib.sha256(repr(sorted(self._values.items())).encode()).hexdigest()}
+        self.facts: Mapping[str, Any] = {
+            "scores": hashlib.sha256(repr(sorted(self._values.items())).encode()).hexdigest()
+        }
 
     def _line(self, line: dict[str, Any]) -> dict[str, Any]:
         """Return a line of the probe with the scores of its file."""

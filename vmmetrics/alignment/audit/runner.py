@@ -210,7 +210,7 @@ class CommandTarget:
         self._calls += 1
         log = Path(f"command-{self._calls}.out")
         with log.open("wb") as out, Path("output.log").open("ab") as err:
-            code = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=out, stderr=err, check=False).returncode
+            code = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=out, stderr=err, check=False).returncode  # noqa: S603
         text = _tail(log)
         log.unlink()
         if code:
@@ -333,7 +333,7 @@ class HttpTarget:
             raise RefusedError("no list of results, one a request")
         values = []
         for result, errors in zip(answer["results"], answer.get("errors") or [{}] * len(items), strict=True):
-            flat = {}
+            flat: dict[str, Any] = {}
             for name, of in (result or {}).items():
                 parts = (
                     {f"{name}.{part}": score for part, score in of.items()} if isinstance(of, Mapping) else {name: of}

@@ -101,7 +101,12 @@ class Target:
 
     def to_json(self) -> dict[str, Any]:
         """Return what a card says of it."""
-        return {"kind": self.kind, "text": self.text, "takes": list(self.takes), "notes": list(self.notes)}
+        return {
+            "kind": self.kind,
+            "text": self.text,
+            "takes": list(self.takes) * (self.kind != "results"),
+            "notes": list(self.notes),
+        }
 
 
 def _absolute(word: str, origin: str) -> str:
@@ -145,7 +150,7 @@ def target_of(
         raise ValueError(f"Expected ways of taking clips among {', '.join(ROUTES)} but got {unknown[0]!r}")
     if (text is None) == (command is None):
         raise SetupError("Expected one target: module:function, an address, names of metrics, or --command")
-    origin = os.getcwd()
+    origin = os.getcwd()  # noqa: PTH109
     stated = {} if higher_is_better is None else {"": higher_is_better}
     ranges = {} if value_range is None else {"": value_range}
     common: dict[str, Any] = {
@@ -156,7 +161,7 @@ def target_of(
         if len(places) != 1:
             raise SetupError("Expected {clip} or {folder} in the command: where the file, or folder, of clips goes")
         return Target("command", command, tuple(places), **common)
-    assert text is not None
+    assert text is not None  # noqa: S101
     if text.startswith(("http://", "https://")):
         _check_host(text, hosts)
         routes = tuple(takes) or (("path", "paths") if body is None else ("path",))

@@ -133,7 +133,7 @@ class Bench:
         self._caller: Caller | None = None
         self.check = ""
         route = target.single or target.batch
-        assert route is not None
+        assert route is not None  # noqa: S101
         self.route = route
         self.clips = [
             clip if clip.prompt else replace(clip, prompt=PROMPTS[n % len(PROMPTS)]) for n, clip in enumerate(clips)
@@ -183,7 +183,7 @@ class Bench:
     @property
     def caller(self) -> Caller:
         """Process of the check that runs."""
-        assert self._caller is not None
+        assert self._caller is not None  # noqa: S101
         return self._caller
 
     def opened(self, python: str | None, environment: Mapping[str, str] | None) -> Caller:

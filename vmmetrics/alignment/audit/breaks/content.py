@@ -399,7 +399,10 @@ def _alike(
 ) -> Iterator[Finding]:  # fmt: skip
     """Yield whether pairs of clips that are nearly the same score alike, on average."""
     with bench.process():
-        asked = [(label, bench.ask(before), bench.ask(after), after) for label, before, after in cases]
+        asked = [
+            (label, bench.reference if before is bench.few else bench.ask(before), bench.ask(after), after)
+            for label, before, after in cases
+        ]
     for name in bench.names:
         large, figures, looks = [], [], []
         for label, before, after, items in asked:
