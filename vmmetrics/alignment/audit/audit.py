@@ -40,10 +40,8 @@ from vmmetrics.video import read_clip
 
 SOUND = (
     "real-cups", "real-juggle", "real-parking", "real-smoke", "real-stream", "rendered-linear-pan",
-    "rendered-behind-pillar-rotation", "rendered-figure-still", "rendered-several-still",
-    "cogvideo-woman-walks-and-sits",
+    "rendered-behind-pillar-rotation", "rendered-figure-still", "cogvideo-woman-walks-and-sits",
     "modelscope-t2v-cars-drive-fast", "modelscope-t2v-woman-walks-and-sits", "zeroscope-cars-drive-fast",
-    "zeroscope-woman-walks-and-sits",
 )  # fmt: skip
 """Shipped clips into which defects are injected: the others have some already."""
 _PROMPTS = {

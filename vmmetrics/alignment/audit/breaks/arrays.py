@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.alignment.audit.breaks.bench import LOOSE, Bench, Check, Finding, Variant, always, arrays
+from vmmetrics.alignment.audit.calls import Item
 from vmmetrics.alignment.audit.material import Frames, array_of
 
 
@@ -95,39 +96,38 @@ def undeclared(bench: Bench) -> Iterator[Finding]:
 
 
 def grey(bench: Bench) -> Iterator[Finding]:
-    """Score clips without colour: whoever mistakes the axis of channels for another sees no motion in them."""
-    items = [bench.material.changed(item, _in_grey(array_of(item))) for item in bench.few]
-    stills = [
-        bench.material.changed(item, np.repeat(_in_grey(array_of(item)[:1]), len(array_of(item)), 0))
-        for item in bench.few
-    ]
+    """Score clips without colour, and stills with and without: colour is no motion, and grey clips move as well.
+
+    Whoever takes the axis of channels for that of time sees motion in coloured stills, and none in what is grey.
+    """
+
+    def made(change: Callable[[Frames], Frames]) -> list[Item]:
+        return [bench.material.changed(item, change(array_of(item))) for item in bench.few]
+
+    def held(frames: Frames) -> Frames:
+        return np.repeat(frames[:1], len(frames), 0)
+
     with bench.process():
-        moving, still = bench.ask(items), bench.ask(stills)
+        moving, still = bench.ask(made(_in_grey)), bench.ask(made(lambda frames: held(_in_grey(frames))))
+        coloured = bench.ask(made(held))
     for name in bench.names:
-        pairs = [
-            (m.scores[name], s.scores[name])
-            for m, s in zip(moving, still, strict=True)
-            if name in m.scores and name in s.scores
-        ]
-        if len(pairs) < 2:
-            yield Finding("good", "stills have no score", "in grey, stills are refused and moving clips are not", name)
+        rows = zip(moving, still, coloured, strict=True)
+        cases = [[a.scores[name] for a in row] for row in rows if all(name in a.scores for a in row)]
+        if len(cases) < 2:
+            yield Finding("good", "stills have no score", "stills are refused, in grey and in colour", name)
             continue
-        bound = bench.tolerance(name, [v for pair in pairs for v in pair], 0.01)
-        blind = sum(abs(m - s) <= bound for m, s in pairs)
-        if blind == len(pairs):
-            yield Finding(
-                "bad",
-                "sees no motion in grey",
-                f"moving and still clips without colour score the same, {blind} of {len(pairs)}",
-                name,
-            )
+        figures = np.array(cases)
+        motion, colour = np.abs(figures[:, 0] - figures[:, 1]), np.abs(figures[:, 2] - figures[:, 1])
+        bound = bench.tolerance(name, figures.ravel().tolist(), 0.01)
+        if (motion <= bound).all():
+            text = f"moving and still clips without colour score the same, {len(cases)} of {len(cases)}"
+            yield Finding("bad", "sees no motion in grey", text, name)
+        elif np.median(colour) > max(np.median(motion), bound):
+            text = f"stills score otherwise in colour, by {np.median(colour):.3g}; motion by {np.median(motion):.3g}"
+            yield Finding("bad", "takes colour for motion", text, name)
         else:
-            yield Finding(
-                "good",
-                "sees motion in grey",
-                f"{len(pairs) - blind} of {len(pairs)} moving clips score other than their first frame held",
-                name,
-            )
+            text = f"motion in grey changes it by {np.median(motion):.3g}, colour of stills by {np.median(colour):.3g}"
+            yield Finding("good", "sees motion in grey", text, name)
 
 
 def _in_grey(frames: Frames) -> Frames:
@@ -145,6 +145,6 @@ CHECKS = (
     Check("memory", "Arrays laid out otherwise in memory", arrays, memory),
     Check("mutation", "The array after the call", arrays, mutation),
     Check("undeclared", "Arrays of types, ranges and axes that it is not said to take", arrays, undeclared),
-    Check("grey", "Clips without colour", always, grey),
+    Check("grey", "Clips and stills without colour", always, grey),
 )
 """Checks of arrays."""

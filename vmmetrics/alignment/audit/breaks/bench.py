@@ -24,8 +24,9 @@ FEW = 5
 TIGHT = 1e-3
 """Largest difference of equal input, as a share of the scale: the range of the scores of all clips."""
 PROMPTS = (
-    "A horse gallops fast across a field.", "A leaf sinks slowly to the ground.", "Two children throw a red ball.",
-    "Waves roll onto a beach.", "A man turns a wheel with both hands.", "A blue car stands still in the rain.",
+    "A horse gallops fast across a field from left to right.", "A leaf sinks slowly down to the ground.",
+    "Two children throw a red ball up.", "Waves roll onto a beach, the camera pans to the left.",
+    "A man turns a wheel with both hands.", "A blue car stands still in the rain, static camera.",
 )  # fmt: skip
 """Prompts of clips that have none, in turn, for targets that ask for one."""
 LOOSE = 0.05

@@ -81,16 +81,15 @@ def long_clips(bench: Bench) -> Iterator[Finding]:
         before = bench.ask([bench.material.item(base)])
         after = []
         for part in np.array_split(np.arange(LONG), 8):
-            changed = frames.copy()
-            changed[part] = frames[::-1][part][:, ::-1] // 2 + bench.rng.integers(0, 90, (len(part), 1, 1, 3)).astype(
-                np.uint8
-            )
-            after.append(bench.ask([bench.material.item(with_frames(bench.few[0], changed, 16.0))]))
+            noise, still = frames.copy(), frames.copy()
+            noise[part] = bench.rng.integers(0, 256, noise[part].shape)
+            still[part] = frames[part[0]]
+            after.append(bench.ask([bench.material.item(with_frames(bench.few[0], f, 16.0)) for f in (noise, still)]))
     if not before[0].scores:
         yield Finding("note", "refuses, and says so", f"a clip of {LONG} frames: {before[0].refused}")
         return
     for name in bench.names:
-        read = [t for t, answers in enumerate(after) if _moves(bench, before, answers, name)]
+        read = [t for t, answers in enumerate(after) if _moves(bench, [*before, *before], answers, name)]
         yield _coverage(read, 8, f"eighth of {LONG} frames", name)
 
 
@@ -128,14 +127,14 @@ def regions(bench: Bench) -> Iterator[Finding]:
 
 
 def channels(bench: Bench) -> Iterator[Finding]:
-    """Put other content into each colour channel, in files that keep RGB."""
+    """Put noise into each colour channel, in files that keep RGB."""
     clips = [with_frames(item, array_of(item)) for item in bench.few[:3]]
     changed = [clips]
     for channel in range(3):
         others = []
-        for clip, item in zip(clips, bench.few, strict=False):
+        for clip in clips:
             frames = clip.frames.copy()
-            frames[..., channel] = _foreign(bench, item, len(frames))[..., channel]
+            frames[..., channel] = bench.rng.integers(0, 256, frames.shape[:3])
             others.append(replace(clip, frames=frames))
         changed.append(others)
     with bench.process():
@@ -150,11 +149,11 @@ def channels(bench: Bench) -> Iterator[Finding]:
             yield Finding(
                 "bad",
                 f"does not see {' and '.join(blind)}",
-                f"other content in {' and '.join(blind)} alone changes no score",
+                f"noise in {' and '.join(blind)} alone changes no score",
                 name,
             )
         else:
-            yield Finding("good", "all colours count", "other content in each colour channel changes the score", name)
+            yield Finding("good", "all colours count", "noise in each colour channel changes the score", name)
 
 
 _COLOURS = ("red", "green", "blue")
@@ -372,7 +371,97 @@ def sizes(bench: Bench) -> Iterator[Finding]:
         for width in (160, 162)
     ]
     cases.append(("162 instead of 160 columns", wide[0], wide[1]))
-    yield from _alike(bench, cases, 0.3, "a few pixels play no part", grade="note")
+    small = [bench.material.changed(item, _scaled(array_of(item), 64, 48)) for item in bench.few]
+    cases.append(("64 by 48 instead of 160 by 120", wide[0], small))
+    yield from _alike(bench, cases, 0.5, "sizes play little part", grade="note")
+
+
+def flash(bench: Bench) -> Iterator[Finding]:
+    """Put two flat frames into the middle: black, white, grey."""
+    levels = {"black": 0, "white": 255, "grey": 128}
+    with bench.process():
+        after = {}
+        for colour, level in levels.items():
+            items = []
+            for item in bench.few:
+                frames = array_of(item).copy()
+                frames[len(frames) // 2 : len(frames) // 2 + 2] = level
+                items.append(bench.material.changed(item, frames))
+            after[colour] = bench.ask(items)
+    for name in bench.names:
+        unseen = [colour for colour, answers in after.items() if not _moves(bench, bench.reference, answers, name)]
+        if unseen:
+            yield Finding(
+                "bad", "flat frames are passed over", f"two {' or '.join(unseen)} frames change no score", name
+            )
+        else:
+            yield Finding("good", "flat frames count", "two black, white or grey frames change the score", name)
+
+
+def _texture(rng: np.random.Generator, size: int) -> Frames:
+    """Return a (size, size, 3) grey texture that looks alike in all directions."""
+    noise = cv2.GaussianBlur(rng.normal(size=(size, size)), (0, 0), 3)
+    levels = np.clip(128 + 45 * noise / noise.std(), 0, 255).astype(np.uint8)
+    return np.repeat(levels[..., None], 3, -1)
+
+
+def directions(bench: Bench) -> Iterator[Finding]:
+    """Move a texture by three pixels a frame sideways, and up, in wide frames and in tall ones."""
+    texture = _texture(bench.rng, 300)
+    cases = {}
+    for shape, (width, height) in {"wide": (192, 80), "tall": (80, 192)}.items():
+        for way, (dx, dy) in {"sideways": (3, 0), "up": (0, 3), "still": (0, 0)}.items():
+            frames = np.stack([texture[t * dy : t * dy + height, t * dx : t * dx + width] for t in range(16)])
+            cases[shape, way] = bench.material.exact(with_frames(bench.few[0], frames, 8.0))
+    with bench.process():
+        answers = dict(zip(cases, (_or_refused(bench, item) for item in cases.values()), strict=True))
+    for name in bench.names:
+        values = {case: answer.scores.get(name, math.nan) for case, answer in answers.items()}
+        uneven, figures = [], []
+        for shape in ("wide", "tall"):
+            side, up, still = (values[shape, way] for way in ("sideways", "up", "still"))
+            moved = max(abs(side - still), abs(up - still)) if math.isfinite(still) else max(abs(side), abs(up))
+            figures.append(f"{shape}: {side:.3g} sideways, {up:.3g} up")
+            if abs(side - up) > max(0.3 * moved, bench.tolerance(name, [], 0.02)):
+                uneven.append(shape)
+        if not all(math.isfinite(values[shape, way]) for shape in ("wide", "tall") for way in ("sideways", "up")):
+            yield Finding("open", "not told apart", "a moving texture has no score", name)
+        elif uneven:
+            text = f"the same motion in pixels scores otherwise by its direction: {'; '.join(figures)}"
+            yield Finding("note", "directions count otherwise", text, name)
+        else:
+            yield Finding("good", "all directions alike", "; ".join(figures), name)
+
+
+def contrast(bench: Bench) -> Iterator[Finding]:
+    """Move a light square over a dark ground, in contrasts that grow up to white on black."""
+    strengths = (40, 85, 130, 170, 190, 215, 255)
+    items = []
+    for strength in strengths:
+        frames = np.full((16, 96, 96, 3), (255 - strength) // 2, np.uint8)
+        for t in range(16):
+            frames[t, 30:60, 6 + 3 * t : 36 + 3 * t] = (255 - strength) // 2 + strength
+        items.append(bench.material.exact(with_frames(bench.few[0], frames, 8.0)))
+    with bench.process():
+        answers = [_or_refused(bench, item) for item in items]
+    for name in bench.names:
+        values = np.array([answer.scores.get(name, math.nan) for answer in answers])
+        if not np.isfinite(values).all():
+            yield Finding("open", "not told apart", "a moving square has no score", name)
+            continue
+        text = "; ".join(f"{s}: {v:.3g}" for s, v in zip(strengths, values, strict=True))
+        # how far the curve goes back on its way
+        rise = float(np.max(np.maximum.accumulate(values) - values))
+        fall = float(np.max(values - np.minimum.accumulate(values)))
+        whole = float(np.ptp(values))
+        if min(rise, fall) > max(0.5 * whole, bench.tolerance(name, [], 0.02)):
+            yield Finding(
+                "note", "turns back as contrast grows", f"by grey levels between square and ground: {text}", name
+            )
+        else:
+            yield Finding(
+                "good", "grows or falls with contrast", f"by grey levels between square and ground: {text}", name
+            )
 
 
 def sides(bench: Bench) -> Iterator[Finding]:
@@ -390,7 +479,9 @@ def level(bench: Bench) -> Iterator[Finding]:
         frames = array_of(item)
         noise = bench.rng.integers(-1, 2, frames.shape)
         items.append(bench.material.changed(item, np.clip(frames.astype(int) + noise, 0, 255).astype(np.uint8)))
-    yield from _alike(bench, [("a grey level of noise", bench.few, items)], 1.0, "a grey level plays no part")
+    yield from _alike(
+        bench, [("a grey level of noise", bench.few, items)], 1.0, "a grey level plays no part", grade="note"
+    )
 
 
 def _alike(
@@ -530,7 +621,7 @@ CHECKS = (
     Check("frames-read", "A foreign frame in place of each", always, frames_read, exact=True),
     Check("long-clips", "Another eighth of a long clip", always, long_clips, exact=True),
     Check("regions", "Other content in each ninth of the frame", always, regions, exact=True),
-    Check("channels", "Other content in each colour", always, channels, exact=True),
+    Check("channels", "Noise in each colour", always, channels, exact=True),
     Check("channel-order", "Stripes of equally light colours", always, channel_order),
     Check("rate", "The same frames at other rates, and without a rate", always, rate),
     Check("irregular", "Frames at uneven times", _reads_times, irregular),
@@ -539,6 +630,9 @@ CHECKS = (
     Check("fade", "A still that grows lighter, and darker", always, fade),
     Check("sizes", "A few lines and columns fewer", always, sizes),
     Check("sides", "Turned by a quarter", always, sides),
+    Check("directions", "A texture that moves sideways, and up", always, directions),
+    Check("contrast", "A square that moves, in growing contrast", always, contrast),
+    Check("flash", "Two flat frames in the middle", always, flash, exact=True),
     Check("level", "Noise of one grey level", always, level),
     Check("prompts", "Prompts left out and exchanged", _takes_prompts, prompts),
 )

@@ -111,6 +111,11 @@ def together(bench: Bench) -> Iterator[Finding]:
                 [few[n % count] for n in range(17)],
                 [16 - (16 - n) % count for n in range(count)],
             )
+        if route == "paths":
+            calls["one name in several folders"] = (
+                [bench.material.named(item, "clip.mp4") for item in few],
+                slice(None),
+            )
         if route in ("paths", "folder"):
             alike = [bench.material.named(item, f"clip.v{n}.mp4") for n, item in enumerate(few)]
             calls["under names that begin alike"] = (alike, slice(None))
