@@ -50,11 +50,11 @@ def make(
     with usage():
         plan = plan_of(parts, only, defects, strengths, seed=seed, jobs=jobs, limit=limit)
     with until_stopped(messages, f"stopped; remove {folder} and start again"), usage(), AuditProgress(messages) as bar:
-        made = make_clips(folder, clips=clips or (), prompts=prompts, plan=plan, listener=bar)
+        sizes = make_clips(folder, clips=clips or (), prompts=prompts, plan=plan, listener=bar)
     lines = (
-        f"written: {made.files} files, {made.size / 1e6:.0f} MB, and a manifest with the prompts",
+        f"written: {len(sizes)} files, {sum(sizes.values()) / 1e6:.0f} MB, and a manifest with the prompts",
         f"1. score the files of {folder / CLIPS}: each by itself, its result under its file name",
-        f"2. score those of {folder / HARD} ({made.hard}), which may stop a tool: leave out those that do",
+        f"2. score those of {folder / HARD}, which may stop a tool: leave out those that do",
         f"then: vmmetrics audit read RESULTS --clips {folder}",
     )  # fmt: skip
     for line in lines:
@@ -106,5 +106,5 @@ def read(
             plan=scores.plan if only is None else scores.only(parse_names(only)), command=command_words(),
             listener=bar, scored_files=scores,
         )  # fmt: skip
-    messages.print(f"{len(scores.scored)} of {len(scores.files)} files have a score")
+    messages.print(f"{scores.scored} of {scores.files} files have a score")
     finish(card, out, other, gates, form, output, messages)

@@ -15,7 +15,7 @@ import pytest
 from vmmetrics.alignment.audit.audit import AuditPlan, audit
 from vmmetrics.alignment.audit.card import Card
 from vmmetrics.alignment.audit.lines import Line
-from vmmetrics.alignment.audit.results import CLIPS, HARD, SHOWN, Results, make_clips
+from vmmetrics.alignment.audit.results import CLIPS, HARD, Results, make_clips
 from vmmetrics.alignment.audit.target import target_of
 from vmmetrics.alignment.probe.cases import Plan
 from vmmetrics.cli.main import main
@@ -32,7 +32,7 @@ def motion(path):
         raise ValueError("one frame")
     return float(np.abs(np.diff(clip.frames.astype(float), axis=0)).mean() * clip.fps)
 """
-BREAKS = ("distinct", "frames-read", "channel-order", "rate", "grey", "names", "containers", "no-video", "cut",
+BREAKS = ("distinct", "frames-read", "channel-order", "rate", "fade", "grey", "names", "containers", "no-video", "cut",
           "one-frame")  # fmt: skip
 PLAN = AuditPlan(
     probe=Plan(defects=("blur", "stutter"), strengths=(0.5, 1.0), invariances=("reencode", "brightness"),
@@ -53,7 +53,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("made") / "clips of an audit"
     made = make_clips(out, plan=PLAN)
     files = [path for path in out.rglob("*") if path.is_file() and path.name != "manifest.json"]
-    assert (made.files, made.size) == (len(files), sum(path.stat().st_size for path in files))
+    assert made == {path.relative_to(out).as_posix(): path.stat().st_size for path in files}
     assert len({path.name for path in files}) == len(files)
     return out
 
@@ -109,12 +109,13 @@ def called(tmp_path_factory: pytest.TempPathFactory) -> Card:
         return audit(target, folder / "card", plan=PLAN)
 
 
-@pytest.mark.parametrize("form", ["table", "vbench"])
+@pytest.mark.parametrize("form", ["table", "stems", "vbench"])
 def test_results_say_what_calls_say(
     folder: Path, scores: Mapping[str, float], called: Card, tmp_path: Path, form: str
 ) -> None:
-    if form == "table":
-        results = table(tmp_path / "scores.csv", scores)
+    if form != "vbench":
+        named = scores if form == "table" else {str(Path(name).with_suffix("")): v for name, v in scores.items()}
+        results = table(tmp_path / "scores.csv", named)
     else:
         results = tmp_path / "it_eval_results.json"
         entries = [{"video_path": name, "video_results": value} for name, value in scores.items()]
@@ -134,20 +135,21 @@ def test_what_files_cannot_show_is_not_tried(folder: Path, scores: Mapping[str, 
     card = read(folder, table(tmp_path / "scores.csv", scores), tmp_path / "card", "repeat", "memory", "cut")
     left = {entry.check: entry.why for entry in card.not_tried}
     assert left["repeat"] == left["memory"] == "results hold one score a file"
-    assert not left.keys() & set(SHOWN)
+    assert "cut" not in left
 
 
 def test_a_scorer_that_loses_names_with_dots(folder: Path, scores: Mapping[str, float], tmp_path: Path) -> None:
     cut = {name.partition(".")[0]: value for name, value in scores.items()}
-    of_names = [line for line in read(folder, table(tmp_path / "s.csv", cut), tmp_path / "card", "names").scores[0].lines
-                if line.check == "names"]  # fmt: skip
+    card = read(folder, table(tmp_path / "s.csv", cut), tmp_path / "card", "names")
+    of_names = [line for line in card.scores[0].lines if line.check == "names"]
     assert [line.grade for line in of_names] == ["bad", "good"]
     assert "two.dots.v2.mp4" in of_names[0].text and "with space.mp4" not in of_names[0].text
 
 
 def test_a_scorer_that_gives_broken_files_nothing(folder: Path, scores: Mapping[str, float], tmp_path: Path) -> None:
     everything = {str(path): 0.0 for path in (folder / HARD).iterdir()} | dict(scores)
-    said = lines(read(folder, table(tmp_path / "s.csv", everything), tmp_path / "card", "no-video", "cut", "one-frame"))
+    results = table(tmp_path / "s.csv", everything)
+    said = lines(read(folder, results, tmp_path / "card", "no-video", "cut", "one-frame"))
     assert said["breaks no-video"].verdict == said["breaks cut"].verdict == "a number for what is no whole clip"
     assert said["breaks no-video"].grade == said["breaks cut"].grade == said["breaks one-frame"].grade == "bad"
 
@@ -171,6 +173,13 @@ def test_rows_that_are_missing(folder: Path, scores: Mapping[str, float], tmp_pa
     assert card.target["notes"][0] == f"{total - len(scores) + gone} of {total} files have no score"
     assert lines(card)["sees stutter"].clips == 6
     assert "at strength 0.5" in lines(card)["sees blur"].text
+
+
+def test_files_of_a_kind_that_is_not_read(folder: Path, scores: Mapping[str, float], tmp_path: Path) -> None:
+    read_alone = {name: value for name, value in scores.items() if name.endswith(".mp4")}
+    said = lines(read(folder, table(tmp_path / "s.csv", read_alone), tmp_path / "card", "fade", "containers"))
+    assert (said["breaks fade"].grade, said["breaks fade"].verdict) == ("open", "not told apart")
+    assert said["breaks containers"].verdict == "refuses, and says so"
 
 
 def test_hard_files_that_were_not_scored_are_not_called_refused(
@@ -215,7 +224,7 @@ def test_clips_that_changed_are_refused(scores: Mapping[str, float], folder: Pat
     plan = AuditPlan(parts=("breaks",), only=("distinct",))
     make_clips(made, clips=[own], plan=plan)
     results = table(tmp_path / "s.csv", {"clip-001.mp4": 1.0})
-    assert Results(made, [results]).scored == ["clips/clip-001.mp4"]
+    assert Results(made, [results]).scored == 1
     shutil.copyfile(next((folder / CLIPS).glob("clip-002.mp4")), own)
     with pytest.raises(SetupError, match=r"own\.mp4 changed"):
         Results(made, [results])

@@ -6,15 +6,15 @@ import hashlib
 import math
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from vmmetrics.alignment.audit.audit import AuditListener, AuditPlan, clip_tasks, effect_clips, sample_of
-from vmmetrics.alignment.audit.breaks import breaks
-from vmmetrics.alignment.audit.breaks import files as checks_of_files
+from vmmetrics.alignment.audit.breaks import breaks, files, repetition
 from vmmetrics.alignment.audit.breaks.bench import FEW, Bench, Check, NotRunError
 from vmmetrics.alignment.audit.calls import Answer, Caller, Item
 from vmmetrics.alignment.audit.material import write_clip
@@ -33,24 +33,18 @@ from vmmetrics.utils.storage.job_folder import check_new
 from vmmetrics.utils.storage.provenance import PACKAGE, source_hash
 from vmmetrics.utils.version import __version__
 
-MANIFEST = "manifest.json"
 CLIPS, HARD = "clips", "hard"
-"""Folders of files: those that any tool reads, and those that may stop one."""
-_HARD = tuple(check.name for check in checks_of_files.CHECKS)
-SHOWN = (
-    "distinct", "frames-read", "long-clips", "regions", "channels", "channel-order", "rate", "irregular", "length",
-    "transitions", "fade", "sizes", "sides", "level", "grey", *(name for name in _HARD if name != "not-finite"),
-)  # fmt: skip
-"""Checks of part 3 that one score a file can show."""
-_NO_ROW = "it is not among the results"
+"""Folders of files: those that any tool reads, and those of the checks of files, which may stop one."""
+MANIFEST = "manifest.json"
+_HARD = frozenset(check.name for check in files.CHECKS)
 
 
 @dataclass(frozen=True, slots=True)
 class _Manifest:
-    """What the files of an audit were made of.
+    """Record of the files of an audit.
 
     Attributes:
-        produced_by: Version and code by which the same files come in the same order.
+        produced_by: Version and code, by which the same files come in the same order.
         plan: Plan of the audit.
         clips: Paths given; none for the clips that are shipped.
         prompts: Prompt list given.
@@ -69,18 +63,13 @@ class _Manifest:
 
 
 def _version() -> dict[str, str]:
-    """Return by what the same files come in the same order."""
     return {"vmmetrics": __version__, "code": source_hash(PACKAGE, ("alignment/audit", "alignment/perturbations"))}
 
 
-# The bench whose answers come from files.
-
-_Answer = Callable[[str, Item], Answer]
+# The bench whose answers come from files, in place of a process.
 
 
 class _FileCaller(Caller):
-    """Caller that names files, and starts no process."""
-
     def __init__(self, bench: _FileBench) -> None:
         super().__init__(bench.target, bench.limits)
         self._answer = bench.answer
@@ -90,7 +79,7 @@ class _FileCaller(Caller):
 
 
 class _FileBench(Bench):
-    """Bench of part 3 that names each file in the order in which it is asked for.
+    """Bench of part 3 that names files in the order in which they are asked for.
 
     Args:
         answer_of: Function of the name of a file, with its folder, and of the item.
@@ -98,27 +87,24 @@ class _FileBench(Bench):
         arguments: As for a bench.
     """
 
-    def __init__(self, answer_of: _Answer, left_out: Callable[[str], str | None], *arguments: Any, **more: Any) -> None:
+    def __init__(
+        self, answer_of: Callable[[str, Item], Answer], left_out: Callable[[str], str | None], *arguments: Any,
+        **more: Any,
+    ) -> None:  # fmt: skip
         self._answer_of, self._left_out = answer_of, left_out
-        self._names: dict[str, str] = {}
+        self._names: dict[Path, str] = {}
+        self._counts = Counter[str]()
         super().__init__(*arguments, **more)
 
     def answer(self, item: Item) -> Answer:
         """Return the answer for a file, which keeps the name that it was first given."""
         path = Path(str(item.path))
-        if (name := self._names.get(str(path))) is None:
-            count = sum(name.startswith(f"{self._place}/{self._prefix}-") for name in self._names.values())
-            own = f"{self._prefix}-{count + 1:03d}{path.suffix}" if path.parent == self.material.folder else path.name
-            name = self._names[str(path)] = f"{self._place}/{own}"
-        return self._answer_of(name, item)
-
-    @property
-    def _place(self) -> str:
-        return HARD if self.check in _HARD else CLIPS
-
-    @property
-    def _prefix(self) -> str:
-        return self.check or "clip"
+        if path not in self._names:
+            self._counts[self.check] += 1
+            counted = f"{self.check or 'clip'}-{self._counts[self.check]:03d}{path.suffix}"
+            own = counted if path.parent == self.material.folder else path.name
+            self._names[path] = f"{HARD if self.check in _HARD else CLIPS}/{own}"
+        return self._answer_of(self._names[path], item)
 
     def opened(self, python: str | None, environment: Mapping[str, str] | None) -> Caller:  # noqa: ARG002
         """Return a caller that names files."""
@@ -126,44 +112,15 @@ class _FileBench(Bench):
 
     def why_not(self, check: Check) -> str | None:
         """Return why files do not show a check, or None."""
-        if check.name not in SHOWN:
+        if check in repetition.CHECKS or super().why_not(check) is not None:
             return "results hold one score a file"
-        return self._left_out(check.name) or super().why_not(check)
+        return self._left_out(check.name)
 
     def _chosen(self, scored: Sequence[int]) -> list[int]:  # noqa: ARG002  (scores are not known when files are made)
         return sorted(self.rng.permutation(len(self.items)).tolist()[:FEW])
 
 
 # Files out.
-
-
-class Made(NamedTuple):
-    """What was made.
-
-    Attributes:
-        files: Number of files.
-        hard: How many of them may stop a tool.
-        size: Their bytes.
-    """
-
-    files: int
-    hard: int
-    size: int
-
-
-@dataclass(frozen=True)
-class _CaseWriter:
-    """Function of a clip that writes it and returns a number by which its file is called."""
-
-    folder: str
-
-    def __call__(self, clip: Clip) -> Mapping[str, float]:
-        content = clip.frames.tobytes() + clip.timestamps.tobytes() + clip.name.encode("utf-8", "surrogatepass")
-        number = int.from_bytes(hashlib.sha256(content).digest()[:6], "big")  # a float holds 53 bits
-        path = Path(self.folder, f"{number}.mp4")
-        if not path.exists():
-            write_clip(path, clip)
-        return {"file": float(number)}
 
 
 def make_clips(
@@ -173,8 +130,8 @@ def make_clips(
     prompts: Path | None = None,
     plan: AuditPlan | None = None,
     listener: AuditListener | None = None,
-) -> Made:
-    """Write every file of an audit into a new folder: ``clips``, ``hard`` (files that may stop a tool), a manifest.
+) -> dict[str, int]:
+    """Write every file of an audit, and a manifest, into a new folder; return the size of each file in bytes.
 
     Args:
         out: The folder.
@@ -189,71 +146,78 @@ def make_clips(
     check_new(out)
     plan = plan or AuditPlan()
     tasks = clip_tasks(clips, prompts)
-    manifest = _Manifest(
-        _version(), plan, tuple(str(path.absolute()) for path in clips), None if prompts is None else str(prompts.absolute()),
-        {task.clip: identify(task) for task in tasks},
-    )  # fmt: skip
+    given = None if prompts is None else str(prompts.absolute())
+    sources = {task.clip: identify(task) for task in tasks}
+    manifest = _Manifest(_version(), plan, tuple(str(path.absolute()) for path in clips), given, sources)
     for folder in (CLIPS, HARD):
         (out / folder).mkdir(parents=True, exist_ok=True)
 
-    def write(name: str, item: Item) -> Answer:
-        if name not in manifest.files and (path := Path(str(item.path))).is_file():
-            shutil.copyfile(path, out / name)
+    def keep(name: str, item: Item) -> Answer:
+        if name not in manifest.files and Path(str(item.path)).is_file():
+            shutil.copyfile(str(item.path), out / name)
             manifest.files[name] = item.prompt
         return Answer({"score": float(len(manifest.files))})
 
     with tempfile.TemporaryDirectory(prefix="vmmetrics-audit-") as scratch:
         if plan.has_effects:
-            if listener is not None:
-                listener.part("sees, ignores, is fooled by", 0)
-            chosen = effect_clips(tasks if clips else (), plan)
+            chosen, texts = effect_clips(tasks if clips else (), plan), {task.clip: task.prompt for task in tasks}
             lines, _ = measure(
                 chosen, _CaseWriter(scratch), plan=plan.effects, jobs=plan.jobs, prompts=prompts, listener=listener
             )
-            of_clip = {task.clip: task.prompt for task in tasks}
-            for line, source in _named(lines):
-                name = line.get("file")
-                if name is not None and name not in manifest.files:
-                    shutil.copyfile(Path(scratch, source), out / name)
-                    manifest.files[name] = of_clip.get(line["clip"])
+            for line, written in _named(lines):
                 manifest.lines.append(line)
-        if names := [name for name in plan.breaks if name in SHOWN]:
+                if "file" in line:
+                    keep(line["file"], Item(path=str(Path(scratch, written)), prompt=texts.get(line["clip"])))
+        if plan.breaks:
             if listener is not None:
-                listener.part("breaks in silence", len(names))
+                listener.part("breaks in silence", len(plan.breaks))
             work = Path(scratch, "breaks")
             work.mkdir()
-            sample = sample_of(clips, plan.limit, prompts)
-            bench_of = partial(_FileBench, write, lambda _: None)
-            target = Target("results", "", ("path",))
+            sample, target = sample_of(clips, plan.limit, prompts), Target("results", "", ("path",))
             for name, result in breaks(
-                target, sample, work, plan.limits, only=names, seed=plan.seed, bench_of=bench_of
-            ):
+                target, sample, work, plan.limits, only=plan.breaks, seed=plan.seed,
+                bench_of=partial(_FileBench, keep, lambda _: None),
+            ):  # fmt: skip
                 if trouble := [line.text for line in result.lines if line.grade == "error"]:
                     raise SetupError(f"The files of the check {name} cannot be made: {trouble[0]}")
                 if listener is not None:
                     listener.checked(name)
     write_json(out / MANIFEST, plain(manifest))
-    sizes = {name: (out / name).stat().st_size for name in manifest.files}
-    return Made(len(sizes), sum(name.startswith(HARD) for name in sizes), sum(sizes.values()))
+    return {name: (out / name).stat().st_size for name in manifest.files}
+
+
+@dataclass(frozen=True)
+class _CaseWriter:
+    """Function of a clip that writes it, and returns a number by which its file is called."""
+
+    folder: str
+
+    def __call__(self, clip: Clip) -> Mapping[str, float]:
+        content = clip.frames.tobytes() + clip.timestamps.tobytes() + clip.name.encode("utf-8", "surrogatepass")
+        number = int.from_bytes(hashlib.sha256(content).digest()[:6], "big")  # a float holds 53 bits
+        path = Path(self.folder, f"{number}.mp4")
+        if not path.exists():
+            write_clip(path, clip)
+        return {"number": float(number)}
 
 
 def _named(lines: Sequence[Mapping[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield the lines of a probe, with the file of each case, and the name under which that was written."""
+    """Yield the lines of a probe, each with the file of its case, and the name under which that was written."""
     names: dict[str, str] = {}
     clips = list(dict.fromkeys(line["clip"] for line in lines))
     for line in lines:
         kept = {
             key: line[key] for key in ("clip", "sha256", "kind", "strength", "inapplicable", "error") if key in line
         }
-        if number := line.get("scores", {}).get("file"):
-            stem = "".join(c if c.isalnum() and c.isascii() else "-" for c in Path(line["clip"]).stem)[:40]
-            strength = f"{line['strength']:g}".replace(".", "_")  # some tools cut names at the first dot
-            own = f"{line['kind']}-{strength}-{clips.index(line['clip']):02d}-{stem}.mp4"
-            source = f"{int(number)}.mp4"
-            yield {**kept, "file": f"{CLIPS}/{names.setdefault(source, own)}"}, source
-        else:
+        if (number := line.get("scores", {}).get("number")) is None:
             failed = next(iter(line.get("errors", {}).values()), None)
             yield {**kept, **({"error": failed} if failed else {})}, ""
+            continue
+        stem = "".join(c if c.isalnum() and c.isascii() else "-" for c in Path(line["clip"]).stem)[:40]
+        strength = f"{line['strength']:g}".replace(".", "_")  # some tools cut names at the first dot
+        own = f"{line['kind']}-{strength}-{clips.index(line['clip']):02d}-{stem}.mp4"
+        written = f"{int(number)}.mp4"
+        yield {**kept, "file": f"{CLIPS}/{names.setdefault(written, own)}"}, written
 
 
 # Scores in.
@@ -263,7 +227,7 @@ class Results:
     """Scores of the files of an audit, in place of calls.
 
     Args:
-        folder: What :func:`make_clips` wrote.
+        folder: Folder that :func:`make_clips` wrote.
         sources: Results of VBench, run directories, and tables of scores, as ``vmmetrics align`` reads them.
         metrics: Columns to read; empty takes all that hold scores.
         clip_column: Column that names the clip.
@@ -272,14 +236,14 @@ class Results:
         value_range: Least and greatest score.
 
     Attributes:
-        target: What the card says of the scorer.
+        target: Target of the card.
         plan: Plan of the audit.
         clips: Clips that the files were made of.
         prompts: Their prompt list.
-        lines: Of the probe.
-        scored: Files with a score.
-        files: Files.
+        lines: Lines of the probe.
         facts: Digest of the scores.
+        files: Number of files.
+        scored: Number of those that have a score.
 
     Raises:
         SetupError: The folder is none, was made by another version or of clips that have changed, or the results
@@ -288,63 +252,58 @@ class Results:
 
     def __init__(
         self, folder: Path, sources: Sequence[str | Path], *, metrics: Sequence[str] = (),
-        clip_column: str | None = None,
-        lower: Sequence[str] = (), amount: Sequence[str] = (), value_range: tuple[float, float] | None = None,
+        clip_column: str | None = None, lower: Sequence[str] = (), amount: Sequence[str] = (),
+        value_range: tuple[float, float] | None = None,
     ) -> None:  # fmt: skip
         manifest = _read_manifest(folder)
-        self.plan, self.files = manifest.plan, manifest.files
+        self.plan, self._files = manifest.plan, manifest.files
         self.clips = tuple(map(Path, manifest.clips))
         self.prompts = None if manifest.prompts is None else Path(manifest.prompts)
         read = read_scores(list(sources), metrics=metrics, clip_column=clip_column)
         if unknown := [name for name in (*lower, *amount) if name not in read.values]:
             raise SetupError(f"The results have no score {unknown[0]!r}; they have {', '.join(read.values)}")
-        names = {Path(name).name: name for name in self.files}
+        names = {Path(name).name: name for name in self._files}
         match = match_names(read.clips, list(names), sides=("results", "files"))
         if not match.pairs:
-            raise SetupError(
-                f"No file of {folder} is among the results, which have {listed(list(read.clips), 3)}; "
-                f"expected names such as {listed(list(names), 3)}"
-            )
+            theirs, ours = (listed(list(of), 3) for of in (read.clips, names))
+            raise SetupError(f"No file of {folder} is among the results: they have {theirs}; its files are {ours}")
+        signs = {name: -1 if name in read.lower else 1 for name in read.values}  # turned by the reader: turned back
         places = list(names.values())
-        self._values = {
-            places[ours]: {name: float(-column[row] if name in read.lower else column[row])
-                           for name, column in read.values.items()}
-            for row, ours in match.pairs
-        }  # fmt: skip
+        rows = {places[ours]: {name: signs[name] * float(of[row]) for name, of in read.values.items()}
+                for row, ours in match.pairs}  # fmt: skip
+        self._values = {name: {k: v for k, v in of.items() if not math.isnan(v)} for name, of in rows.items()}
         self._names = tuple(read.values)
-        self.scored = [name for name, of in self._values.items() if any(map(math.isfinite, of.values()))]
         self.lines = [self._line(line) for line in manifest.lines]
+        self.facts: Mapping[str, Any] = {"scores": hashlib.sha256(repr(sorted(rows.items())).encode()).hexdigest()}
+        self.files, self.scored = len(self._files), sum(map(bool, self._values.values()))
         higher = {"": True, **dict.fromkeys((*lower, *read.lower), False)}
-        amounts = (*amount, *(name for name in read.values if measures_amount(name)))
-        notes = (f"{len(self.files) - len(self.scored)} of {len(self.files)} files have no score", *read.notes)
+        amounts = (*amount, *filter(measures_amount, read.values))
+        notes = (f"{self.files - self.scored} of {self.files} files have no score", *read.notes)
         self.target = Target(
             "results", ", ".join(map(str, sources)), ("path",), self._names[0], higher,
             {} if value_range is None else {"": value_range}, amounts, notes=notes,
         )  # fmt: skip
-        self.facts: Mapping[str, Any] = {
-            "scores": hashlib.sha256(repr(sorted(self._values.items())).encode()).hexdigest()
-        }
 
     def _line(self, line: dict[str, Any]) -> dict[str, Any]:
         """Return a line of the probe with the scores of its file."""
         if "file" not in line:
             return line
-        scores = {n: v for n, v in self._values.get(line["file"], {}).items() if math.isfinite(v)}
-        return {**line, "scores": scores, "missing": dict.fromkeys(set(self._names) - set(scores), _NO_ROW)}
+        scores = {name: value for name, value in self._values.get(line["file"], {}).items() if math.isfinite(value)}
+        return {**line, "scores": scores, "missing": {name: "no score" for name in self._names if name not in scores}}
 
     def bench_of(self, *arguments: Any, **more: Any) -> Bench:
-        """Return a bench whose answers are these scores."""
+        """Return the bench of part 3, whose answers are these scores."""
         return _FileBench(self._answer, self._left_out, *arguments, **more)
 
     def _answer(self, name: str, item: Item) -> Answer:
-        if name not in self.files and Path(str(item.path)).is_file():
-            raise NotRunError(f"{name} is not in the manifest")
-        scores = {n: v for n, v in self._values.get(name, {}).items() if not math.isnan(v)}
-        return Answer(scores) if scores else Answer(refused=_NO_ROW)
+        if name not in self._files and Path(str(item.path)).is_file():
+            raise NotRunError(f"{name} is not in the manifest: make the clips again")
+        scores = self._values.get(name)
+        return Answer(scores) if scores else Answer(refused="it is not among the results")
 
     def _left_out(self, check: str) -> str | None:
-        hard = check in _HARD and not any(name.startswith(HARD) for name in self._values)
-        return f"no file of {HARD} is among the results" if hard else None
+        without = check in _HARD and not any(name.startswith(f"{HARD}/") for name in self._values)
+        return f"no file of {HARD} is among the results" if without else None
 
     def only(self, names: Sequence[str]) -> AuditPlan:
         """Return the plan with these checks alone.
@@ -353,10 +312,9 @@ class Results:
             ValueError: An unknown check.
             SetupError: The files were made without one.
         """
-        plan = replace(self.plan, only=tuple(names))
         if left := [name for name in names if self.plan.only is not None and name not in self.plan.only]:
             raise SetupError(f"The files were made without {left[0]}; make them again with it")
-        return plan
+        return replace(self.plan, only=tuple(names))
 
 
 def _read_manifest(folder: Path) -> _Manifest:
@@ -367,16 +325,15 @@ def _read_manifest(folder: Path) -> _Manifest:
     """
     path = folder / MANIFEST
     content = check(dict[str, Any], read_json(path), path)
-    made_by = content.get("produced_by")
-    current = _version()
-    if made_by != current:
-        shown = " and ".join(" ".join(map(str, of.values())) for of in (made_by, current) if isinstance(of, Mapping))
+    by, ours = content.get("produced_by"), _version()
+    if by != ours:
+        theirs = " ".join(map(str, by.values())) if isinstance(by, Mapping) else "unknown"
         raise SetupError(
-            f"{path} was made by another version of vmmetrics ({shown}), whose files are others: read it with that "
-            "version, or make the clips again"
+            f"{path} was made by another version of vmmetrics ({theirs}; this is {' '.join(ours.values())}), whose "
+            "files are others: read it with that version, or make the clips again"
         )
     manifest = check(_Manifest, content, path)
     sources = {task.clip: identify(task) for task in clip_tasks([*map(Path, manifest.clips)])}
-    if changed := [name for name in manifest.sources if sources.get(name) != manifest.sources[name]]:
+    if changed := [name for name, sha256 in manifest.sources.items() if sources.get(name) != sha256]:
         raise SetupError(f"{listed(changed, 3)} changed, or went, since {path} was made: make the clips again")
     return manifest

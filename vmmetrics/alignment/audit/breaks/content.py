@@ -495,14 +495,18 @@ def _alike(
             for label, before, after in cases
         ]
     for name in bench.names:
-        large, figures, looks = [], [], []
+        large, figures, looks, compared = [], [], [], 0
         for label, before, after, items in asked:
             gaps = [g for g in differences(before, after, name) if g is not None]
+            compared += len(gaps)
             mean = float(np.mean(gaps)) if gaps else 0.0
             figures.append(f"{label}: {mean:.3g} on average")
             if mean > max(share * bench.typical[name], 3 * bench.slack[name]):
                 large.append(label)
                 looks += bench.look(items[0], label, after[0], bench.few[0], before[0], name)
+        if not compared:
+            yield Finding("open", "not told apart", "no clip has a score before and after", name)
+            continue
         text = f"{'; '.join(figures)}; clips differ by {bench.typical[name]:.3g} from their median"
         if large:
             yield Finding(grade, f"changes: {large[0]}", text, name, looks=looks)
