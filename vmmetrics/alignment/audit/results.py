@@ -263,10 +263,14 @@ class Results:
         if unknown := [name for name in (*lower, *amount) if name not in read.values]:
             raise SetupError(f"The results have no score {unknown[0]!r}; they have {', '.join(read.values)}")
         names = {Path(name).name: name for name in self._files}
-        match = match_names(read.clips, list(names), sides=("results", "files"))
+        whole = {Path(name).stem: name for name in names}  # ".v2" of "two.dots.v2" passes for a suffix otherwise
+        theirs = [whole.get(clip.replace("\\", "/").rpartition("/")[2], clip) for clip in read.clips]
+        match = match_names(theirs, list(names), sides=("results", "files"))
         if not match.pairs:
-            theirs, ours = (listed(list(of), 3) for of in (read.clips, names))
-            raise SetupError(f"No file of {folder} is among the results: they have {theirs}; its files are {ours}")
+            shown = [listed(list(of), 3) for of in (theirs, names)]
+            raise SetupError(
+                f"No file of {folder} is among the results: they have {shown[0]}; its files are {shown[1]}"
+            )
         signs = {name: -1 if name in read.lower else 1 for name in read.values}  # turned by the reader: turned back
         places = list(names.values())
         rows = {places[ours]: {name: signs[name] * float(of[row]) for name, of in read.values.items()}
