@@ -1,7 +1,7 @@
 """How often part 3 of an audit is wrong: on sound scorers, and on scorers with a known bug.
 
-    python -m benchmarks.audit_alarms --out FILE [--seeds 10] [--jobs 2]             # six sound scorers of this package
-    python -m benchmarks.audit_alarms --folder SCORERS --out FILE [--seeds 1]         # modules listed in answers.json
+    python -m benchmarks.audit_alarms --out FILE [--seeds 10] [--jobs 2]        # six sound scorers of this package
+    python -m benchmarks.audit_alarms --folder SCORERS --out FILE [--seeds 1]   # modules listed in answers.json
 
 Sound: SSIM, three baselines, MSS and PAS; a line graded bad is a false alarm. A folder of scorers has ``answers.json``:
 a list of ``module``, ``takes``, ``command``, ``higher_is_better``, ``range`` and ``bug`` (None for none). All lines that
@@ -20,9 +20,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.alignment.audit.audit import sample_of, shipped_clips
 from vmmetrics.alignment.audit.breaks import breaks
 from vmmetrics.alignment.audit.calls import Limits
+from vmmetrics.alignment.audit.clips import sample_of, tasks_of
 from vmmetrics.alignment.audit.target import Target, target_of
 from vmmetrics.errors import SetupError
 
@@ -45,7 +45,7 @@ def target_in(folder: Path, entry: Mapping[str, Any]) -> Target:
 def lines_of(work: tuple[Target, int]) -> list[dict[str, Any]]:
     """Return the lines of part 3 for a target and a seed."""
     target, seed = work
-    clips = sample_of(shipped_clips())
+    clips = sample_of(tasks_of([]))
     with tempfile.TemporaryDirectory() as scratch:
         try:
             results = [result for _, result in breaks(target, clips, Path(scratch), Limits(), seed=seed)]

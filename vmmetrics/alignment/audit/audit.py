@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,8 @@ from vmmetrics.alignment.audit.breaks import CHECKS, breaks
 from vmmetrics.alignment.audit.breaks.bench import Bench
 from vmmetrics.alignment.audit.calls import Caller, Limits
 from vmmetrics.alignment.audit.card import FORMAT, Card, ScoreCard
-from vmmetrics.alignment.audit.effects import Effects, function_of
+from vmmetrics.alignment.audit.clips import readable, sample_of, shipped_clips, sound_clips, tasks_of
+from vmmetrics.alignment.audit.effects import OTHER_PROMPT, Effects, function_of, other_prompts
 from vmmetrics.alignment.audit.lines import PARTS, Line, Look, NotTried, PartResult
 from vmmetrics.alignment.audit.material import write_clip
 from vmmetrics.alignment.audit.people import people
@@ -26,10 +27,9 @@ from vmmetrics.alignment.perturbations.traps import TRAPS
 from vmmetrics.alignment.probe.cases import Plan, Work, made
 from vmmetrics.alignment.probe.session import ProbeListener, measure
 from vmmetrics.clip import Clip
-from vmmetrics.errors import ClipError, SetupError, VMMetricsError
+from vmmetrics.errors import SetupError, VMMetricsError
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.tasks import Task, tasks_of_paths
-from vmmetrics.scoring.verification import CLIPS
 from vmmetrics.utils.schema import convert, plain
 from vmmetrics.utils.storage.atomic import write_json
 from vmmetrics.utils.storage.job_folder import ExclusiveFolder
@@ -38,21 +38,11 @@ from vmmetrics.utils.storage.provenance import decisive_versions
 from vmmetrics.utils.version import __version__
 from vmmetrics.video import read_clip
 
-SOUND = (
-    "real-cups", "real-juggle", "real-parking", "real-smoke", "real-stream", "rendered-linear-pan",
-    "rendered-behind-pillar-rotation", "rendered-figure-still", "cogvideo-woman-walks-and-sits",
-    "modelscope-t2v-cars-drive-fast", "modelscope-t2v-woman-walks-and-sits", "zeroscope-cars-drive-fast",
-)  # fmt: skip
-"""Shipped clips into which defects are injected: the others have some already."""
-_PROMPTS = {
-    "woman-walks-and-sits": "A woman walks to a chair and sits down.",
-    "cars-drive-fast": "Cars drive fast on a road.",
-}
 LINES = 100
 """Lines of a card among which part 4 shares the risk of 5 %: about as many as parts 1 and 2 have."""
 MOST_REASONS = 20
 """Clips whose reasons a card gives."""
-CHECK_NAMES = (*DEFECTS, *INVARIANCES, *TRAPS, *(check.name for check in CHECKS))
+CHECK_NAMES = (*DEFECTS, *INVARIANCES, *TRAPS, OTHER_PROMPT, *(check.name for check in CHECKS))
 """Names for ``only``."""
 
 
@@ -162,11 +152,6 @@ class _Folder(ExclusiveFolder):
         self.journal.append([{"check": check, "result": plain(result, float)}])
 
 
-def shipped_clips(*, sound: bool = False) -> list[Path]:
-    """Return the clips that come with the package; ``sound`` leaves out those with a defect."""
-    return [path for path in sorted(CLIPS.glob("*.mp4")) if not sound or path.stem in SOUND]
-
-
 def audit(
     target: Target,
     out: Path,
@@ -207,8 +192,8 @@ def audit(
     start = time.monotonic()
     plan = plan or AuditPlan()
     _Folder.check(out)
-    tasks = clip_tasks(clips, prompts)
-    sample = _sample(tasks, plan.limit)
+    tasks = tasks_of(clips, prompts)
+    sample = sample_of(tasks, plan.limit)
     facts = _facts(target, plan.limits) if scored_files is None else scored_files.facts
     settings = {
         "target": target.to_json(), "facts": facts, "seed": plan.seed, "limits": asdict(plan.limits),
@@ -217,8 +202,13 @@ def audit(
     with _Folder(out, settings) as folder:
         results: list[PartResult] = []
         if plan.has_effects:
-            sound = effect_clips(tasks if clips else (), plan)
+            sound = sound_clips(tasks if clips else (), plan.limit)
             results.append(_effects(target, out, sound, prompts, references, plan, listener, scored_files))
+            named = {"prompt", "prompts"} & set(facts.get("named", ()))
+            if "fooled" in plan.parts and named and target.kind != "metric":
+                results.append(
+                    other_prompts(target, plan.limits, sample_of(tasks_of(sound, prompts), plan.limit), results[0])
+                )
         if plan.breaks:
             results += _breaks(target, folder, sample, plan, listener, scored_files)
         if truth is not None or footage or worse:
@@ -227,64 +217,9 @@ def audit(
         line for result in results for line in result.lines
         if line.part == "people" or (line.part in plan.parts and (plan.only is None or line.check in plan.only))
     ]  # fmt: skip
-    card = replace(
-        _card(target, plan, settings, sample, lines, results, command), seconds=round(time.monotonic() - start, 1)
-    )
+    card = _card(target, plan, settings, time.monotonic() - start, sample, lines, results, command)
     write_json(out / "card.json", card.to_json())
     return card
-
-
-def effect_clips(tasks: Sequence[Task], plan: AuditPlan) -> list[str | Path]:
-    """Return the clips of parts 1 and 2: the first of the user's, or those that are shipped without a defect."""
-    clips = [str(task.path) for task in tasks] or shipped_clips(sound=True)
-    return [*clips[: plan.limit]]
-
-
-def clip_tasks(clips: Sequence[Path], prompts: Path | None = None) -> list[Task]:
-    """Return clips of files and folders; without any, those that are shipped.
-
-    Raises:
-        SetupError: There are none, or some are not on this machine.
-    """
-    tasks = tasks_of_paths(list(clips or shipped_clips()), (), prompts, None)[0]
-    if any(task.uri is not None for task in tasks):
-        raise SetupError("An audit reads local clips only: copy them into a folder first")
-    if not tasks:
-        raise SetupError(f"No clips in {', '.join(map(str, clips))}")
-    return tasks
-
-
-def _read(task: Task) -> Clip:
-    clip = read_clip(task.path, name=task.clip, prompt=task.prompt, root=task.root)
-    return replace(clip, prompt=clip.prompt or _shipped_prompt(Path(task.clip)))
-
-
-def sample_of(clips: Sequence[Path], limit: int = 20, prompts: Path | None = None) -> list[Clip]:
-    """Return the first readable clips of files and folders; those that are shipped with what they show as prompts.
-
-    Raises:
-        SetupError: None can be read.
-    """
-    return _sample(clip_tasks(clips, prompts), limit)
-
-
-def _sample(tasks: Sequence[Task], limit: int) -> list[Clip]:
-    clips: list[Clip] = []
-    reasons = []
-    for task in tasks:
-        if len(clips) == limit:
-            break
-        try:
-            clips.append(_read(task))
-        except ClipError as error:
-            reasons.append(f"{task.clip}: {error}")
-    if not clips:
-        raise SetupError("No clip can be read", *reasons[:3])
-    return clips
-
-
-def _shipped_prompt(path: Path) -> str | None:
-    return next((prompt for end, prompt in _PROMPTS.items() if path.stem.endswith(end)), None)
 
 
 def _facts(target: Target, limits: Limits) -> Mapping[str, Any]:
@@ -360,40 +295,39 @@ def _people(
     read_truth(truth, [task.clip for task in tasks])
     groups = {
         "the clips": tasks,
-        "footage": clip_tasks(footage) if footage else [],
-        "worse clips": clip_tasks(worse) if worse else [],
+        "footage": tasks_of(footage) if footage else [],
+        "worse clips": tasks_of(worse) if worse else [],
     }
-    reasons: list[NotTried] = []
+    reasons: list[str] = []
     scores = {}
     for what, of in groups.items():
         if listener is not None:
             listener.part(f"scores of {what}", len(of))
-        scores[what], refused = scored(target, plan.limits, _readable(of, reasons, listener))
-        reasons += [NotTried("people", "", f"{clip} has no score: {why}") for clip, why in refused.items()]
+        scores[what], refused = scored(target, plan.limits, _told(readable(of, reasons), listener))
+        reasons += [f"{clip} has no score: {why}" for clip, why in refused.items()]
     amplitude = _amplitudes(tasks) if truth.ratings else None
     result = people(
         scores["the clips"], target, truth, footage=scores["footage"] or None, worse=scores["worse clips"] or None,
         amplitude=amplitude, tests=LINES,
     )  # fmt: skip
-    result = replace(result, not_tried=[*result.not_tried, *reasons[:MOST_REASONS]])
+    result = replace(
+        result, not_tried=[*result.not_tried, *(NotTried("people", "", why) for why in reasons[:MOST_REASONS])]
+    )
     folder.keep("people", result)
     return result
 
 
-def _readable(tasks: Sequence[Task], reasons: list[NotTried], listener: AuditListener | None) -> Iterator[Clip]:
-    for task in tasks:
-        try:
-            yield _read(task)
-        except ClipError as error:
-            reasons.append(NotTried("people", "", f"{task.clip} cannot be read: {error}"))
+def _told(clips: Iterable[Clip], listener: AuditListener | None) -> Iterator[Clip]:
+    for clip in clips:
+        yield clip
         if listener is not None:
-            listener.checked(task.clip)
+            listener.checked(clip.name)
 
 
 def _amplitudes(tasks: Sequence[Task]) -> dict[str, float]:
     """Return the amount of motion of clips that have one."""
     suite = Settings(metrics=("pas",)).build()
-    amounts = ((clip.name, suite.score_clip(clip).amplitude) for clip in _readable(tasks, [], None))
+    amounts = ((clip.name, suite.score_clip(clip).amplitude) for clip in readable(tasks, []))
     return {name: amount for name, amount in amounts if amount is not None}
 
 
@@ -440,8 +374,8 @@ def _copied(look: Look, name: str, out: Path) -> Look | None:
 
 
 def _card(
-    target: Target, plan: AuditPlan, settings: Mapping[str, Any], clips: Sequence[Clip], lines: Sequence[Line],
-    results: Sequence[PartResult], command: Sequence[str],
+    target: Target, plan: AuditPlan, settings: Mapping[str, Any], seconds: float, clips: Sequence[Clip],
+    lines: Sequence[Line], results: Sequence[PartResult], command: Sequence[str],
 ) -> Card:  # fmt: skip
     """Return the card: the lines of each score, in the order of parts, with the commands that repeat them."""
     names = list(dict.fromkeys(line.score for line in lines if line.score is not None)) or [target.label]
@@ -465,7 +399,9 @@ def _card(
     if not any(line.part == "people" for line in lines) and not any(entry.part == "people" for entry in left):
         left.append(NotTried("people", "", "no ratings, pairs or footage were given"))
     made_by = {"vmmetrics": __version__, **settings["versions"]}
-    return Card(FORMAT, target.to_json(), made_by, {**settings, "parts": list(plan.parts)}, shown, scores, left, 0.0)
+    return Card(
+        FORMAT, target.to_json(), made_by, {**settings, "parts": list(plan.parts)}, seconds, shown, scores, left
+    )
 
 
 def _repeat(command: Sequence[str], line: Line) -> str:

@@ -56,28 +56,28 @@ class Card:
         target: What was audited.
         produced_by: Versions of packages.
         settings: What every line depends on.
+        seconds: Time of the last run.
         clips: Clips.
         scores: A part for each score.
         not_tried: What was not done, and why.
-        seconds: Wall time of the session that wrote it.
     """
 
     format: int
     target: Mapping[str, Any]
     produced_by: Mapping[str, Any]
     settings: Mapping[str, Any]
+    seconds: float
     clips: Sequence[Mapping[str, Any]]
     scores: Sequence[ScoreCard]
     not_tried: Sequence[NotTried]
-    seconds: float
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of ``card.json``."""
         return {
             "format": self.format, "target": plain(self.target), "produced_by": plain(self.produced_by),
-            "settings": plain(self.settings), "clips": plain(list(self.clips)),
+            "settings": plain(self.settings), "seconds": self.seconds, "clips": plain(list(self.clips)),
             "scores": [score.to_json() for score in self.scores],
-            "not_tried": [dict(entry.to_json()) for entry in self.not_tried], "seconds": self.seconds,
+            "not_tried": [dict(entry.to_json()) for entry in self.not_tried],
         }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -337,3 +338,55 @@ def judged(expected: str, effect: Effect, sign: float, noise: float) -> tuple[Gr
     if high <= noise and (expected != "unchanged" or low >= -noise):
         return "good", "no better" if expected == "not higher" else "unchanged"
     return "open", "not told apart"
+
+
+OTHER_PROMPT = "other-prompt"
+"""Check of part 2 for targets that take prompts."""
+
+
+def other_prompts(target: Target, limits: Limits, clips: Sequence[Clip], effects: PartResult) -> PartResult:
+    """Score clips with what they show as prompt, and with what another one shows: should be lower.
+
+    Args:
+        target: A target that takes prompts.
+        limits: Of its process.
+        clips: Clips; those without a prompt are left out.
+        effects: Parts 1 and 2, whose noise and number of lines are those of the card.
+    """
+    shown = [clip for clip in clips if clip.prompt]
+    others = [
+        next((c.prompt for c in (*shown[n + 1 :], *shown) if c.prompt != clip.prompt), None)
+        for n, clip in enumerate(shown)
+    ]
+    title, why = "Another clip's prompt", "a reward that does not read the prompt pays for any clip"
+    changes: dict[str, list[float]] = {}
+    function = CalledTarget(target, limits)
+    try:
+        for clip, prompt in zip(shown, others, strict=True):
+            if prompt is not None:
+                own, other = function(clip), function(replace(clip, prompt=prompt))
+                for name in own.keys() & other.keys():
+                    changes.setdefault(name, []).append(float(other[name] or 0) - float(own[name] or 0))
+    except RuntimeError as error:
+        return PartResult(not_tried=[NotTried("fooled", OTHER_PROMPT, str(error))])
+    finally:
+        function.close()
+    lines = []
+    for name, of in changes.items():
+        tests = 1 + len({line.check for line in effects.lines if line.score == name})
+        effect = effect_of(of, 0, tests)
+        assert effect is not None  # noqa: S101  (there are changes)
+        noise = effects.noise.get(name, 0.0)
+        grade, verdict = judged("lower", effect, {True: 1.0, False: -1.0, None: 0.0}[target.direction(name)], noise)
+        if not any(of):
+            grade, verdict = "note", "does not read the prompt"
+        text = (
+            f"{effect.shift:+.3g} [{effect.low:.3g}, {effect.high:.3g}] on {effect.clips} clips; should be lower: {why}"
+        )
+        ends: dict[str, Any] = {"low": effect.low, "high": effect.high} if np.isfinite(effect.low) else {}
+        lines.append(
+            Line("fooled", OTHER_PROMPT, title, grade, verdict, text, score=name, effect=effect.shift,
+                 clips=effect.clips, expected="lower", **ends)
+        )  # fmt: skip
+    left = [] if lines else [NotTried("fooled", OTHER_PROMPT, "fewer than two clips have prompts of their own")]
+    return PartResult(lines, left)

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from vmmetrics.alignment.audit.calls import Item
 from vmmetrics.clip import Clip
 from vmmetrics.video import read_clip
-from vmmetrics.video.encoding import to_ticks, write_playable
+from vmmetrics.video.encoding import TICKS, to_ticks, write_h264, write_playable
 
 Frames = NDArray[np.uint8]
 
+_LOSSLESS = {"qp": "0", "preset": "veryfast"}
 CODECS: Mapping[str, tuple[str, str, Mapping[str, str]]] = {
-    "H.264 without loss": ("libx264", ".mp4", {"qp": "0", "preset": "veryfast"}),
-    "H.264 with B frames": ("libx264", ".mp4", {"qp": "0", "preset": "veryfast", "bf": "2"}),
+    "H.264 without loss": ("libx264", ".mp4", _LOSSLESS),
+    "H.264 with B frames": ("libx264", ".mp4", {**_LOSSLESS, "bf": "2"}),
     "FFV1": ("ffv1", ".mkv", {}),
     "VP9 without loss": ("libvpx-vp9", ".webm", {"lossless": "1", "cpu-used": "8", "deadline": "realtime"}),
 }
@@ -56,6 +57,15 @@ class Material:
         write_clip(path, clip)
         read = read_clip(path)
         return self._with_array(Item(path=str(path), prompt=clip.prompt), read.frames, clip)
+
+    def lossless(self, clip: Clip) -> Item:
+        """Return a clip as H.264 in which no frame or place depends on another, as :meth:`item` does otherwise."""
+        path, ticks = self.new(".mp4"), to_ticks(clip.timestamps)
+        step = int(np.median(np.diff(ticks)))
+        write_h264(
+            path, clip.frames, Fraction(TICKS, step), _LOSSLESS, threads=1, times=ticks, duration=step, comment=""
+        )
+        return self._with_array(Item(path=str(path), prompt=clip.prompt), read_clip(path).frames, clip)
 
     def exact(self, clip: Clip) -> Item:
         """Return a clip as a file that keeps its RGB pixels without loss (FFV1), and as an array of them."""
@@ -139,15 +149,15 @@ class Material:
 
     def ten_bits(self, item: Item) -> Item:
         """Return a clip whose pixels are stored with ten bits."""
-        return self._encoded(item, "libx264", ".mp4", {"qp": "0", "preset": "veryfast"}, "yuv420p10le")
+        return self._encoded(item, "libx264", ".mp4", _LOSSLESS, "yuv420p10le")
 
     def full_range(self, item: Item) -> Item:
         """Return a clip stored in full range, 0 to 255, and marked so."""
-        return self._encoded(item, "libx264", ".mp4", {"qp": "0", "preset": "veryfast"}, "yuvj420p")
+        return self._encoded(item, "libx264", ".mp4", _LOSSLESS, "yuvj420p")
 
     def with_sound(self, item: Item) -> Item:
         """Return a clip with a track of sound, which comes first."""
-        return self._encoded(item, "libx264", ".mp4", {"qp": "0", "preset": "veryfast"}, "yuv420p", sound=True)
+        return self._encoded(item, "libx264", ".mp4", _LOSSLESS, "yuv420p", sound=True)
 
     def _encoded(
         self, item: Item, encoder: str, suffix: str, options: Mapping[str, str], pixels: str, *, sound: bool = False

@@ -13,10 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.alignment.audit.audit import AuditListener, AuditPlan, clip_tasks, effect_clips, sample_of
+from vmmetrics.alignment.audit.audit import AuditListener, AuditPlan
 from vmmetrics.alignment.audit.breaks import breaks, files, repetition
 from vmmetrics.alignment.audit.breaks.bench import FEW, Bench, Check, NotRunError
 from vmmetrics.alignment.audit.calls import Answer, Caller, Item
+from vmmetrics.alignment.audit.clips import sample_of, sound_clips, tasks_of
 from vmmetrics.alignment.audit.material import write_clip
 from vmmetrics.alignment.audit.target import Target
 from vmmetrics.alignment.probe.session import measure
@@ -145,7 +146,7 @@ def make_clips(
     """
     check_new(out)
     plan = plan or AuditPlan()
-    tasks = clip_tasks(clips, prompts)
+    tasks = tasks_of(clips, prompts)
     given = None if prompts is None else str(prompts.absolute())
     sources = {task.clip: identify(task) for task in tasks}
     manifest = _Manifest(_version(), plan, tuple(str(path.absolute()) for path in clips), given, sources)
@@ -160,7 +161,7 @@ def make_clips(
 
     with tempfile.TemporaryDirectory(prefix="vmmetrics-audit-") as scratch:
         if plan.has_effects:
-            chosen, texts = effect_clips(tasks if clips else (), plan), {task.clip: task.prompt for task in tasks}
+            chosen, texts = sound_clips(tasks if clips else (), plan.limit), {task.clip: task.prompt for task in tasks}
             lines, _ = measure(
                 chosen, _CaseWriter(scratch), plan=plan.effects, jobs=plan.jobs, prompts=prompts, listener=listener
             )
@@ -173,7 +174,7 @@ def make_clips(
                 listener.part("breaks in silence", len(plan.breaks))
             work = Path(scratch, "breaks")
             work.mkdir()
-            sample, target = sample_of(clips, plan.limit, prompts), Target("results", "", ("path",))
+            sample, target = sample_of(tasks, plan.limit), Target("results", "", ("path",))
             for name, result in breaks(
                 target, sample, work, plan.limits, only=plan.breaks, seed=plan.seed,
                 bench_of=partial(_FileBench, keep, lambda _: None),
@@ -337,7 +338,7 @@ def _read_manifest(folder: Path) -> _Manifest:
             "files are others: read it with that version, or make the clips again"
         )
     manifest = check(_Manifest, content, path)
-    sources = {task.clip: identify(task) for task in clip_tasks([*map(Path, manifest.clips)])}
+    sources = {task.clip: identify(task) for task in tasks_of([*map(Path, manifest.clips)])}
     if changed := [name for name, sha256 in manifest.sources.items() if sources.get(name) != sha256]:
         raise SetupError(f"{listed(changed, 3)} changed, or went, since {path} was made: make the clips again")
     return manifest

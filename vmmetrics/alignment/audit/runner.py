@@ -377,19 +377,36 @@ def limit(memory: int, file_size: int) -> None:
         with contextlib.suppress(ValueError, OSError):  # macOS bounds no data
             resource.setrlimit(getattr(resource, name), (most, most))
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        _end_with_parent(signal.SIGKILL)
+
+
+def watch() -> None:
+    """Start a process that ends this one's group once this one is gone: children outlive a parent that is killed."""
+    group = os.getpid()
+    if sys.platform != "linux" or os.getpgrp() != group or os.fork():
+        return
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    _end_with_parent(signal.SIGTERM)
+    if os.getppid() == group:
+        signal.sigwait({signal.SIGTERM})
+    os.killpg(group, signal.SIGKILL)
+
+
+def _end_with_parent(by: signal.Signals) -> None:
+    ctypes.CDLL(None).prctl(1, by)  # PR_SET_PDEATHSIG
 
 
 def main() -> None:
     """Answer line after line until standard input ends."""
     source = os.fdopen(os.dup(0), "rb")
-    channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    channel = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace")  # halves of surrogate pairs
     log = os.open("output.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for own, other in ((0, nothing), (1, log), (2, log)):
         os.dup2(own if own == other else other, own)
     spec = json.loads(source.readline())
     limit(spec["memory"], spec["file_size"])
+    watch()
     sys.path[:] = [*spec["paths"], *sys.path[1:]]  # without the folder of this script
     try:
         target = TARGETS[spec["kind"]](spec)
@@ -404,6 +421,8 @@ def main() -> None:
             answer: dict[str, Any] = {"answers": [_labelled(of, spec["label"]) for of in answers]}
         except Exception as error:
             answer = {"error": text_of(error)}
+        if os.fstat(log).st_size > spec["file_size"] // 2:
+            os.ftruncate(log, 0)  # what one call printed leaves room for the next
         _send(channel, answer)
 
 
@@ -414,7 +433,7 @@ def _labelled(answer: dict[str, Any], label: str) -> dict[str, Any]:
 
 
 def _send(channel: IO[str], answer: Mapping[str, Any]) -> None:
-    channel.write(json.dumps(answer, default=str) + "\n")
+    channel.write(json.dumps(answer, default=str, ensure_ascii=False) + "\n")
     channel.flush()
 
 

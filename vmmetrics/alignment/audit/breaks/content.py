@@ -43,18 +43,23 @@ def frames_read(bench: Bench) -> Iterator[Finding]:
     items = bench.few[:2]
     counts = [len(item.times) for item in items]
     with bench.process():
-        before = bench.ask(items)
+        before = bench.ask([bench.material.lossless(with_frames(item, array_of(item))) for item in items])
         after = []
         for t in range(min(counts)):
             changed = []
             for item in items:
                 frames = array_of(item).copy()
                 frames[t] = _foreign(bench, item, 1)[0]
-                changed.append(bench.material.changed(item, frames))
+                changed.append(bench.material.lossless(with_frames(item, frames)))
             after.append(bench.ask(changed))
     for name in bench.names:
         read = [t for t, answers in enumerate(after) if _moves(bench, before, answers, name)]
-        yield _coverage(read, min(counts), "frame", name)
+        scored = any(name in answer.scores for answer in before)
+        yield _coverage(read, min(counts), "frame", name) if scored else _unscored(name)
+
+
+def _unscored(name: str) -> Finding:
+    return Finding("open", "not told apart", "no clip of this check has a score", name)
 
 
 def _coverage(read: Sequence[int], count: int, what: str, name: str) -> Finding:
@@ -78,13 +83,14 @@ def long_clips(bench: Bench) -> Iterator[Finding]:
     frames = np.concatenate([frames] * math.ceil(LONG / len(frames)))[:LONG]
     base = with_frames(bench.few[0], frames, 16.0)
     with bench.process():
-        before = bench.ask([bench.material.item(base)])
+        before = bench.ask([bench.material.lossless(base)])
         after = []
         for part in np.array_split(np.arange(LONG), 8):
             noise, still = frames.copy(), frames.copy()
             noise[part] = bench.rng.integers(0, 256, noise[part].shape)
             still[part] = frames[part[0]]
-            after.append(bench.ask([bench.material.item(with_frames(bench.few[0], f, 16.0)) for f in (noise, still)]))
+            changed = [bench.material.lossless(with_frames(bench.few[0], f, 16.0)) for f in (noise, still)]
+            after.append(bench.ask(changed))
     if not before[0].scores:
         yield Finding("note", "refuses, and says so", f"a clip of {LONG} frames: {before[0].refused}")
         return
@@ -101,7 +107,7 @@ def regions(bench: Bench) -> Iterator[Finding]:
     """Put other content into each ninth of the frame."""
     items = bench.few[:3]
     with bench.process():
-        before = bench.ask(items)
+        before = bench.ask([bench.material.lossless(with_frames(item, array_of(item))) for item in items])
         after = []
         for row in range(3):
             for column in range(3):
@@ -112,12 +118,14 @@ def regions(bench: Bench) -> Iterator[Finding]:
                     rows = slice(row * height // 3, (row + 1) * height // 3)
                     columns = slice(column * width // 3, (column + 1) * width // 3)
                     frames[:, rows, columns] = _foreign(bench, item, len(frames))[:, rows, columns]
-                    changed.append(bench.material.changed(item, frames))
+                    changed.append(bench.material.lossless(with_frames(item, frames)))
                 after.append(bench.ask(changed))
     names = [f"{up}{side}" for up in ("top ", "", "bottom ") for side in ("left", "middle", "right")]
     for name in bench.names:
         unread = [names[n] for n, answers in enumerate(after) if not _moves(bench, before, answers, name)]
-        if unread:
+        if not any(name in answer.scores for answer in before):
+            yield _unscored(name)
+        elif unread:
             text = f"other content there changes no score: {', '.join(unread)}"
             yield Finding("note" if len(unread) < 9 else "bad", "parts of the frame do not count", text, name)
         else:
@@ -505,7 +513,7 @@ def _alike(
                 large.append(label)
                 looks += bench.look(items[0], label, after[0], bench.few[0], before[0], name)
         if not compared:
-            yield Finding("open", "not told apart", "no clip has a score before and after", name)
+            yield _unscored(name)
             continue
         text = f"{'; '.join(figures)}; clips differ by {bench.typical[name]:.3g} from their median"
         if large:
