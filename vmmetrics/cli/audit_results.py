@@ -69,8 +69,8 @@ def read(
     clips: Annotated[Path, option("Folder that 'audit make' wrote.")],
     metrics: Annotated[str | None, names_option("Read these scores alone. Default: all.")] = None,
     clip_column: Annotated[str | None, option("Column that names the clip. Default: guessed.")] = None,
-    lower_is_better: Annotated[str | None, names_option("Scores of which lower is better.")] = None,
-    amount: Annotated[str | None, names_option("Scores of how much moves, not how well; some are known.")] = None,
+    lower_is_better: Annotated[list[str] | None, option("Score of which lower is better; repeatable.")] = None,
+    amounts: Annotated[str | None, names_option("Scores of how much moves, not how well. Default: by name.")] = None,
     value_range: Range = None,
     only: Only = None,
     compare: Compare = None,
@@ -98,8 +98,8 @@ def read(
         AuditProgress(messages) as bar,
     ):
         scores = Results(
-            clips, results, metrics=names(metrics), clip_column=clip_column, lower=names(lower_is_better),
-            amount=names(amount), value_range=value_range,
+            clips, results, metrics=names(metrics), clip_column=clip_column, lower=tuple(lower_is_better or ()),
+            amount=names(amounts), value_range=value_range,
         )  # fmt: skip
         card = audit(
             scores.target, out, clips=scores.clips, prompts=scores.prompts,
