@@ -18,7 +18,7 @@ cas = group(
     },
 )
 audit = group(
-    "Audit any scorer of videos: what it sees, ignores, is fooled by, and breaks on in silence.",
+    "Audit any scorer of videos: what it sees, ignores, is fooled by, and breaks on. TARGET may stand for run TARGET.",
     {"run": "audit:run", "make": "audit_results:make", "read": "audit_results:read"},
     default="run",
 )

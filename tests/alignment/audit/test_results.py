@@ -37,7 +37,7 @@ BREAKS = ("distinct", "frames-read", "channel-order", "rate", "fade", "grey", "n
 PLAN = AuditPlan(
     probe=Plan(defects=("blur", "stutter"), strengths=(0.5, 1.0), invariances=("reencode", "brightness"),
                harmless_strengths=(0.5, 1.0), rates=False),
-    only=("blur", "stutter", "reencode", "brightness", "frozen", *BREAKS, "repeat", "memory"), jobs=0, limit=6,
+    only=("blur", "stutter", "reencode", "brightness", "frozen", *BREAKS, "again", "memory"), jobs=0, limit=6,
 )  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def test_results_say_what_calls_say(
         entries = [{"video_path": name, "video_results": value} for name, value in scores.items()]
         results.write_text(json.dumps({"motion": [1.0, entries]}))
     ours, theirs = lines(read(folder, results, tmp_path / "card")), lines(called)
-    assert set(ours) == {key for key, line in theirs.items() if key != "breaks repeat"}
+    assert set(ours) == {key for key, line in theirs.items() if key != "breaks again"}
     for key, line in ours.items():
         assert said(line) == said(theirs[key]), key
         for figure in ("effect", "low", "high"):
@@ -132,9 +132,9 @@ def test_results_say_what_calls_say(
 
 
 def test_what_files_cannot_show_is_not_tried(folder: Path, scores: Mapping[str, float], tmp_path: Path) -> None:
-    card = read(folder, table(tmp_path / "scores.csv", scores), tmp_path / "card", "repeat", "memory", "cut")
+    card = read(folder, table(tmp_path / "scores.csv", scores), tmp_path / "card", "again", "memory", "cut")
     left = {entry.check: entry.why for entry in card.not_tried}
-    assert left["repeat"] == left["memory"] == "results hold one score a file"
+    assert left["again"] == left["memory"] == "results hold one score a file"
     assert "cut" not in left
 
 
@@ -246,5 +246,5 @@ def test_the_commands(scores: Mapping[str, float], tmp_path: Path, capsys: pytes
     assert run("audit", "read", results, "--clips", made, "--only", "distinct", "--out", out, "--format", "json") == 0
     (score,) = json.loads(capsys.readouterr().out)["scores"]
     assert [line["check"] for line in score["lines"]] == ["distinct"]
-    assert "--only distinct" in score["lines"][0]["repeat"]
+    assert "--only distinct" in score["lines"][0]["again"]
     assert (out / "index.html").is_file()

@@ -643,7 +643,7 @@ CHECKS = (
     Check("sizes", "A few lines and columns fewer", always, sizes),
     Check("sides", "Turned by a quarter", always, sides),
     Check("directions", "A texture that moves sideways, and up", always, directions),
-    Check("contrast", "A square that moves, in growing contrast", always, contrast),
+    Check("growing-contrast", "A square that moves, in growing contrast", always, contrast),
     Check("flash", "Two flat frames in the middle", always, flash, exact=True),
     Check("level", "Noise of one grey level", always, level),
     Check("prompts", "Prompts left out and exchanged", _takes_prompts, prompts),

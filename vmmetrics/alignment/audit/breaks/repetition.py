@@ -191,7 +191,7 @@ def environments(bench: Bench) -> Iterator[Finding]:
 
 
 CHECKS = (
-    Check("repeat", "The same clips again, in one process", always, repeat),
+    Check("again", "The same clips again, in one process", always, repeat),
     Check("processes", "New processes: other hash seeds, one thread, two at once", always, processes),
     Check("order", "Clips in another order, and after broken ones", always, order),
     Check("same-name", "Different clips under one name", files, same_name),

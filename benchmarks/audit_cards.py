@@ -1,0 +1,67 @@
+"""Cards of our scores and baselines as the documentation has them: docs/cards/ and docs/cards.md.
+
+vmmetrics audit cas,mss,ois,pas,tcs,motion_index --out OURS && vmmetrics audit baselines --out BASELINES
+python -m benchmarks.audit_cards OURS BASELINES
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from vmmetrics.alignment.audit.card import read_card
+from vmmetrics.alignment.audit.lines import GRADES
+from vmmetrics.metrics.registry import label
+from vmmetrics.viewer.card import PARTS
+
+DOCS = Path(__file__).parents[1] / "docs"
+SIGNS = {"good": "✓", "bad": "✗", "open": "?", "note": "•", "error": "!"}
+
+
+def without_clips(card: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a card without clips to look at, commands, and paths of this machine."""
+    scores = [{**s, "lines": [{**line, "looks": [], "repeat": ""} for line in s["lines"]]} for s in card["scores"]]
+    settings = {key: value for key, value in card["settings"].items() if key != "versions"}
+    return {**card, "scores": scores, "settings": settings}
+
+
+def page(cards: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the lines of docs/cards.md."""
+    scores = [score for card in cards for score in card["scores"]]
+    yield "# Cards of our scores and baselines\n"
+    signs = ", ".join(f"{sign} {grade}" for grade, sign in SIGNS.items())
+    yield f"`vmmetrics audit` ([how](audit.md)) on the clips that ship: {signs}. All figures: `docs/cards/`."
+    for part, title in PARTS.items():
+        worst: dict[tuple[str, int], str] = {}
+        for n, score in enumerate(scores):
+            for line in score["lines"]:
+                if line["part"] == part:
+                    key = (line["check"], n)
+                    worst[key] = min(worst.get(key, "good"), line["grade"], key=GRADES.index)
+        if not worst:
+            continue
+        yield f"\n## {title}\n"
+        yield "| | " + " | ".join(label(score["name"]) for score in scores) + " |"
+        yield "|---" * (len(scores) + 1) + "|"
+        for check in dict.fromkeys(check for check, _ in worst):
+            cells = [SIGNS[worst[check, n]] if (check, n) in worst else "" for n in range(len(scores))]
+            yield f"| {check} | {' | '.join(cells)} |"
+        counts = [Counter(worst[key] for key in worst if key[1] == n) for n in range(len(scores))]
+        yield f"| **✗** | {' | '.join(str(of['bad']) for of in counts)} |"
+
+
+def main(folders: Sequence[str]) -> None:
+    """Write the files."""
+    cards = [without_clips(read_card(Path(folder))) for folder in folders]
+    (DOCS / "cards").mkdir(exist_ok=True)
+    for name, card in zip(("ours", "baselines"), cards, strict=True):
+        (DOCS / "cards" / f"{name}.json").write_text(json.dumps(card, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    (DOCS / "cards.md").write_text("\n".join(page(cards)) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
