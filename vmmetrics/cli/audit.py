@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -17,9 +18,23 @@ from vmmetrics.cli.running import parse_names
 from vmmetrics.cli.terminal import EXIT_WORSE, error, open_consoles, until_stopped, usage
 
 if TYPE_CHECKING:
+    from vmmetrics.alignment.audit.audit import AuditPlan
     from vmmetrics.alignment.audit.card import Card
 
-Grade = Literal["bad", "error", "note", "open"]
+Clips = Annotated[list[Path] | None, option("Your own good clips, files or folders. Default: clips that ship.")]
+Limit = Annotated[int, count_option("Clips of the parts but people: the first N.", 5)]
+Parts = Annotated[str, names_option("Parts: sees, ignores, fooled, breaks.")]
+Only = Annotated[str | None, names_option("Only these checks, by name.")]
+Defects = Annotated[str | None, names_option("Use only these defects. Default: all.")]
+Strengths = Annotated[str, names_option("Strengths of the defects, in (0, 1].")]
+Jobs = Annotated[int, jobs_option("Worker processes of sees, ignores and fooled.")]
+Compare = Annotated[Path | None, option("Another card; the page shows its verdicts beside.")]
+FailOn = Annotated[
+    str | None, names_option("Exit with 4 on lines of these grades or parts: bad, error, note, breaks, fooled, ...")
+]
+Range = Annotated[tuple[float, float] | None, option("Least and greatest score.", "--range", metavar="LOW HIGH")]
+Out = Annotated[Path, out_option("Folder of the card; resumes what is there.")]
+ALL_PARTS, STRENGTHS = "sees,ignores,fooled,breaks", "0.25,0.5,1"
 
 
 def run(
@@ -37,9 +52,7 @@ def run(
     lower_is_better: Annotated[
         bool | None, option("Direction of the score. Default: higher.", "--lower-is-better/--higher-is-better")
     ] = None,
-    value_range: Annotated[
-        tuple[float, float] | None, option("Least and greatest score.", "--range", metavar="LOW HIGH")
-    ] = None,
+    value_range: Range = None,
     amount: Annotated[bool, option("The score measures how much moves, not how well.", "--amount")] = False,
     key: Annotated[str | None, option("Place of the score in a JSON answer, such as scores.0.motion.")] = None,
     body: Annotated[
@@ -49,9 +62,7 @@ def run(
         list[str] | None, option("Host other than this machine that may be asked; repeatable.")
     ] = None,
     plugin: options.Plugins = None,
-    clips: Annotated[
-        list[Path] | None, option("Your own good clips, files or folders. Default: clips that ship.")
-    ] = None,
+    clips: Clips = None,
     prompts: options.PromptsBeside = None,
     references: Annotated[Path | None, option("Folder with a reference of each clip, by file name.")] = None,
     ratings: Annotated[
@@ -60,11 +71,11 @@ def run(
     pairs: Annotated[Path | None, option("Table of pairs of clips: columns better and worse.")] = None,
     footage: Annotated[list[Path] | None, option("Real footage, files or folders, to compare the clips with.")] = None,
     worse: Annotated[list[Path] | None, option("Clips that are known to be worse, files or folders.")] = None,
-    limit: Annotated[int, count_option("Clips of the parts but people: the first N.", 5)] = 20,
-    parts: Annotated[str, names_option("Parts: sees, ignores, fooled, breaks.")] = "sees,ignores,fooled,breaks",
-    only: Annotated[str | None, names_option("Only these checks, by name.")] = None,
-    defects: Annotated[str | None, names_option("Use only these defects. Default: all.")] = None,
-    strengths: Annotated[str, names_option("Strengths of the defects, in (0, 1].")] = "0.25,0.5,1",
+    limit: Limit = 20,
+    parts: Parts = ALL_PARTS,
+    only: Only = None,
+    defects: Defects = None,
+    strengths: Strengths = STRENGTHS,
     python: Annotated[
         list[str] | None, option("Interpreter of another environment to compare with; repeatable.")
     ] = None,
@@ -74,28 +85,24 @@ def run(
     memory: Annotated[int, count_option("MiB of memory that its processes may take.", 64)] = 8192,
     disk: Annotated[int, count_option("MiB that it may write.", 1)] = 1024,
     seed: options.Seed = 0,
-    jobs: Annotated[int, jobs_option("Worker processes of sees, ignores and fooled.")] = 1,
-    compare: Annotated[Path | None, option("Another card; the page shows its verdicts beside.")] = None,
-    fail_on: Annotated[
-        str | None, names_option("Exit with 4 on lines of these grades or parts: bad, error, note, breaks, fooled, ...")
-    ] = None,
-    out: Annotated[Path, out_option("Folder of the card; resumes what is there.")] = Path("audit"),
+    jobs: Jobs = 1,
+    compare: Compare = None,
+    fail_on: FailOn = None,
+    out: Out = Path("audit"),
     form: options.Format = "text",
 ) -> None:
     """Audit a scorer of videos from outside, and write a card: index.html, card.json and clips to look at.
 
     Re-run the same command to resume. Exit codes: 0 written, 2 wrong usage or setup, 4 --fail-on.
     """
-    from vmmetrics.alignment.audit.audit import AuditPlan, audit
+    from vmmetrics.alignment.audit.audit import audit
     from vmmetrics.alignment.audit.calls import Limits
     from vmmetrics.alignment.audit.card import read_card
     from vmmetrics.alignment.audit.target import target_of
     from vmmetrics.alignment.audit.truth import Truth
-    from vmmetrics.alignment.probe.cases import Plan
 
     output, messages = open_consoles()
     plugins = [str(path.absolute()) for path in plugin or ()]
-    named = None if defects is None else parse_names(defects)
     with usage():
         audited = target_of(
             target, command=command, takes=() if takes is None else parse_names(takes),
@@ -103,13 +110,9 @@ def run(
             value_range=value_range, amount=amount, key=key, body=body, hosts=allow_host or (), plugins=plugins,
         )  # fmt: skip
         size = 1 << 20
-        doses = options.numbers(parse_names(strengths), strengths, "numbers between commas")
-        plan = AuditPlan(
-            parts=parse_names(parts), only=None if only is None else parse_names(only),
-            probe=Plan(defects=named, strengths=doses,
-                       harmless_strengths=(0.5, 1.0), rates=False),
-            limits=Limits(timeout, memory * size, min(256, disk) * size, disk * size),
-            jobs=jobs, limit=limit, seed=seed, pythons=tuple(python or ()),
+        plan = replace(
+            plan_of(parts, only, defects, strengths, seed=seed, jobs=jobs, limit=limit),
+            limits=Limits(timeout, memory * size, min(256, disk) * size, disk * size), pythons=tuple(python or ()),
         )  # fmt: skip
     gates = () if fail_on is None else checked_gates(fail_on)
     other = None if compare is None else read_card(compare)
@@ -118,9 +121,30 @@ def run(
         card = audit(
             audited, out, clips=clips or (), prompts=prompts, references=references, plan=plan,
             truth=Truth(tuple(ratings or ()), pairs=pairs) if ratings or pairs else None,
-            footage=footage or (), worse=worse or (), command=_words(), listener=progress,
+            footage=footage or (), worse=worse or (), command=command_words(), listener=progress,
         )  # fmt: skip
     finish(card, out, other, gates, form, output, messages)
+
+
+def plan_of(
+    parts: str, only: str | None, defects: str | None, strengths: str, *, seed: int, jobs: int, limit: int
+) -> AuditPlan:
+    """Return the plan that options name.
+
+    Raises:
+        ValueError: An unknown part, check or defect.
+        typer.BadParameter: A strength is no number.
+    """
+    from vmmetrics.alignment.audit.audit import AuditPlan
+    from vmmetrics.alignment.probe.cases import Plan
+
+    doses = options.numbers(parse_names(strengths), strengths, "numbers between commas")
+    named = None if defects is None else parse_names(defects)
+    return AuditPlan(
+        parts=parse_names(parts), only=None if only is None else parse_names(only),
+        probe=Plan(defects=named, strengths=doses, harmless_strengths=(0.5, 1.0), rates=False),
+        jobs=jobs, limit=limit, seed=seed,
+    )  # fmt: skip
 
 
 def _is_own(target: str | None) -> bool:
@@ -128,7 +152,7 @@ def _is_own(target: str | None) -> bool:
     return target is not None and ":" not in target
 
 
-def _words() -> list[str]:
+def command_words() -> list[str]:
     """Return the words of this command line that repeat it, without those that a repetition sets anew."""
     words, skipped = [], False
     for word in sys.argv[1:]:

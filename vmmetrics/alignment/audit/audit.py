@@ -15,11 +15,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from vmmetrics.alignment.audit.breaks import CHECKS, breaks
+from vmmetrics.alignment.audit.breaks.bench import Bench
 from vmmetrics.alignment.audit.calls import Caller, Limits
 from vmmetrics.alignment.audit.card import FORMAT, Card, ScoreCard
-from vmmetrics.alignment.audit.clips import readable, sample_of, shipped_clips, tasks_of
+from vmmetrics.alignment.audit.clips import readable, sample_of, shipped_clips, sound_clips, tasks_of
 from vmmetrics.alignment.audit.effects import OTHER_PROMPT, Effects, function_of, other_prompts
 from vmmetrics.alignment.audit.lines import PARTS, Line, Look, NotTried, PartResult
+from vmmetrics.alignment.audit.material import write_clip
 from vmmetrics.alignment.audit.people import people
 from vmmetrics.alignment.audit.target import Target
 from vmmetrics.alignment.audit.truth import Truth, read_truth, scored
@@ -39,7 +41,6 @@ from vmmetrics.utils.storage.provenance import decisive_versions
 from vmmetrics.utils.tables import sha256_of
 from vmmetrics.utils.version import __version__
 from vmmetrics.video import read_clip
-from vmmetrics.video.encoding import to_ticks, write_playable
 
 LINES = 100
 """Lines of a card among which part 4 shares the risk of 5 %: about as many as parts 1 and 2 have."""
@@ -47,6 +48,21 @@ MOST_REASONS = 20
 """Clips whose reasons a card gives."""
 CHECK_NAMES = (*DEFECTS, *INVARIANCES, *TRAPS, OTHER_PROMPT, *(check.name for check in CHECKS))
 """Names for ``only``."""
+
+
+class ScoredFiles(Protocol):
+    """Scores of files that were made for an audit before, in place of calls of a target.
+
+    Attributes:
+        lines: Of the probe.
+        facts: Digest of the scores.
+    """
+
+    lines: list[dict[str, Any]]
+    facts: Mapping[str, Any]
+
+    def bench_of(self, *arguments: Any, **more: Any) -> Bench:
+        """Return the bench of part 3, whose answers are those scores."""
 
 
 class AuditListener(ProbeListener, Protocol):
@@ -153,6 +169,7 @@ def audit(
     worse: Sequence[Path] = (),
     command: Sequence[str] = (),
     listener: AuditListener | None = None,
+    scored_files: ScoredFiles | None = None,
 ) -> Card:
     """Audit a scorer and write its card; what is there already of the same audit is taken over.
 
@@ -170,6 +187,7 @@ def audit(
         worse: Clips that are known to be worse.
         command: Words of the command line, from which the commands that repeat a check are made.
         listener: Told of the progress.
+        scored_files: Scores that were taken before, by which no target is called; None calls it.
 
     Raises:
         SetupError: The target cannot be loaded or scores no clip, there are no clips, or ``out`` holds something else.
@@ -180,7 +198,7 @@ def audit(
     _Folder.check(out)
     tasks = tasks_of(clips, prompts)
     sample = sample_of(tasks, plan.limit)
-    facts = _facts(target, plan.limits)
+    facts = _facts(target, plan.limits) if scored_files is None else scored_files.facts
     settings = {
         "target": target.to_json(), "facts": facts, "seed": plan.seed, "limits": asdict(plan.limits),
         "clips": [clip.name for clip in sample], "pixels": _pixels(sample), "pythons": list(plan.pythons),
@@ -189,15 +207,15 @@ def audit(
     with _Folder(out, settings) as folder:
         results: list[PartResult] = []
         if plan.has_effects:
-            sound = [Path(str(task.path)) for task in tasks] if clips else shipped_clips(sound=True)
-            results.append(_effects(target, out, sound[: plan.limit], prompts, references, plan, listener))
+            sound = sound_clips(tasks if clips else (), plan.limit)
+            results.append(_effects(target, out, sound, prompts, references, plan, listener, scored_files))
             named = {"prompt", "prompts"} & set(facts.get("named", ()))
             if "fooled" in plan.parts and named and target.kind != "metric":
                 results.append(
                     other_prompts(target, plan.limits, sample_of(tasks_of(sound, prompts), plan.limit), results[0])
                 )
         if plan.breaks:
-            results += _breaks(target, folder, sample, plan, listener)
+            results += _breaks(target, folder, sample, plan, listener, scored_files)
         if truth is not None or footage or worse:
             results.append(_people(target, folder, tasks, truth or Truth(), footage, worse, plan, listener))
     lines = [
@@ -231,7 +249,7 @@ def _facts(target: Target, limits: Limits) -> Mapping[str, Any]:
 
 def _effects(
     target: Target, out: Path, clips: Sequence[str | Path], prompts: Path | None, references: Path | None,
-    plan: AuditPlan, listener: AuditListener | None,
+    plan: AuditPlan, listener: AuditListener | None, scored_files: ScoredFiles | None,
 ) -> PartResult:  # fmt: skip
     found = {} if references is None else {path.name: str(path) for path in references.iterdir() if path.is_file()}
     by_clip = {task.clip: found[Path(task.clip).name] for task in tasks_of_paths(list(clips), (), prompts, None)[0]
@@ -239,9 +257,12 @@ def _effects(
     function = function_of(target, plan.limits, by_clip)
     if listener is not None:
         listener.part("sees, ignores, is fooled by", 0)
-    lines, _ = measure(
-        list(clips), function, plan=plan.effects, out=out / "probe", jobs=plan.jobs, prompts=prompts, listener=listener
-    )
+    lines = [] if scored_files is None else scored_files.lines
+    if scored_files is None:
+        lines, _ = measure(
+            list(clips), function, plan=plan.effects, out=out / "probe", jobs=plan.jobs, prompts=prompts,
+            listener=listener,
+        )  # fmt: skip
     result = Effects(lines, target, plan.effects).all()
     if not result.lines:
         why = next(
@@ -266,9 +287,9 @@ def _shown(
             before, after = folder / f"clean-{number}.mp4", folder / f"{kind}-{number}.mp4"
             try:
                 if not after.is_file():
-                    _write(after, made(Work(task, "", kind, strength), plan)[0])
+                    write_clip(after, made(Work(task, "", kind, strength), plan)[0])
                 if not before.is_file():
-                    _write(before, made(Work(task, "", "clean", 0.0), plan)[0])
+                    write_clip(before, made(Work(task, "", "clean", 0.0), plan)[0])
             except VMMetricsError:
                 continue
             looks[kind] = [Look(f"clips/{after.name}", kind, None, f"clips/{before.name}")]
@@ -328,14 +349,10 @@ def _amplitudes(tasks: Sequence[Task]) -> dict[str, float]:
     return {name: amount for name, amount in amounts if amount is not None}
 
 
-def _write(path: Path, clip: Clip) -> None:
-    even = clip.frames[:, : clip.height // 2 * 2, : clip.width // 2 * 2]
-    write_playable(path, even, to_ticks(clip.timestamps), clip.fps, "vmmetrics audit")
-
-
 def _breaks(
-    target: Target, folder: _Folder, clips: Sequence[Clip], plan: AuditPlan, listener: AuditListener | None
-) -> list[PartResult]:
+    target: Target, folder: _Folder, clips: Sequence[Clip], plan: AuditPlan, listener: AuditListener | None,
+    scored_files: ScoredFiles | None,
+) -> list[PartResult]:  # fmt: skip
     names = plan.breaks
     if listener is not None:
         listener.part("breaks in silence", len(names))
@@ -343,8 +360,9 @@ def _breaks(
     scratch = Path(tempfile.mkdtemp(prefix="vmmetrics-audit-"))
     try:
         for name, result in breaks(
-            target, clips, scratch, plan.limits, skip=folder.done, only=names, seed=plan.seed, pythons=plan.pythons
-        ):
+            target, clips, scratch, plan.limits, skip=folder.done, only=names, seed=plan.seed, pythons=plan.pythons,
+            bench_of=Bench if scored_files is None else scored_files.bench_of,
+        ):  # fmt: skip
             folder.keep(name, replace(result, lines=[_kept(line, folder.path) for line in result.lines]))
             if listener is not None:
                 listener.checked(name)
@@ -366,7 +384,7 @@ def _copied(look: Look, name: str, out: Path) -> Look | None:
         place = f"clips/{safe}-{end}.mp4"
         try:
             if file is not None:
-                _write(out / place, read_clip(file))
+                write_clip(out / place, read_clip(file))
             places.append(None if file is None else place)
         except (VMMetricsError, OSError):
             places.append(None)

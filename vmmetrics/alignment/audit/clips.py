@@ -49,6 +49,11 @@ def tasks_of(clips: Sequence[Path], prompts: Path | None = None) -> list[Task]:
     return tasks
 
 
+def sound_clips(tasks: Sequence[Task], limit: int) -> list[Path]:
+    """Return the first clips of the user; without any, those that are shipped without a defect."""
+    return ([Path(str(task.path)) for task in tasks] or shipped_clips(sound=True))[:limit]
+
+
 def readable(tasks: Sequence[Task], reasons: list[str]) -> Iterator[Clip]:
     """Yield the clips that can be read; why others cannot is added to ``reasons``."""
     for task in tasks:

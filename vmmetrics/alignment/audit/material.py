@@ -54,8 +54,7 @@ class Material:
     def item(self, clip: Clip, name: str | None = None) -> Item:
         """Return a clip as an H.264 file, with the decoded pixels of that file as its array."""
         path = self.new(".mp4", name)
-        even = clip.frames[:, : clip.height // 2 * 2, : clip.width // 2 * 2]
-        write_playable(path, np.ascontiguousarray(even), to_ticks(clip.timestamps), clip.fps, "vmmetrics audit")
+        write_clip(path, clip)
         read = read_clip(path)
         return self._with_array(Item(path=str(path), prompt=clip.prompt), read.frames, clip)
 
@@ -217,6 +216,12 @@ def _write_silence(target: Any, stream: Any) -> None:
         frame.sample_rate, frame.pts, frame.time_base = 48_000, number * 1024, Fraction(1, 48_000)
         target.mux(stream.encode(frame))
     target.mux(stream.encode(None))
+
+
+def write_clip(path: Path, clip: Clip) -> None:
+    """Write a clip as H.264, without the last line or column of odd sizes."""
+    even = np.ascontiguousarray(clip.frames[:, : clip.height // 2 * 2, : clip.width // 2 * 2])
+    write_playable(path, even, to_ticks(clip.timestamps), clip.fps, "vmmetrics audit")
 
 
 def array_of(item: Item) -> Frames:

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from vmmetrics.alignment.audit.runner import BATCHES
 from vmmetrics.errors import SetupError
 
-Kind = Literal["function", "command", "http", "metric"]
+Kind = Literal["function", "command", "http", "metric", "results"]
 ROUTES = ("path", "frames", "floats", "list", "clip", "paths", "videos", "tensors", "folder")
 """Ways of taking clips; ``docs/audit.md`` says what each hands over."""
 FILES = ("path", "paths", "folder")
@@ -105,7 +105,8 @@ class Target:
     def to_json(self) -> dict[str, Any]:
         """Return what a card says of it."""
         return {
-            "kind": self.kind, "text": self.text, "takes": list(self.takes), "key": self.key, "body": self.body,
+            "kind": self.kind, "text": self.text, "takes": list(self.takes) * (self.kind != "results"),
+            "key": self.key, "body": self.body,
             "ranges": {name: list(span) for name, span in self.ranges.items()}, "notes": list(self.notes),
         }  # fmt: skip
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +30,7 @@ def breaks(
     only: Collection[str] | None = None,
     seed: int = 0,
     pythons: Sequence[str] = (),
+    bench_of: Callable[..., Bench] = Bench,
 ) -> Iterator[tuple[str, PartResult]]:
     """Yield each check of what breaks in silence; each runs in processes of its own, and can spoil its own lines alone.
 
@@ -42,6 +43,7 @@ def breaks(
         only: Names of checks; None for all.
         seed: Chooses clips and places.
         pythons: Interpreters of other environments.
+        bench_of: Makes the bench, from the arguments of :class:`Bench`.
 
     Raises:
         SetupError: The target cannot be loaded, or scores no clip.
@@ -50,13 +52,14 @@ def breaks(
     if not chosen:
         return
     try:
-        bench = Bench(target, clips, folder, limits, seed, pythons)
+        bench = bench_of(target, clips, folder, limits, seed, pythons)
     except NotRunError as error:
         raise SetupError(f"The target cannot be audited: {error}") from error
     for check in chosen:
-        if (why := check.needs(bench)) is not None:
+        if (why := bench.why_not(check)) is not None:
             yield check.name, PartResult(not_tried=[NotTried("breaks", check.name, why)])
             continue
+        bench.check = check.name
         bench.rng = np.random.default_rng([seed, zlib.crc32(check.name.encode())])
         try:
             lines = [line_of(bench, check, finding) for finding in check.run(bench)]

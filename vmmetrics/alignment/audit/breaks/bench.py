@@ -113,6 +113,7 @@ class Bench:
         typical: Mean distance of the scores from their median by name, or a twentieth of the scale where it is less.
         slack: Largest difference between repeated calls by name.
         facts: What the runner says of the target.
+        check: Name of the check that runs; empty before the first.
 
     Raises:
         NotRunError: The target cannot be loaded, or scores no clip.
@@ -131,6 +132,7 @@ class Bench:
         self.material = Material(folder)
         self.rng = np.random.default_rng(seed)
         self._caller: Caller | None = None
+        self.check = ""
         route = target.single or target.batch
         assert route is not None  # noqa: S101
         self.route = route
@@ -185,11 +187,19 @@ class Bench:
         assert self._caller is not None  # noqa: S101
         return self._caller
 
+    def opened(self, python: str | None, environment: Mapping[str, str] | None) -> Caller:
+        """Return a caller of the target, in a process of its own."""
+        return Caller(self.target, self.limits, python, environment)
+
+    def why_not(self, check: Check) -> str | None:
+        """Return why a check does not apply, or None."""
+        return check.needs(self)
+
     @contextmanager
     def process(self, python: str | None = None, environment: Mapping[str, str] | None = None) -> Iterator[None]:
         """Have calls answered by a new process meanwhile."""
         before = self._caller
-        with Caller(self.target, self.limits, python, environment) as self._caller:
+        with self.opened(python, environment) as self._caller:
             try:
                 yield
             finally:

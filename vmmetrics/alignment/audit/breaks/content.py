@@ -54,7 +54,12 @@ def frames_read(bench: Bench) -> Iterator[Finding]:
             after.append(bench.ask(changed))
     for name in bench.names:
         read = [t for t, answers in enumerate(after) if _moves(bench, before, answers, name)]
-        yield _coverage(read, min(counts), "frame", name)
+        scored = any(name in answer.scores for answer in before)
+        yield _coverage(read, min(counts), "frame", name) if scored else _unscored(name)
+
+
+def _unscored(name: str) -> Finding:
+    return Finding("open", "not told apart", "no clip of this check has a score", name)
 
 
 def _coverage(read: Sequence[int], count: int, what: str, name: str) -> Finding:
@@ -118,7 +123,9 @@ def regions(bench: Bench) -> Iterator[Finding]:
     names = [f"{up}{side}" for up in ("top ", "", "bottom ") for side in ("left", "middle", "right")]
     for name in bench.names:
         unread = [names[n] for n, answers in enumerate(after) if not _moves(bench, before, answers, name)]
-        if unread:
+        if not any(name in answer.scores for answer in before):
+            yield _unscored(name)
+        elif unread:
             text = f"other content there changes no score: {', '.join(unread)}"
             yield Finding("note" if len(unread) < 9 else "bad", "parts of the frame do not count", text, name)
         else:
@@ -519,14 +526,18 @@ def _alike(
             for label, before, after in cases
         ]
     for name in bench.names:
-        large, figures, looks = [], [], []
+        large, figures, looks, compared = [], [], [], 0
         for label, before, after, items in asked:
             gaps = [g for g in differences(before, after, name) if g is not None]
+            compared += len(gaps)
             mean = float(np.mean(gaps)) if gaps else 0.0
             figures.append(f"{label}: {mean:.3g} on average")
             if mean > max(share * bench.typical[name], 3 * bench.slack[name]):
                 large.append(label)
                 looks += bench.look(items[0], label, after[0], bench.few[0], before[0], name)
+        if not compared:
+            yield _unscored(name)
+            continue
         text = f"{'; '.join(figures)}; clips differ by {bench.typical[name]:.3g} from their median"
         if large:
             yield Finding(grade, f"changes: {large[0]}", text, name, looks=looks)

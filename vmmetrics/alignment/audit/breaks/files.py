@@ -36,12 +36,17 @@ def names(bench: Bench) -> Iterator[Finding]:
         items[at] = bench.material.named(items[at], name)
         variants.append((name, at, items[at]))
     with bench.process():
-        expected = bench.by(str(bench.file_route))
+        expected, lost = bench.by(str(bench.file_route)), dict[str, str]()
         asked = []
         for name, at, item in variants:
             answers = list(expected)
-            answers[at] = bench.ask([item], bench.file_route)[0]
+            answers[at] = _survived(bench, item, bench.file_route)
+            if answers[at].refused and expected[at].scores:
+                lost[name] = str(answers[at].refused)
             asked.append((Variant(name, [item if n == at else of for n, of in enumerate(bench.few)]), answers))
+        if 0 < len(lost) < len(variants):
+            shown = "; ".join(f"{name}: {reason}" for name, reason in lost.items())
+            yield Finding("bad" if bench.target.kind == "results" else "note", "no score under some names", shown)
         yield from bench.judged(asked, expected, same="names play no part")
 
 
