@@ -231,7 +231,7 @@ def _pixels(clips: Sequence[Clip]) -> str:
     """Return a checksum of the frames of clips, which may change under their names."""
     total = 0
     for clip in clips:
-        total = zlib.crc32(np.ascontiguousarray(clip.frames), total)
+        total = zlib.crc32(np.ascontiguousarray(clip.frames).data, total)
     return f"{total:08x}"
 
 
