@@ -246,5 +246,5 @@ def test_the_commands(scores: Mapping[str, float], tmp_path: Path, capsys: pytes
     assert run("audit", "read", results, "--clips", made, "--only", "distinct", "--out", out, "--format", "json") == 0
     (score,) = json.loads(capsys.readouterr().out)["scores"]
     assert [line["check"] for line in score["lines"]] == ["distinct"]
-    assert "--only distinct" in score["lines"][0]["again"]
+    assert "--only distinct" in score["lines"][0]["repeat"]
     assert (out / "index.html").is_file()
