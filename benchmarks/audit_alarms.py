@@ -4,8 +4,8 @@
     python -m benchmarks.audit_alarms --folder SCORERS --out FILE [--seeds 1]   # modules listed in answers.json
 
 Sound: SSIM, three baselines, MSS and PAS; a line graded bad is a false alarm. A folder of scorers has ``answers.json``:
-a list of ``module``, ``takes``, ``command``, ``higher_is_better``, ``range`` and ``bug`` (None for none). All lines that
-are not good are printed; whether they name the bug is for a reader to say.
+a list of ``module``, ``takes``, ``command``, ``higher_is_better``, ``range`` and ``bug`` (None for none). All lines but
+good ones are printed; whether they name the bug is for a reader to say.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from vmmetrics.cli.main import main
 from vmmetrics.video.encoding import to_ticks, write_playable
 
 PLANTED = Path(__file__).parents[1] / "alignment" / "audit" / "planted.py"
-FEW = ("--parts", "breaks", "--only")
+FEW = ("--parts", "breaks", "--checks")
 
 
 @pytest.fixture(scope="module")
@@ -108,10 +108,10 @@ def test_only(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 def test_effects_of_the_command(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of clips that come to a standstill, a scorer of motion makes less, whichever way is called better."""
     target = ("planted:healthy", "--takes", "path", "--clips", "clips", "--fail-on", "sees")
-    options = ("--strengths", "1", "--defects", "standstill,boil", "--only", "standstill")
+    options = ("--strengths", "1", "--defects", "standstill,boil", "--checks", "standstill")
     assert run(monkeypatch, *target, *options, "--out", "high") == 0
     assert card("high")["standstill"]["verdict"] == "noticed from 1"
-    assert run(monkeypatch, *target, *options, "--lower-is-better", "--out", "low") == 4
+    assert run(monkeypatch, *target, *options, "--direction", "lower", "--out", "low") == 4
     assert card("low")["standstill"]["verdict"] == "better from 1"
 
 

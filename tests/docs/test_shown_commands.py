@@ -89,7 +89,8 @@ def test_a_shown_command_has_only_options_that_there_are_and_all_that_it_needs(w
     command: click.Command = typer.main.get_command(app)
     names, rest = [], list(words)
     while hasattr(command, "get_command"):
-        name = rest.pop(0)
+        default = getattr(command, "default", None)
+        name = default if default and rest[0] not in command.list_commands(click.Context(command)) else rest.pop(0)
         nested = command.get_command(click.Context(command), name)
         assert nested is not None, f"no command {name!r}"
         command, names = nested, [*names, name]

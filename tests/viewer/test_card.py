@@ -25,7 +25,7 @@ def line(part: str, check: str, grade: str, verdict: str, **more: Any) -> dict[s
     effect = {"effect": -0.03, "low": -0.05, "high": -0.01, "clips": 12, "expected": "lower"}
     texts = {"title": f"Two frames a second: {check}", "text": f"The score falls by 0.03 when {check} is put in."}
     named = {"part": part, "check": check, "grade": grade, "verdict": verdict}
-    return {**named, **texts, **effect, "looks": [], "repeat": f"vmmetrics audit my:score --only {check}", **more}
+    return {**named, **texts, **effect, "looks": [], "repeat": f"vmmetrics audit my:score --checks {check}", **more}
 
 
 def score(name: str, lines: list[dict[str, Any]], noise: float | None = 0.01) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Clips = Annotated[list[Path] | None, option("Your own good clips, files or folders. Default: clips that ship.")]
 Limit = Annotated[int, count_option("Clips of the parts but people: the first N.", 5)]
 Parts = Annotated[str, names_option("Parts: sees, ignores, fooled, breaks.")]
-Only = Annotated[str | None, names_option("Only these checks, by name.")]
+Checks = Annotated[str | None, names_option("Only these checks, by name.")]
 Defects = Annotated[str | None, names_option("Use only these defects. Default: all.")]
 Strengths = Annotated[str, names_option("Strengths of the defects, in (0, 1].")]
 Jobs = Annotated[int, jobs_option("Worker processes of sees, ignores and fooled.")]
@@ -49,8 +49,8 @@ def run(
         str | None,
         names_option("How it takes clips: path, paths, frames, floats, list, videos, tensors, clip. Default: guessed."),
     ] = None,
-    lower_is_better: Annotated[
-        bool | None, option("Direction of the score. Default: higher.", "--lower-is-better/--higher-is-better")
+    direction: Annotated[
+        Literal["higher", "lower"] | None, option("Which scores are better. Default: higher; ours say so themselves.")
     ] = None,
     value_range: Range = None,
     amount: Annotated[bool, option("The score measures how much moves, not how well.", "--amount")] = False,
@@ -73,7 +73,7 @@ def run(
     worse: Annotated[list[Path] | None, option("Clips that are known to be worse, files or folders.")] = None,
     limit: Limit = 20,
     parts: Parts = ALL_PARTS,
-    only: Only = None,
+    checks: Checks = None,
     defects: Defects = None,
     strengths: Strengths = STRENGTHS,
     python: Annotated[
@@ -106,12 +106,12 @@ def run(
     with usage():
         audited = target_of(
             target, command=command, takes=() if takes is None else parse_names(takes),
-            higher_is_better=None if lower_is_better is None and _is_own(target) else not lower_is_better,
+            higher_is_better=None if direction is None and _is_own(target) else direction != "lower",
             value_range=value_range, amount=amount, key=key, body=body, hosts=allow_host or (), plugins=plugins,
         )  # fmt: skip
         size = 1 << 20
         plan = replace(
-            plan_of(parts, only, defects, strengths, seed=seed, jobs=jobs, limit=limit),
+            plan_of(parts, checks, defects, strengths, seed=seed, jobs=jobs, limit=limit),
             limits=Limits(timeout, memory * size, min(256, disk) * size, disk * size), pythons=tuple(python or ()),
         )  # fmt: skip
     gates = () if fail_on is None else checked_gates(fail_on)
@@ -127,7 +127,7 @@ def run(
 
 
 def plan_of(
-    parts: str, only: str | None, defects: str | None, strengths: str, *, seed: int, jobs: int, limit: int
+    parts: str, checks: str | None, defects: str | None, strengths: str, *, seed: int, jobs: int, limit: int
 ) -> AuditPlan:
     """Return the plan that options name.
 
@@ -141,7 +141,7 @@ def plan_of(
     doses = options.numbers(parse_names(strengths), strengths, "numbers between commas")
     named = None if defects is None else parse_names(defects)
     return AuditPlan(
-        parts=parse_names(parts), only=None if only is None else parse_names(only),
+        parts=parse_names(parts), only=None if checks is None else parse_names(checks),
         probe=Plan(defects=named, strengths=doses, harmless_strengths=(0.5, 1.0), rates=False),
         jobs=jobs, limit=limit, seed=seed,
     )  # fmt: skip
@@ -158,9 +158,9 @@ def command_words() -> list[str]:
     for word in sys.argv[1:]:
         if skipped:
             skipped = False
-        elif word in ("--out", "--only", "--format", "--fail-on", "--compare"):
+        elif word in ("--out", "--checks", "--format", "--fail-on", "--compare"):
             skipped = True
-        elif not word.startswith(("--out=", "--only=", "--format=", "--fail-on=", "--compare=")):
+        elif not word.startswith(("--out=", "--checks=", "--format=", "--fail-on=", "--compare=")):
             words.append(word)
     return ["vmmetrics", *words]
 

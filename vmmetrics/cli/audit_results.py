@@ -10,13 +10,13 @@ from vmmetrics.cli.audit import (
     ALL_PARTS,
     STRENGTHS,
     AuditProgress,
+    Checks,
     Clips,
     Compare,
     Defects,
     FailOn,
     Jobs,
     Limit,
-    Only,
     Out,
     Parts,
     Range,
@@ -37,7 +37,7 @@ def make(
     prompts: options.PromptsBeside = None,
     limit: Limit = 20,
     parts: Parts = ALL_PARTS,
-    only: Only = None,
+    checks: Checks = None,
     defects: Defects = None,
     strengths: Strengths = STRENGTHS,
     seed: options.Seed = 0,
@@ -48,7 +48,7 @@ def make(
 
     _, messages = open_consoles()
     with usage():
-        plan = plan_of(parts, only, defects, strengths, seed=seed, jobs=jobs, limit=limit)
+        plan = plan_of(parts, checks, defects, strengths, seed=seed, jobs=jobs, limit=limit)
     with until_stopped(messages, f"stopped; remove {folder} and start again"), usage(), AuditProgress(messages) as bar:
         sizes = make_clips(folder, clips=clips or (), prompts=prompts, plan=plan, listener=bar)
     lines = (
@@ -72,7 +72,7 @@ def read(
     lower_is_better: Annotated[list[str] | None, option("Score of which lower is better; repeatable.")] = None,
     amounts: Annotated[str | None, names_option("Scores of how much moves, not how well. Default: by name.")] = None,
     value_range: Range = None,
-    only: Only = None,
+    checks: Checks = None,
     compare: Compare = None,
     fail_on: FailOn = None,
     out: Out = Path("audit"),
@@ -103,7 +103,7 @@ def read(
         )  # fmt: skip
         card = audit(
             scores.target, out, clips=scores.clips, prompts=scores.prompts,
-            plan=scores.plan if only is None else scores.only(parse_names(only)), command=command_words(),
+            plan=scores.plan if checks is None else scores.only(parse_names(checks)), command=command_words(),
             listener=bar, scored_files=scores,
         )  # fmt: skip
     messages.print(f"{scores.scored} of {scores.files} files have a score")

@@ -210,12 +210,12 @@ def group(
     class Those(Group):
         def __init__(self, **options: Any) -> None:
             super().__init__(**options)
-            self.commands = OnDemand(commands)
+            self.commands, self.default = OnDemand(commands), default
 
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
             """Read the arguments, those of the default command without its name."""
-            if default is not None and args and args[0] not in (*commands, "--help", "-h"):
-                args = [default, *args]
+            if self.default and args and args[0] not in (*commands, "--help", "-h"):
+                args = [self.default, *args]
             return list(super().parse_args(ctx, args))
 
     return typer.Typer(

@@ -237,14 +237,14 @@ def test_results_of_other_files_are_refused(folder: Path, tmp_path: Path) -> Non
 
 def test_the_commands(scores: Mapping[str, float], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made, out = tmp_path / "made", tmp_path / "card"
-    assert run("audit", "make", made, "--parts", "breaks", "--only", "distinct,one-frame", "--limit", 5) == 0
+    assert run("audit", "make", made, "--parts", "breaks", "--checks", "distinct,one-frame", "--limit", 5) == 0
     told = capsys.readouterr().err
     assert "10 files" in told and "vmmetrics audit read RESULTS" in told
     assert run("audit", "make", made) == 2
     assert "holds other files" in capsys.readouterr().err
     results = table(tmp_path / "s.csv", {str(path): motion(path) for path in (made / CLIPS).iterdir()})
-    assert run("audit", "read", results, "--clips", made, "--only", "distinct", "--out", out, "--format", "json") == 0
+    assert run("audit", "read", results, "--clips", made, "--checks", "distinct", "--out", out, "--format", "json") == 0
     (score,) = json.loads(capsys.readouterr().out)["scores"]
     assert [line["check"] for line in score["lines"]] == ["distinct"]
-    assert "--only distinct" in score["lines"][0]["repeat"]
+    assert "--checks distinct" in score["lines"][0]["repeat"]
     assert (out / "index.html").is_file()

@@ -425,4 +425,4 @@ def _card(
 def _repeat(command: Sequence[str], line: Line) -> str:
     import shlex
 
-    return shlex.join([*command, "--only", line.check, "--out", f"audit-{line.check}"]) if command else ""
+    return shlex.join([*command, "--checks", line.check, "--out", f"audit-{line.check}"]) if command else ""

@@ -118,6 +118,7 @@ def score(sources: Iterable[Source], clip: Clip) -> dict[str, dict[str, Any]]:
 
 @cache  # models are loaded once in each process
 def built(source: Settings) -> Scoring:
+    """Return the loaded suite of settings, one in each process."""
     return source.build()
 
 

@@ -62,7 +62,7 @@ class Check:
     """One check.
 
     Attributes:
-        name: Name, for ``--only``.
+        name: Name, for ``--checks``.
         title: What is done.
         needs: Returns why it does not apply to a target, or None.
         run: Runs it.
