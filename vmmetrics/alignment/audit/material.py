@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -235,3 +236,8 @@ def with_frames(item: Item, frames: Frames, fps: float | None = None) -> Clip:
     rate = fps or item.fps or 8.0
     times = np.asarray(item.times) if fps is None and len(item.times) == len(frames) else np.arange(len(frames)) / rate
     return Clip(np.ascontiguousarray(frames), times, rate, prompt=item.prompt)
+
+
+def scaled(frames: Frames, width: int, height: int) -> Frames:
+    """Return frames in another size."""
+    return np.stack([cv2.resize(frame, (width, height), interpolation=cv2.INTER_AREA) for frame in frames])

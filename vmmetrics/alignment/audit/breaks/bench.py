@@ -224,6 +224,23 @@ class Bench:
             raise NotRunError(dead)
         return answers
 
+    def survived(self, item: Item, route: str | None = None) -> Answer:
+        """Return an answer; a process that dies refuses."""
+        try:
+            return self.ask([item], route)[0]
+        except NotRunError as error:
+            return Answer(refused=f"its process ended: {error}")
+
+    def moves(self, before: Sequence[Answer], after: Sequence[Answer], name: str) -> bool:
+        """Return True if any of the answers changes at all, one that is lost included."""
+        for one, other, gap in zip(before, after, differences(before, after, name), strict=True):
+            if gap is None:
+                if (name in one.scores) != (name in other.scores):
+                    return True
+            elif gap > max(1e-9 * abs(one.scores[name]), self.slack[name] * 3):
+                return True
+        return False
+
     def tolerance(self, name: str, values: Sequence[float], share: float = TIGHT) -> float:
         """Return the largest difference of two scores that counts as none."""
         largest = max((abs(v) for v in values if math.isfinite(v)), default=0.0)

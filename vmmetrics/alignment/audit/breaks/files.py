@@ -11,14 +11,13 @@ from vmmetrics.alignment.audit.breaks.bench import (
     Bench,
     Check,
     Finding,
-    NotRunError,
     Variant,
     always,
     files,
 )
 from vmmetrics.alignment.audit.calls import Answer, Item
 from vmmetrics.alignment.audit.lines import Grade, Look
-from vmmetrics.alignment.audit.material import CODECS, CONTAINERS, Frames, array_of
+from vmmetrics.alignment.audit.material import CODECS, CONTAINERS, array_of, scaled
 
 _NAMES = (
     "with space.mp4", "Ünï-中文.mp4", "-dash.mp4", "007.mp4", "UPPER.MP4", "two.dots.v2.mp4", "a[1]{b}.mp4",
@@ -40,7 +39,7 @@ def names(bench: Bench) -> Iterator[Finding]:
         asked = []
         for name, at, item in variants:
             answers = list(expected)
-            answers[at] = _survived(bench, item, bench.file_route)
+            answers[at] = bench.survived(item, bench.file_route)
             if answers[at].refused and expected[at].scores:
                 lost[name] = str(answers[at].refused)
             asked.append((Variant(name, [item if n == at else of for n, of in enumerate(bench.few)]), answers))
@@ -119,7 +118,7 @@ def one_frame(bench: Bench) -> Iterator[Finding]:
         single = type(clip)(array_of(item)[:1], np.zeros(1), clip.fps, prompt=clip.prompt)
         cases[f"clip {n + 1}"] = bench.material.item(single)
     with bench.process():
-        answers = [_survived(bench, item, bench.route) for item in cases.values()]
+        answers = [bench.survived(item, bench.route) for item in cases.values()]
     yield from _constants(bench, answers, "one frame", cases)
 
 
@@ -148,17 +147,9 @@ def _constants(
             yield Finding(scored, "scores it", text, name, looks=looks)
 
 
-def _survived(bench: Bench, item: Item, route: str | None) -> Answer:
-    """Return an answer; a process that dies refuses."""
-    try:
-        return bench.ask([item], route)[0]
-    except NotRunError as error:
-        return Answer(refused=f"its process ended: {error}")
-
-
 def _refused(bench: Bench, cases: dict[str, Item], route: str | None) -> Iterator[Finding]:
     with bench.process():
-        answers = {label: _survived(bench, item, route) for label, item in cases.items()}
+        answers = {label: bench.survived(item, route) for label, item in cases.items()}
     scored = {label: answer for label, answer in answers.items() if answer.scores}
     if not scored:
         kinds = "; ".join(f"{label}: {answer.refused}" for label, answer in list(answers.items())[:5])
@@ -179,9 +170,9 @@ def tiny(bench: Bench) -> Iterator[Finding]:
     cases: dict[str, Item] = {}
     for side in (8, 16):
         for n, item in enumerate(bench.few[:3]):
-            cases[f"clip {n + 1} at {side} pixels"] = bench.material.changed(item, _resized(array_of(item), side, side))
+            cases[f"clip {n + 1} at {side} pixels"] = bench.material.changed(item, scaled(array_of(item), side, side))
     with bench.process():
-        answers = [_survived(bench, item, bench.route) for item in cases.values()]
+        answers = [bench.survived(item, bench.route) for item in cases.values()]
     yield from _constants(bench, answers, "8 and 16 pixels a side", cases, scored="good")
 
 
@@ -190,23 +181,17 @@ def huge(bench: Bench) -> Iterator[Finding]:
     item = bench.few[0]
     frames = array_of(item)[:: max(1, len(item.times) // 4)][:4]
     rate = (item.fps or 8) / max(1, len(item.times) // 4)
-    from vmmetrics.alignment.audit.material import with_frames
+    from vmmetrics.alignment.audit.material import scaled, with_frames
 
-    wide = bench.material.item(with_frames(item, _resized(frames, 3840, 2160), rate))
+    wide = bench.material.item(with_frames(item, scaled(frames, 3840, 2160), rate))
     with bench.process():
-        answer = _survived(bench, wide, bench.route)
+        answer = bench.survived(wide, bench.route)
     if answer.scores:
         bad = [name for name, value in answer.scores.items() if not np.isfinite(value)]
         grade, verdict = ("bad", "no finite number") if bad else ("good", "scores it")
         yield Finding(grade, verdict, ", ".join(f"{k} {v:.4g}".strip() for k, v in answer.scores.items()))  # type: ignore[arg-type]
     else:
         yield Finding("note", "refuses, and says so", str(answer.refused))
-
-
-def _resized(frames: Frames, width: int, height: int) -> Frames:
-    import cv2
-
-    return np.stack([cv2.resize(frame, (width, height), interpolation=cv2.INTER_AREA) for frame in frames])
 
 
 def not_finite(bench: Bench) -> Iterator[Finding]:

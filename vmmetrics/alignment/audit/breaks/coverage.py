@@ -1,0 +1,266 @@
+"""Checks of coverage: which frames, places and colours a score depends on, each replaced in turn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import cv2
+import numpy as np
+
+from vmmetrics.alignment.audit.breaks.bench import Bench, Check, Finding, always, differences
+from vmmetrics.alignment.audit.calls import Item
+from vmmetrics.alignment.audit.lines import Grade, Look
+from vmmetrics.alignment.audit.material import Frames, array_of, scaled, with_frames
+
+LONG = 128
+"""Frames of the long clip in which it is looked for the end of reading."""
+
+
+def _foreign(bench: Bench, item: Item, count: int) -> Frames:
+    """Return frames of another clip in the size of this one."""
+    other = array_of(bench.items[int(bench.rng.integers(len(bench.items)))])
+    height, width = array_of(item).shape[1:3]
+    resized = np.stack([cv2.resize(255 - frame, (width, height), interpolation=cv2.INTER_AREA) for frame in other])
+    return resized[np.arange(count) % len(resized)]
+
+
+def frames_read(bench: Bench) -> Iterator[Finding]:
+    """Put a foreign frame in place of each frame in turn."""
+    items = bench.few[:2]
+    counts = [len(item.times) for item in items]
+    with bench.process():
+        before = bench.ask([bench.material.lossless(with_frames(item, array_of(item))) for item in items])
+        after = []
+        for t in range(min(counts)):
+            changed = []
+            for item in items:
+                frames = array_of(item).copy()
+                frames[t] = _foreign(bench, item, 1)[0]
+                changed.append(bench.material.lossless(with_frames(item, frames)))
+            after.append(bench.ask(changed))
+    for name in bench.names:
+        read = [t for t, answers in enumerate(after) if bench.moves(before, answers, name)]
+        scored = any(name in answer.scores for answer in before)
+        yield _coverage(read, min(counts), "frame", name) if scored else unscored(name)
+
+
+def unscored(name: str) -> Finding:
+    """Return that nothing can be said of a score that no clip of a check has."""
+    return Finding("open", "not told apart", "no clip of this check has a score", name)
+
+
+def _coverage(read: Sequence[int], count: int, what: str, name: str) -> Finding:
+    if len(read) == count:
+        return Finding("good", f"every {what} counts", f"each of {count}, replaced alone, changes the score", name)
+    if not read:
+        return Finding("note", f"no {what} counts", f"none of {count}, replaced alone, changes the score", name)
+    unread = [t for t in range(count) if t not in read]
+    ending = unread == list(range(unread[0], count)) and unread[0] > 0
+    inner = "the last are not read" if ending and len(unread) > 1 else "single ones do not count"
+    shown = ", ".join(map(str, unread[:12])) + (", …" if len(unread) > 12 else "")
+    grade: Grade = "bad" if ending and len(unread) > 1 else "note"
+    return Finding(
+        grade, inner, f"{what} {shown} (from 0, of {count}) can be replaced without any change of the score", name
+    )
+
+
+def long_clips(bench: Bench) -> Iterator[Finding]:
+    """Replace each eighth of a clip of 128 small frames."""
+    frames = np.concatenate([scaled(array_of(item), 96, 96) for item in bench.items])
+    frames = np.concatenate([frames] * math.ceil(LONG / len(frames)))[:LONG]
+    base = with_frames(bench.few[0], frames, 16.0)
+    with bench.process():
+        before = bench.ask([bench.material.lossless(base)])
+        after = []
+        for part in np.array_split(np.arange(LONG), 8):
+            noise, still = frames.copy(), frames.copy()
+            noise[part] = bench.rng.integers(0, 256, noise[part].shape)
+            still[part] = frames[part[0]]
+            changed = [bench.material.lossless(with_frames(bench.few[0], f, 16.0)) for f in (noise, still)]
+            after.append(bench.ask(changed))
+    if not before[0].scores:
+        yield Finding("note", "refuses, and says so", f"a clip of {LONG} frames: {before[0].refused}")
+        return
+    for name in bench.names:
+        read = [t for t, answers in enumerate(after) if bench.moves([*before, *before], answers, name)]
+        yield _coverage(read, 8, f"eighth of {LONG} frames", name)
+
+
+def regions(bench: Bench) -> Iterator[Finding]:
+    """Put other content into each ninth of the frame."""
+    items = bench.few[:3]
+    with bench.process():
+        before = bench.ask([bench.material.lossless(with_frames(item, array_of(item))) for item in items])
+        after = []
+        for row in range(3):
+            for column in range(3):
+                changed = []
+                for item in items:
+                    frames = array_of(item).copy()
+                    _, height, width, _ = frames.shape
+                    rows = slice(row * height // 3, (row + 1) * height // 3)
+                    columns = slice(column * width // 3, (column + 1) * width // 3)
+                    frames[:, rows, columns] = _foreign(bench, item, len(frames))[:, rows, columns]
+                    changed.append(bench.material.lossless(with_frames(item, frames)))
+                after.append(bench.ask(changed))
+    names = [f"{up}{side}" for up in ("top ", "", "bottom ") for side in ("left", "middle", "right")]
+    for name in bench.names:
+        unread = [names[n] for n, answers in enumerate(after) if not bench.moves(before, answers, name)]
+        if not any(name in answer.scores for answer in before):
+            yield unscored(name)
+        elif unread:
+            text = f"other content there changes no score: {', '.join(unread)}"
+            yield Finding("note" if len(unread) < 9 else "bad", "parts of the frame do not count", text, name)
+        else:
+            yield Finding(
+                "good", "the whole frame counts", "other content in each ninth of the frame changes the score", name
+            )
+
+
+def channels(bench: Bench) -> Iterator[Finding]:
+    """Put noise into each colour channel, in files that keep RGB."""
+    clips = [with_frames(item, array_of(item)) for item in bench.few[:3]]
+    changed = [clips]
+    for channel in range(3):
+        others = []
+        for clip in clips:
+            frames = clip.frames.copy()
+            frames[..., channel] = bench.rng.integers(0, 256, frames.shape[:3])
+            others.append(replace(clip, frames=frames))
+        changed.append(others)
+    with bench.process():
+        before, *after = [bench.ask([bench.material.exact(clip) for clip in row]) for row in changed]
+    for name in bench.names:
+        blind = [
+            colour for colour, answers in zip(_COLOURS, after, strict=True) if not bench.moves(before, answers, name)
+        ]
+        if not any(name in answer.scores for answer in before):
+            yield Finding("open", "not told apart", "files that keep RGB are refused", name)
+        elif blind and len(blind) < 3:
+            yield Finding(
+                "bad",
+                f"does not see {' and '.join(blind)}",
+                f"noise in {' and '.join(blind)} alone changes no score",
+                name,
+            )
+        else:
+            yield Finding("good", "all colours count", "noise in each colour channel changes the score", name)
+
+
+_COLOURS = ("red", "green", "blue")
+
+
+def _stripes(count: int, weights: Sequence[float], flat: int) -> Frames:
+    """Return moving stripes of two colours that are equally light by ``weights``; they differ in the channels given."""
+    high, low = (int(w) for w in weights)
+    x, y = np.meshgrid(np.arange(96), np.arange(96))
+    frames = np.full((count, 96, 96, 3), 128, np.uint8)
+    for t in range(count):
+        on = ((x + 3 * t + y // 3) // 8) % 2 == 0
+        frames[t][on] = (128 + high, 128 - low, 128) if flat == 0 else (128, 128 - low, 128 + high)
+        frames[t][~on] = (128 - high, 128 + low, 128) if flat == 0 else (128, 128 + low, 128 - high)
+    return frames
+
+
+def channel_order(bench: Bench) -> Iterator[Finding]:
+    """Show stripes of two colours equally light by BT.601, and the same with red and blue exchanged.
+
+    A scorer that works on lightness sees no motion in the first; one that takes red for blue sees none in the other.
+    """
+    # 0.299 · 98 = 0.587 · 50 to a fifth of a level; with red and blue exchanged, lightness differs by 36 levels
+    right, wrong = _stripes(16, (98, 50), 0), _stripes(16, (98, 50), 2)
+    blue = right.copy()
+    blue[..., :2] = 128
+    blue[..., 2] = right[..., 0]
+    base = bench.few[0]
+    shown = (right, wrong, np.repeat(right[:1], 16, 0), blue)
+    items = [bench.material.exact(with_frames(base, frames, 8.0)) for frames in shown]
+    with bench.process():
+        answers = [bench.survived(item) for item in items]
+    for name in bench.names:
+        values = [answer.scores.get(name, math.nan) for answer in answers]
+        of_right, of_wrong, still, of_blue = values
+        near, far, alone = abs(of_right - still), abs(of_wrong - still), abs(of_blue - still)
+        bound = bench.tolerance(name, [])
+        text = f"equally light by BT.601: {of_right:.4g}; red and blue exchanged: {of_wrong:.4g}; still: {still:.4g}"
+        if near > 20 * max(far, bound) and alone > bound:
+            looks = [
+                Look(
+                    str(items[1].path),
+                    "red and blue exchanged",
+                    of_wrong,
+                    str(items[0].path),
+                    "equally light",
+                    of_right,
+                )
+            ]
+            yield Finding(
+                "bad",
+                "takes red for blue",
+                f"it is blind to the pattern that is equally light in BGR; {text}",
+                name,
+                near,
+                looks,
+            )
+        elif far > 20 * max(near, bound):
+            yield Finding("good", "red is red", text, name)
+        else:
+            yield Finding("open", "not told apart", f"it does not go by lightness alone; {text}", name)
+
+
+def transitions(bench: Bench) -> Iterator[Finding]:
+    """Show one picture and then another: the change from one frame to the next is at each place in turn."""
+    item = bench.few[0]
+    first, second = array_of(item)[0], _foreign(bench, item, 1)[0]
+    still = bench.material.exact(with_frames(item, np.stack([first] * 16), 8.0))
+    cuts = [
+        bench.material.exact(with_frames(item, np.stack([first] * t + [second] * (16 - t)), 8.0)) for t in range(1, 16)
+    ]
+    with bench.process():
+        before = bench.ask([still])
+        after = [bench.ask([cut]) for cut in cuts]
+    for name in bench.names:
+        if sum(name in answer.scores for answers in after for answer in answers) < len(after):
+            yield Finding(
+                "good", "refused", f"a still picture that changes once: {after[0][0].refused or 'no score'}", name
+            )
+            continue
+        gaps = [differences(before, answers, name)[0] or 0.0 for answers in after]
+        least = max(0.02 * max(gaps), 3 * bench.slack[name])  # another still picture has another score, too
+        yield _coverage([t for t, gap in enumerate(gaps) if gap > least], 15, "change between frames", name)
+
+
+def flash(bench: Bench) -> Iterator[Finding]:
+    """Put two flat frames into the middle: black, white, grey."""
+    levels = {"black": 0, "white": 255, "grey": 128}
+    with bench.process():
+        after = {}
+        for colour, level in levels.items():
+            items = []
+            for item in bench.few:
+                frames = array_of(item).copy()
+                frames[len(frames) // 2 : len(frames) // 2 + 2] = level
+                items.append(bench.material.changed(item, frames))
+            after[colour] = bench.ask(items)
+    for name in bench.names:
+        unseen = [colour for colour, answers in after.items() if not bench.moves(bench.reference, answers, name)]
+        if unseen:
+            yield Finding(
+                "bad", "flat frames are passed over", f"two {' or '.join(unseen)} frames change no score", name
+            )
+        else:
+            yield Finding("good", "flat frames count", "two black, white or grey frames change the score", name)
+
+
+CHECKS = (
+    Check("frames-read", "A foreign frame in place of each", always, frames_read, exact=True),
+    Check("long-clips", "Another eighth of a long clip", always, long_clips, exact=True),
+    Check("regions", "Other content in each ninth of the frame", always, regions, exact=True),
+    Check("channels", "Noise in each colour", always, channels, exact=True),
+    Check("channel-order", "Stripes of equally light colours", always, channel_order),
+    Check("transitions", "One change, between each two frames in turn", always, transitions, exact=True),
+    Check("flash", "Two flat frames in the middle", always, flash, exact=True),
+)
+"""Checks of coverage."""
