@@ -15,8 +15,7 @@ from vmmetrics.alignment.probe import cases
 from vmmetrics.alignment.probe.session import sources_of
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
-from vmmetrics.functional.motion_index import INDEX_METRICS
-from vmmetrics.metrics.registry import find
+from vmmetrics.metrics.registry import METRICS, find
 from vmmetrics.scoring.anchors import INDEX
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.video import read_clip
@@ -82,7 +81,7 @@ class OwnMetrics:
     def sources(self) -> list[Settings]:
         """Who computes them."""
         asked = names_of(self.text)
-        needed = [*(name for name in asked if name != INDEX), *(INDEX_METRICS if INDEX in asked else ())]
+        needed = [*(name for name in asked if name != INDEX), *(METRICS if INDEX in asked else ())]
         try:
             found = sources_of(list(dict.fromkeys(needed)), "embedded", list(self.plugins))
         except ValueError as error:

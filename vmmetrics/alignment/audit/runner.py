@@ -357,10 +357,8 @@ class HttpTarget:
 
 
 def metric_target(spec: Mapping[str, Any]) -> Any:
-    """Return metrics and baselines of vmmetrics as a target."""
-    from vmmetrics.alignment.audit.own import MetricTarget
-
-    return MetricTarget(spec)
+    """Return metrics and baselines of vmmetrics as a target, by the module that loads them."""
+    return importlib.import_module(spec["loader"]).MetricTarget(spec)
 
 
 TARGETS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {

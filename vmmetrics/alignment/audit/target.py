@@ -97,6 +97,8 @@ class Target:
             program, *words = shlex.split(self.text)
             program = _absolute(program, self.origin) if os.sep in program else program
             own["words"] = [program, *(_absolute(word, self.origin) for word in words)]
+        if self.kind == "metric":
+            own["loader"] = "vmmetrics.alignment.audit.own"  # the runner, which other environments run, has no imports
         return {
             "kind": self.kind, "text": self.text, "label": self.label, "key": self.key, "body": self.body,
             "timeout": timeout, "plugins": list(self.plugins), "paths": [self.origin] if self.origin else [], **own,
