@@ -26,7 +26,7 @@ from vmmetrics.alignment.audit.clips import sample_of, tasks_of
 from vmmetrics.alignment.audit.target import Target, target_of
 from vmmetrics.errors import SetupError
 
-SOUND = ("ssim", "frame_difference", "flow_magnitude", "warping_error", "mss", "pas")
+SOUND = ("ssim,frame_difference,flow_magnitude,warping_error", "mss,pas")
 
 
 def target_in(folder: Path, entry: Mapping[str, Any]) -> Target:
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     out = options.out.absolute()
     if options.folder is None:
-        targets = {",".join(SOUND): target_of(",".join(SOUND))}
+        targets = {names: target_of(names) for names in SOUND}
     else:
         folder = options.folder.absolute()
         entries = json.loads((folder / "answers.json").read_text())
