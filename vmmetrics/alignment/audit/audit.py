@@ -363,7 +363,7 @@ def _breaks(
             target, clips, scratch, plan.limits, skip=folder.done, only=names, seed=plan.seed, pythons=plan.pythons,
             bench_of=Bench if scored_files is None else scored_files.bench_of,
         ):  # fmt: skip
-            folder.keep(name, replace(result, lines=[_kept(line, folder.path) for line in result.lines]))
+            folder.keep(name, replace(result, lines=[_kept(line, scratch, folder.path) for line in result.lines]))
             if listener is not None:
                 listener.checked(name)
     finally:
@@ -371,10 +371,11 @@ def _breaks(
     return [folder.done[name] for name in names if name in folder.done]
 
 
-def _kept(line: Line, out: Path) -> Line:
-    """Return a line whose clips to look at lie in the card, as files that browsers play."""
+def _kept(line: Line, scratch: Path, out: Path) -> Line:
+    """Return a line that names no scratch folder, whose clips to look at lie in the card as files that browsers play."""
     kept = (_copied(look, f"{line.check}-{line.score or 'all'}-{n}", out) for n, look in enumerate(line.looks))
-    return replace(line, looks=[look for look in kept if look is not None])
+    text = line.text.replace(f"{scratch}/", "")
+    return replace(line, text=text, looks=[look for look in kept if look is not None])
 
 
 def _copied(look: Look, name: str, out: Path) -> Look | None:
