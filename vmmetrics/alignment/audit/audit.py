@@ -20,14 +20,14 @@ from vmmetrics.alignment.audit.calls import Caller, Limits
 from vmmetrics.alignment.audit.card import FORMAT, Card, ScoreCard
 from vmmetrics.alignment.audit.clips import readable, sample_of, shipped_clips, sound_clips, tasks_of
 from vmmetrics.alignment.audit.effects import OTHER_PROMPT, Effects, function_of, other_prompts
-from vmmetrics.alignment.audit.lines import PARTS, Line, Look, NotTried, PartResult
+from vmmetrics.alignment.audit.lines import PARTS, Line, Look, NotTried, PartResult, finite
 from vmmetrics.alignment.audit.material import write_clip
 from vmmetrics.alignment.audit.people import people
 from vmmetrics.alignment.audit.target import Target
 from vmmetrics.alignment.audit.truth import Truth, read_truth, scored
 from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES
 from vmmetrics.alignment.perturbations.traps import TRAPS
-from vmmetrics.alignment.probe.cases import Plan, Work, made
+from vmmetrics.alignment.probe.cases import Plan, Work, made, window
 from vmmetrics.alignment.probe.session import ProbeListener, measure
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError, VMMetricsError
@@ -130,7 +130,13 @@ class AuditPlan:
         """True if parts 1 and 2 have anything to do."""
         plan = self.effects
         asked = set(plan.invariances or ()) & set(self.only or plan.invariances or ())
-        return bool(plan.defects or plan.traps or ("ignores" in self.parts and asked))
+        prompts = "fooled" in self.parts and OTHER_PROMPT in (self.only or ())
+        return bool(plan.defects or plan.traps or prompts or ("ignores" in self.parts and asked))
+
+    @property
+    def tests(self) -> int:
+        """Number of lines of parts 1 and 2, those not asked for included: a line alone is judged as in the card."""
+        return len(self.probe.defects or ()) + len(self.probe.invariances or ()) + len(TRAPS)
 
     @property
     def breaks(self) -> tuple[str, ...]:
@@ -153,7 +159,9 @@ class _Folder(ExclusiveFolder):
     def keep(self, check: str, result: PartResult) -> None:
         """Write the lines of a check at once."""
         self.done[check] = result
-        self.journal.append([{"check": check, "result": plain(result, float)}])
+        if any(line.grade == "error" for line in result.lines):
+            return  # a busy machine may be the reason: the next session tries again
+        self.journal.append([{"check": check, "result": plain(result, finite)}])
 
 
 def audit(
@@ -200,7 +208,9 @@ def audit(
     sample = sample_of(tasks, plan.limit)
     facts = _facts(target, plan.limits) if scored_files is None else scored_files.facts
     settings = {
-        "target": target.to_json(), "facts": facts, "seed": plan.seed, "limits": asdict(plan.limits),
+        "target": target.to_json(), "facts": facts, "code": target.code(), "seed": plan.seed,
+        "limits": {key: value for key, value in asdict(plan.limits).items() if key != "seconds"},
+        "prompts": [clip.prompt for clip in sample], "references": None if references is None else str(references),
         "clips": [clip.name for clip in sample], "pixels": _pixels(sample), "pythons": list(plan.pythons),
         "versions": decisive_versions(),
     }  # fmt: skip
@@ -210,14 +220,14 @@ def audit(
             sound = sound_clips(tasks if clips else (), plan.limit)
             results.append(_effects(target, out, sound, prompts, references, plan, listener, scored_files))
             named = {"prompt", "prompts"} & set(facts.get("named", ()))
-            if "fooled" in plan.parts and named and target.kind != "metric":
-                results.append(
-                    other_prompts(target, plan.limits, sample_of(tasks_of(sound, prompts), plan.limit), results[0])
-                )
+            asked = "fooled" in plan.parts and OTHER_PROMPT in (plan.only or (OTHER_PROMPT,))
+            if asked and named and target.kind != "metric":
+                others = sample_of(tasks_of(sound, prompts), plan.limit)
+                results.append(other_prompts(target, plan.limits, others, results[0], plan.tests))
         if plan.breaks:
             results += _breaks(target, folder, sample, plan, listener, scored_files)
         if truth is not None or footage or worse:
-            results.append(_people(target, folder, tasks, truth or Truth(), footage, worse, plan, listener))
+            results.append(_people(target, folder, tasks, truth or Truth(), footage, worse, references, plan, listener))
     lines = [
         line for result in results for line in result.lines
         if line.part == "people" or (line.part in plan.parts and (plan.only is None or line.check in plan.only))
@@ -251,10 +261,15 @@ def _effects(
     target: Target, out: Path, clips: Sequence[str | Path], prompts: Path | None, references: Path | None,
     plan: AuditPlan, listener: AuditListener | None, scored_files: ScoredFiles | None,
 ) -> PartResult:  # fmt: skip
-    found = {} if references is None else {path.name: str(path) for path in references.iterdir() if path.is_file()}
-    by_clip = {task.clip: found[Path(task.clip).name] for task in tasks_of_paths(list(clips), (), prompts, None)[0]
-               if Path(task.clip).name in found}  # fmt: skip
-    function = function_of(target, plan.limits, by_clip)
+    tasks = tasks_of_paths(list(clips), (), prompts, None)[0]
+    by_clip = _references(references, tasks)
+    scratch = out / "scratch"
+    shutil.rmtree(scratch, ignore_errors=True)  # of a session that was killed
+    scratch.mkdir()
+    for number, clip in enumerate(readable([task for task in tasks if task.clip not in by_clip], [])):
+        by_clip[clip.name] = str(scratch / f"reference-{number}.mp4")
+        write_clip(Path(by_clip[clip.name]), window(clip, plan.effects))
+    function = function_of(target, plan.limits, by_clip, scratch)
     if listener is not None:
         listener.part("sees, ignores, is fooled by", 0)
     lines = [] if scored_files is None else scored_files.lines
@@ -263,7 +278,8 @@ def _effects(
             list(clips), function, plan=plan.effects, out=out / "probe", jobs=plan.jobs, prompts=prompts,
             listener=listener,
         )  # fmt: skip
-    result = Effects(lines, target, plan.effects).all()
+    shutil.rmtree(scratch, ignore_errors=True)
+    result = Effects(lines, target, plan.effects, plan.tests).all()
     if not result.lines:
         why = next(
             (w for line in lines for w in (line.get("error"), *line.get("errors", {}).values()) if w), "no score"
@@ -271,6 +287,12 @@ def _effects(
         return PartResult(not_tried=[*result.not_tried, NotTried("sees", "", f"no clip has a score: {why}")])
     shown = _shown(result.lines, clips, prompts, plan.effects, out)
     return replace(result, lines=[replace(line, looks=shown.get(line.check, ())) for line in result.lines])
+
+
+def _references(folder: Path | None, tasks: Sequence[Task]) -> dict[str, str]:
+    """Return the file of a folder that has the name of each clip."""
+    files = {} if folder is None else {path.name: str(path) for path in folder.iterdir() if path.is_file()}
+    return {task.clip: files[name] for task in tasks if (name := Path(task.clip).name) in files}
 
 
 def _shown(
@@ -299,7 +321,7 @@ def _shown(
 
 def _people(
     target: Target, folder: _Folder, tasks: Sequence[Task], truth: Truth, footage: Sequence[Path],
-    worse: Sequence[Path], plan: AuditPlan, listener: AuditListener | None,
+    worse: Sequence[Path], references: Path | None, plan: AuditPlan, listener: AuditListener | None,
 ) -> PartResult:  # fmt: skip
     """Return part 4; the scores of all clips, of footage and of worse clips are taken once for the same truth."""
     truth = replace(truth, footage=bool(footage))
@@ -307,7 +329,8 @@ def _people(
     files = {
         str(path): sha256_of(path) for path in (*truth.ratings, truth.pairs) if path is not None and path.is_file()
     }
-    given = repr((truth, files, list(map(str, footage)), list(map(str, worse)), [task.clip for task in tasks]))
+    sides = (dict(target.higher_is_better), target.amount, str(references))
+    given = repr((truth, files, list(map(str, footage)), list(map(str, worse)), [task.clip for task in tasks], sides))
     key = f"people {zlib.crc32(given.encode()):08x}"
     if key in folder.done:
         return folder.done[key]
@@ -321,7 +344,9 @@ def _people(
     for what, of in groups.items():
         if listener is not None:
             listener.part(f"scores of {what}", len(of))
-        scores[what], refused = scored(target, plan.limits, _told(readable(of, reasons), listener))
+        scores[what], refused = scored(
+            target, plan.limits, _told(readable(of, reasons), listener), _references(references, of)
+        )
         reasons += [f"{clip} has no score: {why}" for clip, why in refused.items()]
     amplitude = _amplitudes(tasks) if truth.ratings else None
     result = people(
@@ -372,7 +397,7 @@ def _breaks(
 
 
 def _kept(line: Line, scratch: Path, out: Path) -> Line:
-    """Return a line that names no scratch folder, whose clips to look at lie in the card as files that browsers play."""
+    """Return a line that names no scratch folder, and whose clips to look at lie in the card as browsers play them."""
     kept = (_copied(look, f"{line.check}-{line.score or 'all'}-{n}", out) for n, look in enumerate(line.looks))
     text = line.text.replace(f"{scratch}/", "")
     return replace(line, text=text, looks=[look for look in kept if look is not None])
@@ -426,4 +451,6 @@ def _card(
 def _repeat(command: Sequence[str], line: Line) -> str:
     import shlex
 
+    if line.part == "people":
+        return ""
     return shlex.join([*command, "--checks", line.check, "--out", f"audit-{line.check}"]) if command else ""

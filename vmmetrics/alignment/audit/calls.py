@@ -91,17 +91,18 @@ class Caller:
         limits: Its bounds.
         python: Interpreter; None for this one.
         environment: Variables on top of this process's.
+        scratch: Folder in which its own is made; None for the system's.
     """
 
     def __init__(
-        self, target: Target, limits: Limits, python: str | None = None, environment: Mapping[str, str] | None = None
-    ) -> None:
+        self, target: Target, limits: Limits, python: str | None = None,
+        environment: Mapping[str, str] | None = None, scratch: Path | None = None,
+    ) -> None:  # fmt: skip
         self._target, self._limits = target, limits
         self._python, self._environment = python or sys.executable, dict(environment or {})
         self._process: subprocess.Popen[bytes] | None = None
         self._answers: queue.Queue[bytes] = queue.Queue()
-        self._folder = Path()
-        self._broken: str | None = None
+        self._folder, self._scratch = Path(), scratch
         self.facts: Mapping[str, Any] = {}
 
     def __enter__(self) -> Self:
@@ -127,7 +128,7 @@ class Caller:
         if self._process is not None and self._process.poll() is None:
             return None
         self.close()
-        self._folder = Path(tempfile.mkdtemp(prefix="vmmetrics-audit-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="vmmetrics-audit-", dir=self._scratch))
         self._answers = queue.Queue()
         where = {"TMPDIR": str(self._folder), "PYTHONDONTWRITEBYTECODE": "1"}
         if self._target.origin:
@@ -147,10 +148,7 @@ class Caller:
         return None
 
     def _exchange(self, items: Sequence[Item], route: str, omit: Sequence[str]) -> list[Answer]:
-        if self._broken is None:
-            self._broken = self.start()
-        if (broken := self._broken) is not None:
-            self._broken = None
+        if (broken := self.start()) is not None:
             return [Answer(refused=broken, failed=True)] * len(items)
         reply = self._ask({"route": route, "items": [item._asdict() for item in items], "omit": list(omit)})
         if isinstance(reply, str):
@@ -207,16 +205,15 @@ class Caller:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
+        if process.stdin is not None:  # who reads the other pipe closes it: a child that left may keep it open
+            with contextlib.suppress(OSError):
+                process.stdin.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _read(process: subprocess.Popen[bytes], answers: queue.Queue[bytes]) -> None:
     assert process.stdout is not None  # noqa: S101
-    with contextlib.suppress(ValueError, OSError):
+    with contextlib.suppress(ValueError, OSError), process.stdout:
         for line in process.stdout:
             answers.put(line)
     answers.put(b"")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.alignment.audit.lines import GRADES, PARTS, Line, NotTried
+from vmmetrics.alignment.audit.lines import GRADES, PARTS, Line, NotTried, finite
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.display.tables import NONE, DisplayTable, heads
 from vmmetrics.utils.schema import check, plain, read_json
@@ -43,8 +43,10 @@ class ScoreCard:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as ``card.json`` has it."""
-        fields = {name: plain(getattr(self, name)) for name in ("name", "higher_is_better", "range", "noise", "scale")}
-        return {**fields, "lines": [plain(line.to_json()) for line in self.lines]}
+        fields = {
+            name: plain(getattr(self, name), finite) for name in ("name", "higher_is_better", "range", "noise", "scale")
+        }
+        return {**fields, "lines": [plain(line.to_json(), finite) for line in self.lines]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,14 @@ SOUND = {
 """Shipped clips into which defects are injected, and what they show; the others have some defect already."""
 
 
+PROMPTS = (
+    "A horse gallops fast across a field from left to right.", "A leaf sinks slowly down to the ground.",
+    "Two children throw a red ball up.", "Waves roll onto a beach, the camera pans to the left.",
+    "A man turns a wheel with both hands.", "A blue car stands still in the rain, static camera.",
+)  # fmt: skip
+"""Prompts of clips that have none, in turn, for targets that ask for one."""
+
+
 def shipped_clips(*, sound: bool = False) -> list[Path]:
     """Return the clips that come with the package; ``sound`` leaves out those with a defect."""
     return [path for path in sorted(CLIPS.glob("*.mp4")) if not sound or path.stem in SOUND]

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from vmmetrics.alignment.audit.calls import Caller, Limits
+from vmmetrics.alignment.audit.clips import PROMPTS, SOUND
 from vmmetrics.alignment.audit.lines import Grade, Line, NotTried, PartResult
 from vmmetrics.alignment.audit.material import Material
 from vmmetrics.alignment.audit.own import OwnMetrics
@@ -27,6 +29,8 @@ from vmmetrics.types import FloatArray
 
 FEWEST = 5
 """Clips from which on an interval is given."""
+ENDED = "its process ended"
+"""Beginning of the error of a case in which the target hung or died: no answer, of which nothing follows."""
 HARMLESS = 0.1
 """Change by a harmless change that counts as none, as a share of the range of the clean clips' scores."""
 
@@ -37,11 +41,15 @@ class CalledTarget:
     Args:
         target: The target.
         limits: Of its process.
-        references: File with which a clip of a name is compared.
+        references: File with which a clip of a name is compared; itself where there is none.
+        scratch: Folder for files, which the caller removes; None for one of the system's.
     """
 
-    def __init__(self, target: Target, limits: Limits, references: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, target: Target, limits: Limits, references: Mapping[str, str] | None = None, scratch: Path | None = None
+    ) -> None:
         self._target, self._limits, self._references = target, limits, dict(references or {})
+        self._scratch = scratch
         self.__name__ = target.label
         self.__qualname__ = f"{target.kind} {target.text}"
         self._caller: Caller | None = None
@@ -56,19 +64,20 @@ class CalledTarget:
             RuntimeError: The target refuses the clip, or its process ended; the text says why.
         """
         if self._caller is None:
-            self._caller = Caller(self._target, self._limits)
+            self._caller = Caller(self._target, self._limits, scratch=self._scratch)
         route = self._target.single or self._target.batch
         assert route is not None  # noqa: S101
-        folder = Path(tempfile.mkdtemp(prefix="vmmetrics-audit-"))
+        folder = Path(tempfile.mkdtemp(prefix="vmmetrics-audit-", dir=self._scratch))
         try:
-            item = Material(folder).item(clip)
+            shown = clip.prompt or SOUND.get(Path(clip.name).stem, PROMPTS[0])
+            item = Material(folder).item(replace(clip, prompt=shown))
             if route == "folder":
                 item = item._replace(path=Material(folder).copied([item])[0].path)
             answer = self._caller([item._replace(reference=self._references.get(clip.name, item.path))], route)[0]
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         if answer.refused is not None:
-            raise RuntimeError(answer.refused)
+            raise RuntimeError(f"{ENDED}: {answer.refused}" if answer.failed else answer.refused)
         return answer.scores
 
     def close(self) -> None:
@@ -77,11 +86,13 @@ class CalledTarget:
             self._caller.close()
 
 
-def function_of(target: Target, limits: Limits, references: Mapping[str, str] | None = None) -> Function:
+def function_of(
+    target: Target, limits: Limits, references: Mapping[str, str] | None = None, scratch: Path | None = None
+) -> Function:
     """Return a target as a function of a clip: metrics of ours by one scoring of the clip in memory."""
     if target.kind == "metric":
         return OwnMetrics(target.text, target.plugins)
-    return CalledTarget(target, limits, references)
+    return CalledTarget(target, limits, references, scratch)
 
 
 # Verdicts.
@@ -127,6 +138,8 @@ def effect_of(changes: Sequence[float], gone: int, tests: int) -> Effect | None:
     rank = int(np.searchsorted(below, tail, side="right"))  # of the average at either end, from 1; 0: no such interval
     if rank:
         return Effect(shift, float(walsh[rank - 1]), float(walsh[-rank]), count, gone)
+    if not values.std() and values.any():  # equal changes have no width to judge by, and are too few for ranks
+        return Effect(shift, -np.inf, np.inf, count, gone)
     reach = float(student.ppf(1 - tail, count - 1) * values.std(ddof=1) / np.sqrt(count))
     mean = float(values.mean())
     return Effect(shift, mean - reach, mean + reach, count, gone)
@@ -150,14 +163,15 @@ class Effects:
         lines: Of a probe.
         target: Directions and kinds of its scores.
         plan: What was done.
+        tests: Lines of the card that share the risk of 5 %.
     """
 
-    def __init__(self, lines: Sequence[Mapping[str, Any]], target: Target, plan: Plan) -> None:
+    def __init__(self, lines: Sequence[Mapping[str, Any]], target: Target, plan: Plan, tests: int) -> None:
         self._scores = ProbeScores(lines)
         self._target, self._plan = target, plan
         self.names = [n for n in self._scores.metrics if any(n in of["scores"] for of in self._scores.clean.values())]
         harmless = [(kind, s) for kind, s in plan.cases() if kind in INVARIANCES]
-        self._tests = len({kind for kind, _ in plan.cases() if kind in {**DEFECTS, **INVARIANCES, **TRAPS}})
+        self._tests = tests
         self.spread = {name: self._spread(name) for name in self.names}
         self.noise = {name: self._noise(name, harmless) for name in self.names}
 
@@ -172,19 +186,20 @@ class Effects:
     def _noise(self, name: str, harmless: Sequence[tuple[str, float]]) -> float:
         moved = [c for kind, s in harmless for c in self._scores.changes(name, kind, s)[0].values()]
         root = float(np.sqrt(np.mean(np.square(moved)))) if moved else 0.0
-        return max(root, NOISE_FLOOR * self.spread[name])
+        return max(min(root, HARMLESS * self.spread[name]), NOISE_FLOOR * self.spread[name])
 
     def _effect(self, name: str, kind: str, strength: float) -> Effect | None:
         changes, _ = self._scores.changes(name, kind, strength)
         return effect_of(list(changes.values()), self._lost(name, kind, strength), self._tests)
 
     def _lost(self, name: str, kind: str, strength: float) -> int:
-        """Return how many clips that had a score have none after a change."""
+        """Return how many clips that had a score are refused after a change; the end of a process is no answer."""
         after = {
             line["clip"]: line for line in self._scores.lines if (line["kind"], line["strength"]) == (kind, strength)
         }
         had = [clip for clip, line in self._scores.clean.items() if name in line["scores"]]
-        return sum("scores" in after.get(clip, ()) and name not in after[clip]["scores"] for clip in had)
+        lines = [after[clip] for clip in had if "scores" in after.get(clip, ())]
+        return sum(name not in line["scores"] and not _has_ended(line) for line in lines)
 
     def all(self) -> PartResult:
         """Return the lines of every score, and what was not done."""
@@ -210,14 +225,27 @@ class Effects:
         figures = {} if effect is None else {"effect": effect.shift, "clips": effect.clips}
         return Line(part, check, title, score=name, **figures, **ends, **fields)  # type: ignore[arg-type]
 
+    def _is_moved_as(self, shift: float, name: str, point: tuple[float, Effect]) -> bool:
+        """Return True for a strength that moves a score as the greatest does."""
+        return self._is_moved(point[1], name) and shift * point[1].shift > 0
+
     def _is_moved(self, effect: Effect, name: str) -> bool:
         return (effect.low > 0 or effect.high < 0) and abs(effect.shift) > self.noise[name]
+
+    def _ended(self, name: str, part: str, kind: str, title: str) -> list[Line]:
+        """Return a line that says on how many clips the target hung or died, where it did."""
+        of = [line for line in self._scores.lines if line["kind"] == kind and _has_ended(line)]
+        if not of:
+            return []
+        text = f"{len(of)} calls: {next(iter(of[0]['errors'].values()))}"
+        return [self._line(part, kind, title, name, None, grade="error", verdict="hangs or dies", text=text)]
 
     def _sees(self, name: str) -> list[Line]:
         lines = []
         for kind in self._plan.defects or ():
             points = [(s, e) for s in self._plan.strengths if (e := self._effect(name, kind, s)) is not None]
             title = DEFECTS[kind].what.capitalize()
+            lines += self._ended(name, "sees", kind, title)
             if not points:
                 if lost := self._lost(name, kind, max(self._plan.strengths)):
                     lines.append(
@@ -235,7 +263,8 @@ class Effects:
                 continue
             sign = {True: 1.0, False: -1.0, None: 0.0}[self._target.direction(name)]
             # from the greatest strength down to the first that is not noticed: no correction for their number
-            found = takewhile(lambda point: self._is_moved(point[1], name), reversed(points))
+            same = partial(self._is_moved_as, points[-1][1].shift, name)
+            found = takewhile(same, reversed(points))
             noticed = [strength for strength, _ in found][::-1]
             strongest, effect = points[-1]
             fitted = monotone_fit([e.shift for _, e in points], [e.clips for _, e in points])
@@ -243,8 +272,9 @@ class Effects:
             order = "order of strengths kept" if steady else "not in the order of strengths"
             text = f"at strength {strongest:g}: {self._figures(effect, name)}; {order}"
             grade: Grade = "good"
-            if noticed and sign * effect.shift > 0 and not self._target.is_amount(name):
-                grade, verdict = "bad", f"better from {noticed[0]:g}"
+            better = [s for s, e in points if self._is_moved(e, name) and sign * e.shift > 0]
+            if better and not self._target.is_amount(name):
+                grade, verdict = "bad", f"better from {better[0]:g}"
             elif noticed:
                 verdict = f"noticed from {noticed[0]:g}"
             elif abs(effect.low) <= self.noise[name] and abs(effect.high) <= self.noise[name]:
@@ -262,8 +292,15 @@ class Effects:
     def _ignores(self, name: str) -> list[Line]:
         lines = []
         for kind in self._plan.invariances or ():
-            strengths = self._scores.strengths(kind)
-            if not strengths or (effect := self._effect(name, kind, strengths[-1])) is None:
+            strengths, title = self._scores.strengths(kind), INVARIANCES[kind].what.capitalize()
+            lines += self._ended(name, "ignores", kind, title)
+            effect = self._effect(name, kind, strengths[-1]) if strengths else None
+            lost = self._lost(name, kind, strengths[-1]) if strengths else 0
+            if effect is None or lost > effect.clips:
+                text = f"{lost} clips lose their score"
+                lines += [
+                    self._line("ignores", kind, title, name, None, grade="bad", verdict="refused", text=text)
+                ] * bool(lost)
                 continue
             changes = list(self._scores.changes(name, kind, strengths[-1])[0].values())
             size = effect_of(np.abs(changes).tolist(), 0, self._tests)
@@ -279,7 +316,6 @@ class Effects:
                 f"at strength {strengths[-1]:.2g}: {self._figures(effect, name)}; absolute change {size.shift:.3g}, "
                 f"{size.shift / self.spread[name]:.0%} of the range of the unchanged clips"
             )
-            title = INVARIANCES[kind].what.capitalize()
             lines.append(
                 self._line(
                     "ignores", kind, title, name, effect, grade=grade, verdict=verdict, text=text, expected="unchanged"
@@ -295,7 +331,8 @@ class Effects:
             effect = self._effect(name, kind, 1.0)
             expected = trap.motion if self._target.is_amount(name) else trap.expected
             title = trap.what.capitalize()
-            if effect is None or effect.clips < lost:
+            lines += self._ended(name, "fooled", kind, title)
+            if effect is None or effect.clips < FEWEST <= lost:
                 if lost:
                     lines.append(self._line("fooled", kind, title, name, None, grade="good", verdict="refused", expected=expected,  # noqa: E501
                                             text=f"{lost} clips get no score; {trap.why}"))  # fmt: skip
@@ -308,6 +345,10 @@ class Effects:
                 )
             )
         return lines
+
+
+def _has_ended(line: Mapping[str, Any]) -> bool:
+    return any(ENDED in why for why in line.get("errors", {}).values())
 
 
 def judged(expected: str, effect: Effect, sign: float, noise: float) -> tuple[Grade, str]:
@@ -344,14 +385,15 @@ OTHER_PROMPT = "other-prompt"
 """Check of part 2 for targets that take prompts."""
 
 
-def other_prompts(target: Target, limits: Limits, clips: Sequence[Clip], effects: PartResult) -> PartResult:
+def other_prompts(target: Target, limits: Limits, clips: Sequence[Clip], effects: PartResult, tests: int) -> PartResult:
     """Score clips with what they show as prompt, and with what another one shows: should be lower.
 
     Args:
         target: A target that takes prompts.
         limits: Of its process.
         clips: Clips; those without a prompt are left out.
-        effects: Parts 1 and 2, whose noise and number of lines are those of the card.
+        effects: Parts 1 and 2, whose noise is that of the card.
+        tests: Lines of the card that share the risk of 5 %.
     """
     shown = [clip for clip in clips if clip.prompt]
     others = [
@@ -373,7 +415,6 @@ def other_prompts(target: Target, limits: Limits, clips: Sequence[Clip], effects
         function.close()
     lines = []
     for name, of in changes.items():
-        tests = 1 + len({line.check for line in effects.lines if line.score == name})
         effect = effect_of(of, 0, tests)
         assert effect is not None  # noqa: S101  (there are changes)
         noise = effects.noise.get(name, 0.0)

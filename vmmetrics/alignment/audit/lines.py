@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -77,6 +78,11 @@ class Line:
             "looks": [look._asdict() for look in self.looks],
             "repeat": self.repeat,
         }
+
+
+def finite(value: float) -> float | None:
+    """Return a number; None for NaN and infinities, which JSON does not have."""
+    return value if math.isfinite(value) else None
 
 
 @dataclass(frozen=True, slots=True)

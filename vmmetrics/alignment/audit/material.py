@@ -37,10 +37,11 @@ class Material:
 
     Args:
         folder: Where they are written; it exists.
+        prompt: Prompt of files that hold no clip.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, prompt: str | None = None) -> None:
+        self.folder, self._prompt = folder, prompt
         self._made = 0
 
     def new(self, suffix: str, name: str | None = None) -> Path:
@@ -57,7 +58,7 @@ class Material:
         path = self.new(".mp4", name)
         write_clip(path, clip)
         read = read_clip(path)
-        return self._with_array(Item(path=str(path), prompt=clip.prompt), read.frames, clip)
+        return self._with_array(Item(path=str(path), prompt=clip.prompt, reference=str(path)), read.frames, clip)
 
     def lossless(self, clip: Clip) -> Item:
         """Return a clip as H.264 in which no frame or place depends on another, as :meth:`item` does otherwise."""
@@ -66,7 +67,9 @@ class Material:
         write_h264(
             path, clip.frames, Fraction(TICKS, step), _LOSSLESS, threads=1, times=ticks, duration=step, comment=""
         )
-        return self._with_array(Item(path=str(path), prompt=clip.prompt), read_clip(path).frames, clip)
+        return self._with_array(
+            Item(path=str(path), prompt=clip.prompt, reference=str(path)), read_clip(path).frames, clip
+        )
 
     def exact(self, clip: Clip) -> Item:
         """Return a clip as a file that keeps its RGB pixels without loss (FFV1), and as an array of them."""
@@ -79,7 +82,7 @@ class Material:
             for frame in clip.frames:
                 target.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
             target.mux(stream.encode(None))
-        return self._with_array(Item(path=str(path), prompt=clip.prompt), clip.frames, clip)
+        return self._with_array(Item(path=str(path), prompt=clip.prompt, reference=str(path)), clip.frames, clip)
 
     def frames(self, clip: Clip, frames: NDArray[Any], raw: str = "") -> Item:
         """Return frames as an array alone."""
@@ -206,7 +209,11 @@ class Material:
         """Return a file with any content."""
         path = self.new(suffix)
         path.write_bytes(content)
-        return Item(path=str(path), fps=8.0)
+        return self.absent(path)
+
+    def absent(self, path: Path) -> Item:
+        """Return a path at which there is no clip."""
+        return Item(path=str(path), fps=8.0, prompt=self._prompt, reference=str(path))
 
 
 def _write_silence(target: Any, stream: Any) -> None:

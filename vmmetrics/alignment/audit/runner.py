@@ -113,6 +113,7 @@ class FunctionTarget:
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
         module, _, name = spec["text"].partition(":")
+        self._paths = spec["paths"]
         function: Any = importlib.import_module(module)
         for part in name.split("."):
             function = getattr(function, part)
@@ -130,11 +131,11 @@ class FunctionTarget:
         }
 
     def describe(self) -> dict[str, Any]:
-        """Return named parameters, their defaults, and the file with its hash."""
-        code = getattr(self._function, "__code__", None)
-        file = getattr(code, "co_filename", "")
-        digest = hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and Path(file).is_file() else None
-        return {"named": self.named, "defaults": self.defaults, "sha256": digest}
+        """Return named parameters, their defaults, and a hash of the modules of the user's folder that are loaded."""
+        files = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
+        own = sorted(file for file in files if any(file.startswith(folder) for folder in self._paths))
+        digest = hashlib.sha256(b"".join(Path(file).read_bytes() for file in own if Path(file).is_file()))
+        return {"named": self.named, "defaults": self.defaults, "sha256": digest.hexdigest()}
 
     def _keywords(self, items: Sequence[Mapping[str, Any]], omit: Sequence[str], batch: bool) -> dict[str, Any]:
         given = {}

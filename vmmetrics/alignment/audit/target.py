@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from vmmetrics.alignment.audit.runner import BATCHES
 from vmmetrics.errors import SetupError
+from vmmetrics.utils.tables import sha256_of
 
 Kind = Literal["function", "command", "http", "metric", "results"]
 ROUTES = ("path", "frames", "floats", "list", "clip", "paths", "videos", "tensors", "folder")
@@ -104,6 +105,12 @@ class Target:
             "timeout": timeout, "plugins": list(self.plugins), "paths": [self.origin] if self.origin else [], **own,
         }  # fmt: skip
 
+    def code(self) -> dict[str, str]:
+        """Return the SHA-256 of the files that a command names and of plugins; a runner adds a function's modules."""
+        named = shlex.split(self.text) if self.kind == "command" else []
+        paths = [Path(self.origin, word) for word in named if word] + [Path(path) for path in self.plugins]
+        return {str(path): sha256_of(path) for path in paths if path.is_file()}
+
     def to_json(self) -> dict[str, Any]:
         """Return what a card says of it."""
         return {
@@ -116,7 +123,7 @@ class Target:
 def _absolute(word: str, origin: str) -> str:
     """Return a word of a command; one that names a file of the user's folder as an absolute path."""
     path = Path(origin, word)
-    return str(path) if word and not Path(word).is_absolute() and path.exists() else word
+    return str(path) if word and not Path(word).is_absolute() and path.is_file() else word
 
 
 def target_of(

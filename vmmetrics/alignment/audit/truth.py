@@ -85,13 +85,16 @@ def read_truth(truth: Truth, clips: Sequence[str]) -> KnownTruth:
     return KnownTruth(ratings, pairs, len(rows) - len(pairs))
 
 
-def scored(target: Target, limits: Limits, clips: Iterable[Clip]) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
+def scored(
+    target: Target, limits: Limits, clips: Iterable[Clip], references: Mapping[str, str] | None = None
+) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
     """Score clips by a target, one at a time.
 
     Args:
         target: The target.
         limits: Of its process.
         clips: Clips of different names.
+        references: File with which a clip of a name is compared.
 
     Returns:
         Score → clip → value, all finite; and clip → why it lacks a score.
@@ -99,7 +102,7 @@ def scored(target: Target, limits: Limits, clips: Iterable[Clip]) -> tuple[dict[
     Raises:
         ValueError: Two clips have the same name.
     """
-    function = function_of(target, limits)
+    function = function_of(target, limits, references)
     source = cases.FunctionSource(function)
     scores: dict[str, dict[str, float]] = {}
     reasons: dict[str, str] = {}

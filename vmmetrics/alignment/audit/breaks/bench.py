@@ -13,6 +13,7 @@ import numpy as np
 
 from vmmetrics.alignment.audit import runner
 from vmmetrics.alignment.audit.calls import Answer, Caller, Item, Limits
+from vmmetrics.alignment.audit.clips import PROMPTS
 from vmmetrics.alignment.audit.lines import Grade, Line, Look
 from vmmetrics.alignment.audit.material import Material
 from vmmetrics.alignment.audit.target import FILES, Target
@@ -23,12 +24,6 @@ FEW = 5
 """Clips that most checks use."""
 TIGHT = 1e-3
 """Largest difference of equal input, as a share of the scale: the range of the scores of all clips."""
-PROMPTS = (
-    "A horse gallops fast across a field from left to right.", "A leaf sinks slowly down to the ground.",
-    "Two children throw a red ball up.", "Waves roll onto a beach, the camera pans to the left.",
-    "A man turns a wheel with both hands.", "A blue car stands still in the rain, static camera.",
-)  # fmt: skip
-"""Prompts of clips that have none, in turn, for targets that ask for one."""
 LOOSE = 0.05
 """The same where decoders round colours otherwise."""
 
@@ -129,7 +124,7 @@ class Bench:
         pythons: Sequence[str] = (),
     ) -> None:
         self.target, self.limits, self.pythons = target, limits, tuple(pythons)
-        self.material = Material(folder)
+        self.material = Material(folder, PROMPTS[0])
         self.rng = np.random.default_rng(seed)
         self._caller: Caller | None = None
         self.check = ""
@@ -141,7 +136,7 @@ class Bench:
         ]
         self.items = [self.material.item(clip) for clip in self.clips]
         with self.process():
-            self.answers = self.ask(self.items)
+            self.answers = [self.survived(item) for item in self.items]
             self.facts = self.caller.facts
             scored = [n for n, answer in enumerate(self.answers) if answer.scores]
             if not scored:
@@ -229,7 +224,7 @@ class Bench:
         try:
             return self.ask([item], route)[0]
         except NotRunError as error:
-            return Answer(refused=f"its process ended: {error}")
+            return Answer(refused=f"its process ended: {error}", failed=True)
 
     def moves(self, before: Sequence[Answer], after: Sequence[Answer], name: str) -> bool:
         """Return True if any of the answers changes at all, one that is lost included."""
@@ -265,15 +260,15 @@ class Bench:
 
     def judged(
         self, asked: Sequence[tuple[Variant, Sequence[Answer]]], expected: Sequence[Answer], share: float = TIGHT,
-        same: str = "the same scores", grade: Grade = "bad",
+        same: str = "the same scores", grade: Grade = "bad", *, lost: bool = False,
     ) -> Iterator[Finding]:  # fmt: skip
-        """Yield what answers for variants say, as :meth:`compare` does."""
+        """Yield what answers for variants say, as :meth:`compare` does; with ``lost``, a lost score is another one."""
         refusing = {v.label: next(a.refused for a in answers if a.refused) for v, answers in asked
                     if all(a.refused for a in answers)}  # fmt: skip
         for label, reason in refusing.items():
             if str(reason).startswith(runner.MalformedError.__name__):
                 yield Finding("bad", "not one score a clip", f"{label}: {reason}")
-        if len(refusing) == len(asked):
+        if len(refusing) == len(asked) and not lost:
             why = "; ".join(f"{label}: {reason}" for label, reason in refusing.items())
             yield Finding("note", "refuses, and says so", why)
             return
@@ -288,14 +283,21 @@ class Bench:
             worst: tuple[float, str, int] = (0.0, "", 0)
             differing = []
             for variant, answers in asked:
-                gaps = differences(expected, answers, name)
+                gaps = [
+                    math.inf if lost and gap is None and name in one.scores else gap
+                    for gap, one in zip(differences(expected, answers, name), expected, strict=True)
+                ]
                 values = [a.scores[name] for a in expected if name in a.scores]
                 bound = self.tolerance(name, values, share)
                 large = [(gap, n) for n, gap in enumerate(gaps) if gap is not None and not gap <= bound]
                 if large:
                     gap, at = max(large)
-                    differing.append(f"{variant.label} by up to {gap:.3g} ({len(large)} of {len(gaps)} clips)")
+                    size = f"by up to {gap:.3g}" if math.isfinite(gap) else "without a score, or no number"
+                    differing.append(f"{variant.label} {size} ({len(large)} of {len(gaps)} clips)")
                     worst = max(worst, (gap, variant.label, at))
+            if not differing and 3 * self.slack[name] > max(share, TIGHT) * self.scale[name]:
+                yield Finding("open", "not told apart", "its scores differ from call to call by as much", name)
+                continue
             if not differing:
                 yield Finding(
                     "good", same, f"{', '.join(v.label for v, _ in asked)}: equal within the tolerance.{refuses}", name
@@ -372,7 +374,8 @@ def differences(first: Sequence[Answer], second: Sequence[Answer], name: str) ->
 def line_of(bench: Bench, check: Check, finding: Finding) -> Line:
     """Return the line of a card for a finding."""
     grade, verdict = finding.grade, finding.verdict
-    if check.exact and grade != "good" and any(bench.slack[name] > TIGHT * bench.scale[name] for name in bench.names):
+    of = bench.names if finding.score is None else (finding.score,)
+    if check.exact and grade != "good" and any(bench.slack[name] > TIGHT * bench.scale[name] for name in of):
         grade, verdict = "open", "not told apart: its scores differ from call to call"
     return Line(
         "breaks", check.name, check.title, grade, verdict, finding.text,

@@ -12,6 +12,7 @@ import numpy as np
 from vmmetrics.alignment.audit.breaks.bench import Bench, Check, Finding, always, differences
 from vmmetrics.alignment.audit.breaks.coverage import unscored
 from vmmetrics.alignment.audit.calls import Item
+from vmmetrics.alignment.audit.clips import PROMPTS
 from vmmetrics.alignment.audit.lines import Grade
 from vmmetrics.alignment.audit.material import Frames, array_of, scaled, with_frames
 
@@ -39,7 +40,7 @@ def rate(bench: Bench) -> Iterator[Finding]:
             for other in answers[1:]
         ]
         depends = max(moved) > bound
-        slight = max((g for g in differences(level_rate, little, name) if g is not None), default=0.0)
+        slight = max((g for g in differences(level_rate, little, name) if g is not None), default=math.inf)
         if depends and slight <= 1e-9 * max(map(abs, values), default=0.0):
             yield Finding(
                 "bad",
@@ -292,18 +293,19 @@ def prompts(bench: Bench) -> Iterator[Finding]:
         given = bench.ask(prompted)
         without = bench.ask(prompted, None, ("prompt", "prompts"))
         empty = bench.ask([item._replace(prompt="") for item in prompted])
-        turned = bench.ask([i._replace(prompt=prompted[n - 1].prompt) for n, i in enumerate(prompted)])
+        others = [next(p for p in PROMPTS[n:] + PROMPTS[:n] if p != i.prompt) for n, i in enumerate(prompted)]
+        turned = bench.ask([i._replace(prompt=other) for i, other in zip(prompted, others, strict=True)])
         route, swapped = bench.target.batch, None
         if route in ("paths", "folder"):
             alone = given if bench.route == route else bench.ask(prompted, route)
             swapped = (alone, bench.ask(prompted[::-1], route, together=True)[::-1])
-            twice = [prompted[0], prompted[1]._replace(path=prompted[0].path), prompted[2]]
+            twice = [prompted[0], prompted[0]._replace(prompt=others[0]), prompted[-1]]
             doubled = (bench.ask(twice, route), bench.ask(twice, route, together=True)) if route == "paths" else None
     for name in bench.names:
         matters = bench.moves(given, turned, name)
         if not matters:
             yield Finding("note", "prompts play no part", "another clip's prompt changes no score", name)
-        elif any(name in answer.scores for answer in without):
+        elif bench.target.kind == "function" and any(name in answer.scores for answer in without):
             yield Finding(
                 "bad", "scores without a prompt", "prompts count, yet without one it gives numbers, and no error", name
             )

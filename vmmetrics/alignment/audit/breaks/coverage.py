@@ -84,6 +84,9 @@ def long_clips(bench: Bench) -> Iterator[Finding]:
         yield Finding("note", "refuses, and says so", f"a clip of {LONG} frames: {before[0].refused}")
         return
     for name in bench.names:
+        if name not in before[0].scores:
+            yield unscored(name)
+            continue
         read = [t for t, answers in enumerate(after) if bench.moves([*before, *before], answers, name)]
         yield _coverage(read, 8, f"eighth of {LONG} frames", name)
 

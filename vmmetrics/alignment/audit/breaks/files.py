@@ -43,7 +43,7 @@ def names(bench: Bench) -> Iterator[Finding]:
             if answers[at].refused and expected[at].scores:
                 lost[name] = str(answers[at].refused)
             asked.append((Variant(name, [item if n == at else of for n, of in enumerate(bench.few)]), answers))
-        if 0 < len(lost) < len(variants):
+        if lost:
             shown = "; ".join(f"{name}: {reason}" for name, reason in lost.items())
             yield Finding("bad" if bench.target.kind == "results" else "note", "no score under some names", shown)
         yield from bench.judged(asked, expected, same="names play no part")
@@ -94,7 +94,7 @@ def no_video(bench: Bench) -> Iterator[Finding]:
     """Score files that hold no video."""
     make = bench.material
     cases = {
-        "a missing file": Item(path=str(make.folder / "missing.mp4"), fps=8.0),
+        "a missing file": make.absent(make.folder / "missing.mp4"),
         "an empty file": make.bytes(b"", ".mp4"),
         "text named .mp4": make.bytes(b"this is no video\n" * 100, ".mp4"),
         "random bytes": make.bytes(bench.rng.bytes(20_000), ".mp4"),
@@ -126,6 +126,8 @@ def _constants(
     bench: Bench, answers: Sequence[Answer], what: str, cases: dict[str, Item], scored: Grade = "note"
 ) -> Iterator[Finding]:
     """Yield whether input without an answer is refused, answered by a constant, or by numbers."""
+    if dead := next((answer.refused for answer in answers if answer.failed), None):
+        yield Finding("bad", "hangs or dies", f"{what}: {dead}")
     if all(not answer.scores for answer in answers):
         yield Finding("good", "refused", f"{what}: {answers[0].refused}")
         return
@@ -139,7 +141,9 @@ def _constants(
             for item, answer in list(zip(cases.values(), answers, strict=True))[:2]
             if item.path
         ]
-        if len(values) > 1 and len(set(values)) == 1:
+        if not np.isfinite(values).all():
+            yield Finding("bad", "no finite number", f"{what}: NaN or infinite, without an error", name, looks=looks)
+        elif len(values) > 1 and len(set(values)) == 1 and not bench.target.is_amount(name):
             text = f"{what}: {values[0]:.4g} for {len(values)} different clips, without an error"
             yield Finding("bad", f"always {values[0]:.4g}", text, name, looks=looks)
         else:
@@ -151,6 +155,9 @@ def _refused(bench: Bench, cases: dict[str, Item], route: str | None) -> Iterato
     with bench.process():
         answers = {label: bench.survived(item, route) for label, item in cases.items()}
     scored = {label: answer for label, answer in answers.items() if answer.scores}
+    if dead := {label: answer.refused for label, answer in answers.items() if answer.failed}:
+        label, why = next(iter(dead.items()))
+        yield Finding("bad", "hangs or dies", f"{label}: {why}")
     if not scored:
         kinds = "; ".join(f"{label}: {answer.refused}" for label, answer in list(answers.items())[:5])
         yield Finding("good", "refused", kinds)

@@ -20,7 +20,7 @@ def repeat(bench: Bench) -> Iterator[Finding]:
         runs = [bench.ask(bench.few) for _ in range(3)]
     asked = [(Variant(f"call {n + 1}", bench.few), answers) for n, answers in enumerate(runs)]
     slack, bench.slack = bench.slack, dict.fromkeys(bench.slack, 0.0)
-    yield from bench.judged(asked, bench.reference, 1e-6, "the same each time")
+    yield from bench.judged(asked, bench.reference, 1e-6, "the same each time", lost=True)
     bench.slack = slack
 
 
@@ -49,7 +49,7 @@ def processes(bench: Bench) -> Iterator[Finding]:
         (Variant(f"two processes at once, {which}", bench.few), answers)
         for which, answers in zip(("one", "other"), both, strict=True)
     ]
-    yield from bench.judged(asked, bench.reference)
+    yield from bench.judged(asked, bench.reference, lost=True)
 
 
 def order(bench: Bench) -> Iterator[Finding]:
@@ -68,7 +68,7 @@ def order(bench: Bench) -> Iterator[Finding]:
         with bench.process():
             answers = [bench.ask([other, item])[1] for item in bench.few]
             asked.append((Variant(label, bench.few), answers))
-    yield from bench.judged(asked, bench.reference, same="no effect")
+    yield from bench.judged(asked, bench.reference, same="no effect", lost=True)
 
 
 def _broken(bench: Bench) -> Item:
@@ -91,7 +91,7 @@ def same_name(bench: Bench) -> Iterator[Finding]:
             shutil.copyfile(str(item.path), path)
             answers += bench.ask([item._replace(path=str(path))], route)
     asked.append((Variant("files overwritten by the next", twins, route), answers))
-    yield from bench.judged(asked, bench.by(str(route)), same="each by its content")
+    yield from bench.judged(asked, bench.by(str(route)), same="each by its content", lost=True)
 
 
 def together(bench: Bench) -> Iterator[Finding]:
