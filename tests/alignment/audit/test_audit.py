@@ -117,7 +117,7 @@ def test_more_checks_are_added(folder: Path, tmp_path: Path) -> None:
     [
         {"target": replace(TARGET, text="planted:smooth", label="smooth")}, {"target": replace(TARGET, key="a.b")},
         {"target": replace(TARGET, ranges={"": (0.0, 1.0)})}, {"target": replace(TARGET, body="{}")},
-        {"plan": replace(PLAN, seed=1)}, {"plan": replace(PLAN, limits=Limits(61))},
+        {"plan": replace(PLAN, seed=1)}, {"plan": replace(PLAN, limits=Limits(60, 1 << 31))},
         {"plan": replace(PLAN, limit=5)}, {"plan": replace(PLAN, pythons=(sys.executable,))},
     ],
     ids=["another function", "another key", "another range", "another body", "another seed", "other limits",

@@ -153,7 +153,7 @@ KNOWN = [
     ("cut", "motion", ["path"], "good", "refused"),
     ("cut", "frames_as_stated", ["path"], "bad", "a number for what is no whole clip"),
     ("no-video", "motion", ["path"], "good", "refused"),
-    ("one-frame", "dies_of_one_frame", ["frames"], "good", "refused"),
+    ("one-frame", "dies_of_one_frame", ["frames"], "bad", "hangs or dies"),
     ("memory", "motion", ["frames"], "good", "the same scores"),
     ("memory", "memory_order", ["frames"], "bad", "another score: fortran"),
     ("mutation", "motion", ["frames"], "good", "left alone"),

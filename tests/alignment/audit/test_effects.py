@@ -58,7 +58,7 @@ def test_signed_ranks_by_enumeration(count: int) -> None:
 def test_few_clips_have_no_interval() -> None:
     assert effect_of([], 3, 10) is None
     assert effect_of([1.0] * 4, 0, 10) == (1.0, -np.inf, np.inf, 4, 0)
-    assert effect_of([1.0] * 5, 0, 10) == (1.0, 1.0, 1.0, 5, 0)
+    assert effect_of([1.0] * 5, 0, 10) == (1.0, -np.inf, np.inf, 5, 0)  # equal changes have no width
 
 
 @pytest.mark.parametrize("spread", ["normal", "heavy"])
@@ -141,7 +141,7 @@ def small(n: int) -> float:
 
 def card(target: Target, **changes: Change) -> dict[str, Line]:
     at = {(kind, strength): change for kind, change in changes.items() for strength in (0.5, 1.0)}
-    result = Effects(lines_of({("mirror", 1.0): small, **at}), target, PLAN).all()
+    result = Effects(lines_of({("mirror", 1.0): small, **at}), target, PLAN, 5).all()
     assert result.not_tried == []
     return {line.check: line for line in result.lines}
 
@@ -179,12 +179,12 @@ def test_contrary() -> None:
 
 
 def test_strength_from_which_it_is_noticed() -> None:
-    result = Effects(lines_of({("mirror", 1.0): small, ("blur", 1.0): worse}), UP, PLAN).all()
+    result = Effects(lines_of({("mirror", 1.0): small, ("blur", 1.0): worse}), UP, PLAN, 5).all()
     line = next(line for line in result.lines if line.check == "blur")
     assert line.verdict == "noticed from 1"
     assert line.text.startswith("at strength 1: -2.35")
     assert "order of strengths kept" in line.text
-    result = Effects(lines_of({("mirror", 1.0): small, ("blur", 0.5): worse}), UP, PLAN).all()
+    result = Effects(lines_of({("mirror", 1.0): small, ("blur", 0.5): worse}), UP, PLAN, 5).all()
     line = next(line for line in result.lines if line.check == "blur")
     assert "not in the order of strengths" in line.text
 
@@ -220,19 +220,19 @@ def test_traps_by_direction(target: Target, sign: int) -> None:
 
 
 def test_noise_and_spread() -> None:
-    effects = Effects(lines_of({("mirror", 1.0): lambda n: 0.5 * (-1) ** n}), UP, PLAN)
+    effects = Effects(lines_of({("mirror", 1.0): lambda n: 0.5 * (-1) ** n}), UP, PLAN, 5)
     assert effects.noise["s"] == pytest.approx(0.5)  # the root of the mean square
     assert effects.spread["s"] == 7
-    still = Effects(lines_of({}), UP, PLAN)
+    still = Effects(lines_of({}), UP, PLAN, 5)
     assert 0 < still.noise["s"] <= 0.01 * 7
 
 
 def test_several_scores_and_nothing_scored() -> None:
-    effects = Effects(lines_of({("blur", 1.0): worse}, ("a", "b")), UP, PLAN)
+    effects = Effects(lines_of({("blur", 1.0): worse}, ("a", "b")), UP, PLAN, 5)
     assert list(effects.names) == ["a", "b"]
     counts = [sum(line.score == name for line in effects.all().lines) for name in ("a", "b")]
     assert counts == [5, 5]
-    nothing = Effects(lines_of({case: lambda _: None for case in PLAN.cases()}), UP, PLAN)
+    nothing = Effects(lines_of({case: lambda _: None for case in PLAN.cases()}), UP, PLAN, 5)
     assert nothing.all().lines == []
 
 
@@ -241,5 +241,5 @@ def test_cases_that_did_not_apply_are_told() -> None:
     lines += [
         {"clip": "0", "kind": kind, "strength": 1.0, "inapplicable": "too short"} for kind in ("flicker", "frozen")
     ]
-    left = {(entry.part, entry.check): entry.why for entry in Effects(lines, UP, PLAN).all().not_tried}
+    left = {(entry.part, entry.check): entry.why for entry in Effects(lines, UP, PLAN, 5).all().not_tried}
     assert left == {("sees", "flicker"): "too short", ("fooled", "frozen"): "too short"}

@@ -87,7 +87,7 @@ def test_wrong_sign_is_seen(clips: list[Clip], tmp_path: Path) -> None:
     for name in ("smooth", "wrong_sign"):
         target = planted(name, "path")
         lines, _ = measure(paths, function_of(target, Limits(60)), plan=plan, out=tmp_path / name)
-        card = Effects(lines, target, plan).all().lines
+        card = Effects(lines, target, plan, 7).all().lines
         verdicts[name] = {line.check: (line.grade, line.verdict.partition(" from")[0]) for line in card}
     seen = {"stutter": ("good", "noticed"), "shuffle": ("good", "noticed")}
     assert verdicts["smooth"].items() >= seen.items()
