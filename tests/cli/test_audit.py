@@ -60,12 +60,12 @@ def test_card_page_and_tables(here: Path, monkeypatch: pytest.MonkeyPatch, capsy
     options = ("--takes", "path", "--clips", "clips", *FEW, "distinct,cut", "--out", "out")
     assert run(monkeypatch, "planted:sentinel", *options) == 0
     shown = capsys.readouterr()
-    assert "a number for what is no whole clip" in " ".join(shown.out.split())
+    assert "scores a broken file" in " ".join(shown.out.split())
     assert "written: out/index.html" in shown.err
     assert {name: line["grade"] for name, line in card().items()} == {"distinct": "good", "cut": "bad"}
     page = Path("out/index.html").read_text()
     assert "planted:sentinel" in page
-    assert "a number for what is no whole clip" in page
+    assert "scores a broken file" in page
 
 
 def test_repeat_repeats_a_line(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

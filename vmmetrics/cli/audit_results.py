@@ -53,7 +53,7 @@ def make(
         sizes = make_clips(folder, clips=clips or (), prompts=prompts, plan=plan, listener=bar)
     lines = (
         f"written: {len(sizes)} files, {sum(sizes.values()) / 1e6:.0f} MB, and a manifest with the prompts",
-        f"1. score the files of {folder / CLIPS}: each by itself, its result under its file name",
+        f"1. score the files of {folder / CLIPS}: each by itself, its result under its file name (clip,score in a CSV)",
         f"2. score those of {folder / HARD}, which may stop a tool: leave out those that do",
         f"then: vmmetrics audit read RESULTS --clips {folder}",
     )  # fmt: skip

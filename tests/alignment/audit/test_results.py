@@ -150,7 +150,7 @@ def test_a_scorer_that_gives_broken_files_nothing(folder: Path, scores: Mapping[
     everything = {str(path): 0.0 for path in (folder / HARD).iterdir()} | dict(scores)
     results = table(tmp_path / "s.csv", everything)
     said = lines(read(folder, results, tmp_path / "card", "no-video", "cut", "one-frame"))
-    assert said["breaks no-video"].verdict == said["breaks cut"].verdict == "a number for what is no whole clip"
+    assert said["breaks no-video"].verdict == said["breaks cut"].verdict == "scores a broken file"
     assert said["breaks no-video"].grade == said["breaks cut"].grade == said["breaks one-frame"].grade == "bad"
 
 
@@ -162,7 +162,7 @@ def test_a_constant(folder: Path, scores: Mapping[str, float], tmp_path: Path) -
     )
     assert said["breaks distinct"].verdict == "the same for every clip"
     assert said["sees blur"].verdict == "ignored"
-    assert said["breaks rate"].verdict == "does not go by the clock"
+    assert said["breaks rate"].verdict == "does not use the frame rate"
 
 
 def test_rows_that_are_missing(folder: Path, scores: Mapping[str, float], tmp_path: Path) -> None:

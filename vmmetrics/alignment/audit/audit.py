@@ -27,7 +27,7 @@ from vmmetrics.alignment.audit.target import Target
 from vmmetrics.alignment.audit.truth import Truth, read_truth, scored
 from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES
 from vmmetrics.alignment.perturbations.traps import TRAPS
-from vmmetrics.alignment.probe.cases import Plan, Work, made, window
+from vmmetrics.alignment.probe.cases import CLEAN, Plan, Work, made, window
 from vmmetrics.alignment.probe.session import ProbeListener, measure
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError, VMMetricsError
@@ -148,7 +148,7 @@ class AuditPlan:
 class _Folder(ExclusiveFolder):
     """Folder of a card, locked while its audit runs."""
 
-    HOLDS, RECORD, LOCK = "an audit", "audit.json", "audit.lock"
+    HOLDS, RECORD, LOCK = "audit results", "audit.json", "audit.lock"
 
     def _read(self) -> None:
         self.journal = Journal(self.path / "checks.jsonl")
@@ -286,7 +286,18 @@ def _effects(
         )
         return PartResult(not_tried=[*result.not_tried, NotTried("sees", "", f"no clip has a score: {why}")])
     shown = _shown(result.lines, clips, prompts, plan.effects, out)
-    return replace(result, lines=[replace(line, looks=shown.get(line.check, ())) for line in result.lines])
+    scores = {(of["clip"], of["kind"], of["strength"]): of.get("scores", {}) for of in lines}
+
+    def scored_look(line: Line) -> list[Look]:
+        if line.check not in shown:
+            return []
+        clip, strength, look = shown[line.check]
+        after, before = (
+            scores.get((clip, *case), {}).get(line.score) for case in ((line.check, strength), (CLEAN, 0.0))
+        )
+        return [look._replace(score=after, beside_score=before)]
+
+    return replace(result, lines=[replace(line, looks=scored_look(line)) for line in result.lines])
 
 
 def _references(folder: Path | None, tasks: Sequence[Task]) -> dict[str, str]:
@@ -297,24 +308,26 @@ def _references(folder: Path | None, tasks: Sequence[Task]) -> dict[str, str]:
 
 def _shown(
     lines: Sequence[Line], clips: Sequence[str | Path], prompts: Path | None, plan: Plan, out: Path
-) -> dict[str, list[Look]]:
-    """Return, for each change, the first clip to which it applies, before and after; written once."""
+) -> dict[str, tuple[str, float, Look]]:
+    """Return, for each change, the first clip to which it applies, the strength, and the clip before and after."""
     folder = out / "clips"
     folder.mkdir(exist_ok=True)
     tasks = tasks_of_paths(list(clips), (), prompts, None)[0]
-    looks: dict[str, list[Look]] = {}
+    looks: dict[str, tuple[str, float, Look]] = {}
     for kind in dict.fromkeys(line.check for line in lines):
         strength = max(plan.strengths) if kind in DEFECTS else 1.0
+        strength = max(plan.harmless_strengths) if kind in INVARIANCES and INVARIANCES[kind].graded else strength
         for number, task in enumerate(tasks[:6]):
-            before, after = folder / f"clean-{number}.mp4", folder / f"{kind}-{number}.mp4"
+            before, after = folder / f"clean-{number}.mp4", folder / f"{kind}-{strength:g}-{number}.mp4"
             try:
                 if not after.is_file():
                     write_clip(after, made(Work(task, "", kind, strength), plan)[0])
                 if not before.is_file():
-                    write_clip(before, made(Work(task, "", "clean", 0.0), plan)[0])
+                    write_clip(before, made(Work(task, "", CLEAN, 0.0), plan)[0])
             except VMMetricsError:
                 continue
-            looks[kind] = [Look(f"clips/{after.name}", kind, None, f"clips/{before.name}")]
+            look = Look(f"clips/{after.name}", f"{kind} at {strength:g}", None, f"clips/{before.name}")
+            looks[kind] = task.clip, strength, look
             break
     return looks
 

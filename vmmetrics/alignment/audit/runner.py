@@ -276,7 +276,9 @@ def parsed(text: str, key: str | None) -> Any:
             return float(lines[-1].split()[-1])
         except ValueError:
             pass
-    raise RefusedError(f"no number at the end of the output: {lines[-1][:80]!r}" if lines else "no output")
+    raise RefusedError(
+        f"expected a number or JSON at the end of the output but got {lines[-1][:80]!r}" if lines else "no output"
+    )
 
 
 def _looked_up(value: Any, key: str | None) -> Any:

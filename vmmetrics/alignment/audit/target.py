@@ -164,6 +164,7 @@ def target_of(
     origin = os.getcwd()  # noqa: PTH109
     stated = {} if higher_is_better is None else {"": higher_is_better}
     ranges = {} if value_range is None else {"": value_range}
+    notes = ("measures how much moves, not how well",) if amount else ()
     common: dict[str, Any] = {
         "higher_is_better": stated, "ranges": ranges, "amount": ("",) if amount else (), "key": key, "origin": origin,
     }  # fmt: skip
@@ -171,16 +172,16 @@ def target_of(
         places = [name for name, of in (("path", "{clip}"), ("folder", "{folder}")) if of in command]
         if len(places) != 1:
             raise SetupError("Expected {clip} or {folder} in the command: where the file, or folder, of clips goes")
-        return Target("command", command, tuple(places), **common)
+        return Target("command", command, tuple(places), notes=notes, **common)
     assert text is not None  # noqa: S101
     if text.startswith(("http://", "https://")):
         _check_host(text, hosts)
         routes = tuple(takes) or (("path", "paths") if body is None else ("path",))
-        return Target("http", text, routes, body=body, **common)
+        return Target("http", text, routes, body=body, notes=notes, **common)
     if ":" in text:
-        guessed, notes = _guessed(text, origin) if not takes else (tuple(takes), ())
+        guessed, why = _guessed(text, origin) if not takes else (tuple(takes), ())
         label = text.rpartition(":")[2].rpartition(".")[2] or "score"
-        return Target("function", text, guessed, label, notes=notes, **common)
+        return Target("function", text, guessed, label, notes=(*why, *notes), **common)
     from vmmetrics.alignment.audit.own import metric_facts
 
     higher, found_ranges, amounts = metric_facts(text, plugins)

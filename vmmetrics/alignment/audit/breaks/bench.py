@@ -106,8 +106,9 @@ class Bench:
         reference: Their answers.
         scale: Range of the scores by name.
         typical: Mean distance of the scores from their median by name, or a twentieth of the scale where it is less.
-        slack: Largest difference between repeated calls by name.
+        slack: Largest difference between two processes that make the same calls, by name.
         facts: What the runner says of the target.
+        constant: Names of scores that are the same for every clip.
         check: Name of the check that runs; empty before the first.
 
     Raises:
@@ -144,13 +145,21 @@ class Bench:
             self.names = tuple(dict.fromkeys(name for answer in self.answers for name in answer.scores))
             self.chosen = self._chosen(scored)
             self.few = [self.items[n] for n in self.chosen]
-            self.reference = [self.answers[n] for n in self.chosen]
-            again = self.ask(self.few)
+        self.reference, again = ([self.survived(item) for item in self.few] for _ in self._processes(2))
         self._by = {route: self.reference}
         self.scale = {name: self._span(name) for name in self.names}
+        self.constant = {
+            name for name in self.names if len({a.scores[name] for a in self.answers if name in a.scores}) < 2
+        }
         self.typical = {name: self._typical(name) for name in self.names}
         self.slack = {name: max((d for d in differences(self.reference, again, name) if d is not None), default=0.0)
                       for name in self.names}  # fmt: skip
+
+    def _processes(self, count: int) -> Iterator[None]:
+        """Have calls answered by one new process after another, in which nothing was scored before."""
+        for _ in range(count):
+            with self.process():
+                yield
 
     def _chosen(self, scored: Sequence[int]) -> list[int]:
         """Return up to :data:`FEW` clips, drawn at random among those that differ most from one another in score."""
@@ -377,6 +386,8 @@ def line_of(bench: Bench, check: Check, finding: Finding) -> Line:
     of = bench.names if finding.score is None else (finding.score,)
     if check.exact and grade != "good" and any(bench.slack[name] > TIGHT * bench.scale[name] for name in of):
         grade, verdict = "open", "not told apart: its scores differ from call to call"
+    if grade == "good" and finding.score in bench.constant and check.name != "distinct":
+        grade, verdict = "open", "not told apart: the same score for every clip"
     return Line(
         "breaks", check.name, check.title, grade, verdict, finding.text,
         score=finding.score, effect=finding.effect, looks=finding.looks,

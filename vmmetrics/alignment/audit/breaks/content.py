@@ -61,7 +61,7 @@ def rate(bench: Bench) -> Iterator[Finding]:
                     gap,
                 )
                 continue
-        verdict = "goes by the clock" if depends else "does not go by the clock"
+        verdict = "uses the frame rate" if depends else "does not use the frame rate"
         text = f"the same frames at 2 and 3 times the rate change it by up to {moved[0]:.3g} and {moved[1]:.3g}"
         yield Finding("good" if depends else "note", verdict, text, name, max(moved))
 

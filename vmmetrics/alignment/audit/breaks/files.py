@@ -169,7 +169,7 @@ def _refused(bench: Bench, cases: dict[str, Item], route: str | None) -> Iterato
         shown = "; ".join(f"{label}: {value:.4g}" for label, value in list(values.items())[:5])
         looks = [Look(str(cases[label].path), label, value) for label, value in list(values.items())[:2]]
         text = f"a number, and no error, for {len(values)} of {len(cases)}: {shown}"
-        yield Finding("bad", "a number for what is no whole clip", text, name, looks=looks)
+        yield Finding("bad", "scores a broken file", text, name, looks=looks)
 
 
 def tiny(bench: Bench) -> Iterator[Finding]:

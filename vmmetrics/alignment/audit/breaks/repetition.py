@@ -10,7 +10,7 @@ import numpy as np
 
 from vmmetrics.alignment.audit.breaks.bench import Bench, Check, Finding, Variant, always, batches, files
 from vmmetrics.alignment.audit.calls import Answer, Caller, Item
-from vmmetrics.alignment.audit.material import array_of, with_frames
+from vmmetrics.alignment.audit.material import array_of, scaled, with_frames
 from vmmetrics.alignment.audit.runner import MalformedError
 
 
@@ -20,7 +20,8 @@ def repeat(bench: Bench) -> Iterator[Finding]:
         runs = [bench.ask(bench.few) for _ in range(3)]
     asked = [(Variant(f"call {n + 1}", bench.few), answers) for n, answers in enumerate(runs)]
     slack, bench.slack = bench.slack, dict.fromkeys(bench.slack, 0.0)
-    yield from bench.judged(asked, bench.reference, 1e-6, "the same each time", lost=True)
+    for finding in bench.judged(asked, bench.reference, 1e-6, "the same each time", lost=True):
+        yield finding if finding.grade == "good" else finding._replace(verdict="another score in a later call")
     bench.slack = slack
 
 
@@ -97,8 +98,9 @@ def same_name(bench: Bench) -> Iterator[Finding]:
 def together(bench: Bench) -> Iterator[Finding]:
     """Score clips together: all at once, in other orders and company, one of them twice, under names alike."""
     route, few = str(bench.target.batch), _of_one_size(bench)
-    alone = [bench.by(route)[bench.few.index(item)] for item in few]
     count = len(few)
+    with bench.process():
+        alone = bench.ask(few, route)
     with bench.process():
         calls: dict[str, tuple[list[Item] | None, slice | list[int]]] = {
             "all in one call": (few, slice(None)),
@@ -144,13 +146,12 @@ def _longer(bench: Bench, few: Sequence[Item]) -> Item:
 
 
 def _of_one_size(bench: Bench) -> list[Item]:
-    """Return the clips that fit into one array: of files all, else the largest group of one shape."""
+    """Return the clips as they fit into one array: files as they are, else as many frames of one size."""
     if bench.target.batch in ("paths", "folder"):
         return list(bench.few)
-    shapes: dict[tuple[int, ...], list[Item]] = {}
-    for item in bench.few:
-        shapes.setdefault(array_of(item).shape, []).append(item)
-    return max(shapes.values(), key=len)
+    count = min(len(item.times) for item in bench.few)
+    frames = [scaled(array_of(item)[:count], 128, 96) for item in bench.few]
+    return [bench.material.item(with_frames(item, of, item.fps)) for item, of in zip(bench.few, frames, strict=True)]
 
 
 def broken_member(bench: Bench) -> Iterator[Finding]:
