@@ -113,7 +113,7 @@ def test_what_hides_or_flickers_leaves_the_motion(name, drifting):
     assert speed(made(name, drifting)) == pytest.approx(4, rel=0.02)
 
 
-@pytest.mark.parametrize("name", STILLS)
+@pytest.mark.parametrize("name", sorted(STILLS))
 def test_stills_are_made_of_the_first_frame_alone(name, clip):
     other = clip.frames.copy()
     other[1:] = 7
