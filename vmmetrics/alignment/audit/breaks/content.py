@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import cv2
 import numpy as np
 
-from vmmetrics.alignment.audit.breaks.bench import Bench, Check, Finding, always, differences
+from vmmetrics.alignment.audit.breaks.bench import FEW, Bench, Check, Finding, always, differences
 from vmmetrics.alignment.audit.breaks.coverage import unscored
 from vmmetrics.alignment.audit.calls import Item
 from vmmetrics.alignment.audit.clips import PROMPTS
@@ -40,8 +40,9 @@ def rate(bench: Bench) -> Iterator[Finding]:
             for other in answers[1:]
         ]
         depends = max(moved) > bound
+        often = sum(gap is not None and gap > bound for gap in differences(answers[0], answers[1], name)) > FEW // 2
         slight = max((g for g in differences(level_rate, little, name) if g is not None), default=math.inf)
-        if depends and slight <= 1e-9 * max(map(abs, values), default=0.0):
+        if often and slight <= 1e-9 * max(map(abs, values), default=0.0):
             yield Finding(
                 "bad",
                 "rates are rounded",
