@@ -201,7 +201,7 @@ def audit(
         SetupError: The target cannot be loaded or scores no clip, there are no clips, or ``out`` holds something else.
         ValueError: An unknown part or check.
     """
-    start = time.monotonic()
+    start, out = time.monotonic(), out.absolute()  # runners work in folders of their own
     plan = plan or AuditPlan()
     _Folder.check(out)
     tasks = tasks_of(clips, prompts)
