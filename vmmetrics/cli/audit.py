@@ -32,7 +32,10 @@ Compare = Annotated[Path | None, option("Another card; the page shows its verdic
 FailOn = Annotated[
     str | None, names_option("Exit with 4 on lines of these grades or parts: bad, error, note, breaks, fooled, ...")
 ]
-Range = Annotated[tuple[float, float] | None, option("Least and greatest score.", "--range", metavar="LOW HIGH", callback=options.finite)]
+Range = Annotated[
+    tuple[float, float] | None,
+    option("Least and greatest score.", "--range", metavar="LOW HIGH", callback=options.finite),
+]
 Out = Annotated[Path, out_option("Folder of the card; resumes what is there.")]
 ALL_PARTS, STRENGTHS = "sees,ignores,fooled,breaks", "0.25,0.5,1"
 
