@@ -130,7 +130,8 @@ class Caller:
         self.close()
         self._folder = Path(tempfile.mkdtemp(prefix="vmmetrics-audit-", dir=self._scratch))
         self._answers = queue.Queue()
-        where = {"TMPDIR": str(self._folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        # one hash seed: what depends on it is a matter of the check that changes it
+        where = {"TMPDIR": str(self._folder), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
         if self._target.origin:
             where["PYTHONPATH"] = os.pathsep.join(filter(None, (self._target.origin, os.environ.get("PYTHONPATH"))))
         self._process = subprocess.Popen(  # noqa: S603
