@@ -218,10 +218,11 @@ def audit(
         results: list[PartResult] = []
         if plan.has_effects:
             sound = sound_clips(tasks if clips else (), plan.limit)
-            results.append(_effects(target, out, sound, prompts, references, plan, listener, scored_files))
-            named = {"prompt", "prompts"} & set(facts.get("named", ()))
+            named = set(facts.get("named", ()))
+            compares = bool({"reference", "references"} & named)
+            results.append(_effects(target, out, sound, prompts, references, compares, plan, listener, scored_files))
             asked = "fooled" in plan.parts and OTHER_PROMPT in (plan.only or (OTHER_PROMPT,))
-            if asked and named and target.kind != "metric":
+            if asked and {"prompt", "prompts"} & named and target.kind != "metric":
                 others = sample_of(tasks_of(sound, prompts), plan.limit)
                 results.append(other_prompts(target, plan.limits, others, results[0], plan.tests))
         if plan.breaks:
@@ -259,14 +260,15 @@ def _facts(target: Target, limits: Limits) -> Mapping[str, Any]:
 
 def _effects(
     target: Target, out: Path, clips: Sequence[str | Path], prompts: Path | None, references: Path | None,
-    plan: AuditPlan, listener: AuditListener | None, scored_files: ScoredFiles | None,
+    compares: bool, plan: AuditPlan, listener: AuditListener | None, scored_files: ScoredFiles | None,
 ) -> PartResult:  # fmt: skip
     tasks = tasks_of_paths(list(clips), (), prompts, None)[0]
     by_clip = _references(references, tasks)
     scratch = out / "scratch"
     shutil.rmtree(scratch, ignore_errors=True)  # of a session that was killed
     scratch.mkdir()
-    for number, clip in enumerate(readable([task for task in tasks if task.clip not in by_clip], [])):
+    lacking = [task for task in tasks if task.clip not in by_clip] if compares else []
+    for number, clip in enumerate(readable(lacking, [])):
         by_clip[clip.name] = str(scratch / f"reference-{number}.mp4")
         write_clip(Path(by_clip[clip.name]), window(clip, plan.effects))
     function = function_of(target, plan.limits, by_clip, scratch)
@@ -285,7 +287,7 @@ def _effects(
             (w for line in lines for w in (line.get("error"), *line.get("errors", {}).values()) if w), "no score"
         )
         return PartResult(not_tried=[*result.not_tried, NotTried("sees", "", f"no clip has a score: {why}")])
-    shown = _shown(result.lines, clips, prompts, plan.effects, out)
+    shown = _shown(result.lines, tasks, plan.effects, out)
     scores = {(of["clip"], of["kind"], of["strength"]): of.get("scores", {}) for of in lines}
 
     def scored_look(line: Line) -> list[Look]:
@@ -306,13 +308,10 @@ def _references(folder: Path | None, tasks: Sequence[Task]) -> dict[str, str]:
     return {task.clip: files[name] for task in tasks if (name := Path(task.clip).name) in files}
 
 
-def _shown(
-    lines: Sequence[Line], clips: Sequence[str | Path], prompts: Path | None, plan: Plan, out: Path
-) -> dict[str, tuple[str, float, Look]]:
+def _shown(lines: Sequence[Line], tasks: Sequence[Task], plan: Plan, out: Path) -> dict[str, tuple[str, float, Look]]:
     """Return, for each change, the first clip to which it applies, the strength, and the clip before and after."""
     folder = out / "clips"
     folder.mkdir(exist_ok=True)
-    tasks = tasks_of_paths(list(clips), (), prompts, None)[0]
     looks: dict[str, tuple[str, float, Look]] = {}
     for kind in dict.fromkeys(line.check for line in lines):
         strength = max(plan.strengths) if kind in DEFECTS else 1.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,9 +37,9 @@ class ScoreCard:
     scale: float | None
     lines: Sequence[Line]
 
-    def failing(self, parts: Collection[str] = PARTS) -> list[Line]:
-        """Return the lines graded bad, and those that could not be run, of some parts."""
-        return [line for line in self.lines if line.grade in ("bad", "error") and line.part in parts]
+    def failing(self) -> list[Line]:
+        """Return the lines graded bad, and those that could not be run."""
+        return [line for line in self.lines if line.grade in ("bad", "error")]
 
     def to_json(self) -> dict[str, Any]:
         """Return it as ``card.json`` has it."""
@@ -79,7 +79,7 @@ class Card:
             "format": self.format, "target": plain(self.target), "produced_by": plain(self.produced_by),
             "settings": plain(self.settings), "seconds": self.seconds, "clips": plain(list(self.clips)),
             "scores": [score.to_json() for score in self.scores],
-            "not_tried": [dict(entry.to_json()) for entry in self.not_tried],
+            "not_tried": plain(list(self.not_tried)),
         }  # fmt: skip
 
 

@@ -261,7 +261,7 @@ class Effects:
                         )
                     )
                 continue
-            sign = {True: 1.0, False: -1.0, None: 0.0}[self._target.direction(name)]
+            sign = self._target.sign(name)
             # from the greatest strength down to the first that is not noticed: no correction for their number
             same = partial(self._is_moved_as, points[-1][1].shift, name)
             found = takewhile(same, reversed(points))
@@ -325,7 +325,7 @@ class Effects:
 
     def _fooled(self, name: str) -> list[Line]:
         lines = []
-        sign = {True: 1.0, False: -1.0, None: 0.0}[self._target.direction(name)]
+        sign = self._target.sign(name)
         for kind in self._plan.traps or ():
             trap, lost = TRAPS[kind], self._lost(name, kind, 1.0)
             effect = self._effect(name, kind, 1.0)
@@ -418,7 +418,7 @@ def other_prompts(target: Target, limits: Limits, clips: Sequence[Clip], effects
         effect = effect_of(of, 0, tests)
         assert effect is not None  # noqa: S101  (there are changes)
         noise = effects.noise.get(name, 0.0)
-        grade, verdict = judged("lower", effect, {True: 1.0, False: -1.0, None: 0.0}[target.direction(name)], noise)
+        grade, verdict = judged("lower", effect, target.sign(name), noise)
         if not any(of):
             grade, verdict = "note", "does not read the prompt"
         text = (

@@ -99,10 +99,6 @@ class NotTried:
     check: str
     why: str
 
-    def to_json(self) -> Mapping[str, str]:
-        """Return it as a card has it."""
-        return {"part": self.part, "check": self.check, "why": self.why}
-
 
 @dataclass(frozen=True, slots=True)
 class PartResult:

@@ -57,8 +57,7 @@ class Material:
         """Return a clip as an H.264 file, with the decoded pixels of that file as its array."""
         path = self.new(".mp4", name)
         write_clip(path, clip)
-        read = read_clip(path)
-        return self._with_array(Item(path=str(path), prompt=clip.prompt, reference=str(path)), read.frames, clip)
+        return self._filed(path, read_clip(path).frames, clip)
 
     def lossless(self, clip: Clip) -> Item:
         """Return a clip as H.264 in which no frame or place depends on another, as :meth:`item` does otherwise."""
@@ -67,9 +66,7 @@ class Material:
         write_h264(
             path, clip.frames, Fraction(TICKS, step), _LOSSLESS, threads=1, times=ticks, duration=step, comment=""
         )
-        return self._with_array(
-            Item(path=str(path), prompt=clip.prompt, reference=str(path)), read_clip(path).frames, clip
-        )
+        return self._filed(path, read_clip(path).frames, clip)
 
     def exact(self, clip: Clip) -> Item:
         """Return a clip as a file that keeps its RGB pixels without loss (FFV1), and as an array of them."""
@@ -82,11 +79,14 @@ class Material:
             for frame in clip.frames:
                 target.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
             target.mux(stream.encode(None))
-        return self._with_array(Item(path=str(path), prompt=clip.prompt, reference=str(path)), clip.frames, clip)
+        return self._filed(path, clip.frames, clip)
 
     def frames(self, clip: Clip, frames: NDArray[Any], raw: str = "") -> Item:
         """Return frames as an array alone."""
         return self._with_array(Item(prompt=clip.prompt, raw=raw), frames, clip)
+
+    def _filed(self, path: Path, frames: Frames, clip: Clip) -> Item:
+        return self._with_array(Item(path=str(path), prompt=clip.prompt, reference=str(path)), frames, clip)
 
     def _with_array(self, item: Item, frames: NDArray[Any], clip: Clip) -> Item:
         path = self.new(".npy")
@@ -140,10 +140,10 @@ class Material:
             out = target.add_stream_from_template(stream)
             packets = (packet for packet in source.demux(stream) if packet.dts is not None)
             for packet, tick, step in zip(packets, ticks, steps, strict=True):
-                packet.stream, packet.time_base = out, Fraction(1, 90_000)
+                packet.stream, packet.time_base = out, Fraction(1, TICKS)
                 packet.pts, packet.dts, packet.duration = tick, tick, step
                 target.mux(packet)
-        rate = (len(ticks) - 1) / (ticks[-1] / 90_000)
+        rate = (len(ticks) - 1) / (ticks[-1] / TICKS)
         return item._replace(path=str(path), fps=rate, times=tuple(times))
 
     def coded(self, item: Item, codec: str) -> Item:
@@ -178,11 +178,11 @@ class Material:
             if pixels == "yuvj420p":
                 out.codec_context.color_range = 2
             ticks = to_ticks(item.times)
-            out.codec_context.time_base = Fraction(1, 90_000)
+            out.codec_context.time_base = Fraction(1, TICKS)
             for number, frame in enumerate(source.decode(stream)):
                 if pixels != frame.format.name:
                     frame = frame.reformat(format=pixels, dst_color_range=2 if pixels == "yuvj420p" else 1)
-                frame.pts, frame.time_base, frame.pict_type = ticks[number], Fraction(1, 90_000), 0
+                frame.pts, frame.time_base, frame.pict_type = ticks[number], Fraction(1, TICKS), 0
                 target.mux(out.encode(frame))
             target.mux(out.encode(None))
             if silence is not None:

@@ -24,7 +24,7 @@ _AMOUNTS = ("pas", "flow_magnitude", "raft_flow_magnitude")
 
 
 def names_of(text: str) -> list[str]:
-    """Return names between commas; the index asks for the metrics that it is made of."""
+    """Return names between commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 

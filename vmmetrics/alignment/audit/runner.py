@@ -30,7 +30,6 @@ import numpy as np
 
 BATCHES = ("paths", "videos", "tensors", "folder")
 """Ways of taking clips in which one call scores several."""
-_ARRAYS = ("frames", "floats", "list", "clip")  # ways of taking one clip decoded
 _MOST_ANSWER = 1 << 24  # bytes of an answer by HTTP
 _TEXT = 400  # characters of an error
 

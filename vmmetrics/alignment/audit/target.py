@@ -83,6 +83,10 @@ class Target:
         """Return True if a higher score is better, None where it was not said."""
         return self.higher_is_better.get(score, self.higher_is_better.get(""))
 
+    def sign(self, score: str) -> float:
+        """Return 1 if a higher score is better, -1 if a lower one is, 0 where it was not said."""
+        return {True: 1.0, False: -1.0, None: 0.0}[self.direction(score)]
+
     def span(self, score: str) -> tuple[float, float] | None:
         """Return least and greatest value of a score, where stated."""
         return self.ranges.get(score, self.ranges.get(""))

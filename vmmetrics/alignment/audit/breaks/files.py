@@ -17,7 +17,7 @@ from vmmetrics.alignment.audit.breaks.bench import (
 )
 from vmmetrics.alignment.audit.calls import Answer, Item
 from vmmetrics.alignment.audit.lines import Grade, Look
-from vmmetrics.alignment.audit.material import CODECS, CONTAINERS, array_of, scaled
+from vmmetrics.alignment.audit.material import CODECS, CONTAINERS, array_of, scaled, with_frames
 
 _NAMES = (
     "with space.mp4", "Ünï-中文.mp4", "-dash.mp4", "007.mp4", "UPPER.MP4", "two.dots.v2.mp4", "a[1]{b}.mp4",
@@ -188,7 +188,6 @@ def huge(bench: Bench) -> Iterator[Finding]:
     item = bench.few[0]
     frames = array_of(item)[:: max(1, len(item.times) // 4)][:4]
     rate = (item.fps or 8) / max(1, len(item.times) // 4)
-    from vmmetrics.alignment.audit.material import scaled, with_frames
 
     wide = bench.material.item(with_frames(item, scaled(frames, 3840, 2160), rate))
     with bench.process():
