@@ -4,8 +4,8 @@
     python -m benchmarks.audit_alarms --folder SCORERS --out FILE [--seeds 1]   # modules listed in answers.json
 
 Sound: SSIM, three baselines, MSS and PAS; a line graded bad is a false alarm. A folder of scorers has ``answers.json``:
-a list of ``module``, ``takes``, ``command``, ``higher_is_better``, ``range`` and ``bug`` (None for none). All lines but
-good ones are printed; whether they name the bug is for a reader to say.
+a list of ``module``, ``takes`` (words), ``command``, ``higher_is_better``, ``range`` and ``bug`` (None for none). All
+lines but good ones are printed; whether they name the bug is for a reader to say.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def target_in(folder: Path, entry: Mapping[str, Any]) -> Target:
     return target_of(
         None if entry.get("command") else f"{entry['module']}:score",
         command=entry.get("command"),
-        takes=() if entry.get("command") else entry["takes"],
+        takes=() if entry.get("command") else entry["takes"].split(),
         higher_is_better=entry["higher_is_better"],
         value_range=None if None in span else tuple(span),
     )

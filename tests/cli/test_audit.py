@@ -11,6 +11,8 @@ import cv2
 import numpy as np
 import pytest
 
+from vmmetrics.alignment.audit.lines import PARTS
+from vmmetrics.alignment.audit.plan import CHECK_NAMES
 from vmmetrics.cli.main import main
 from vmmetrics.video.encoding import to_ticks, write_playable
 
@@ -100,8 +102,18 @@ def test_only(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     assert run(monkeypatch, *target, *FEW, "again") == 0
     assert list(card()) == ["again"]
     assert run(monkeypatch, *target, *FEW, "agian") == 2
-    assert "'agian'" in capsys.readouterr().err
+    assert "did you mean again?" in capsys.readouterr().err
     assert run(monkeypatch, *target, "--parts", "brakes") == 2
+
+
+def test_list_of_checks(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, "checks", "--format", "json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["check"] for row in rows] == list(CHECK_NAMES)
+    assert {row["part"] for row in rows} == set(PARTS) - {"people"}
+    assert all(row["what"] and row["bad"] for row in rows)
+    assert run(monkeypatch, "checks") == 0
+    assert "often: BGR is read as RGB" in capsys.readouterr().out
 
 
 @pytest.mark.slow

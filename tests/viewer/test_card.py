@@ -51,7 +51,8 @@ def sample_card(text: str = "my:score") -> dict[str, Any]:
     return {
         "format": 1,
         "target": {"kind": "function", "text": text, "takes": ["path"], "notes": ["fps is passed"]},
-        "produced_by": {"vmmetrics": "2.0"}, "settings": {"seed": 0, "clips": ["shipped"], "limits": {"seconds": 60}},
+        "produced_by": {"vmmetrics": "2.0"},
+        "settings": {"seed": 0, "clips": ["shipped"], "limits": {"memory": 1 << 30}},
         "seconds": 12.3, "clips": [{**clip, "source": "shipped"}],
         "scores": [score("score", lines), score("second", [line("sees", "noise", "good", "noticed")], noise=None)],
         "not_tried": [{"part": "breaks", "check": "gpu", "why": "there is none"}],
@@ -84,7 +85,7 @@ def test_the_page_is_whole_and_counts_the_grades(tmp_path: Path) -> None:
     anchors = [reference[1:] for reference in page.references() if reference.startswith("#")]
     assert anchors and set(anchors) <= set(ids)
     grid = [" ".join(row[1:]).split() for row in page.tables[0][1:]]
-    assert grid == [  # failed, error, open, note, passed
+    assert grid == [  # bad, error, open, note, good
         ["1", "0", "0", "0", "1"],  # sees
         ["0", "0", "1", "0", "0"],  # ignores
         ["1", "0", "0", "0", "0"],  # fooled
@@ -92,8 +93,9 @@ def test_the_page_is_whole_and_counts_the_grades(tmp_path: Path) -> None:
         ["0", "0", "0", "1", "0"],  # people
     ]
     said = "".join(page.said)
-    assert all(text in said for text in ("there is none", "limits.seconds", "12 clips", "expected: lower"))
-    assert said.index("Failed (2)") < said.index("Two frames a second: blur")
+    assert all(text in said for text in ("there is none", "limits: memory", "1024 MiB", "12 clips", "expected: lower"))
+    assert "shipped" not in said.rpartition("How this card was made")[2].partition("1 clip")[0]  # listed below it
+    assert said.index("Bad (2)") < said.index("Two frames a second: blur")
 
 
 def test_effects_are_in_multiples_of_the_noise(tmp_path: Path) -> None:

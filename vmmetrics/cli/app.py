@@ -19,7 +19,7 @@ cas = group(
 )
 audit = group(
     "Audit any scorer of videos: what it sees, ignores, is fooled by, and breaks on. TARGET may stand for run TARGET.",
-    {"run": "audit:run", "make": "audit_results:make", "read": "audit_results:read"},
+    {"run": "audit:run", "checks": "audit:checks", "make": "audit_results:make", "read": "audit_results:read"},
     default="run",
 )
 prompts = group(

@@ -18,8 +18,8 @@ from vmmetrics.cli.running import parse_names
 from vmmetrics.cli.terminal import EXIT_WORSE, error, open_consoles, until_stopped, usage
 
 if TYPE_CHECKING:
-    from vmmetrics.alignment.audit.audit import AuditPlan
     from vmmetrics.alignment.audit.card import Card
+    from vmmetrics.alignment.audit.plan import AuditPlan
 
 Clips = Annotated[list[Path] | None, option("Your own good clips, files or folders. Default: clips that ship.")]
 Limit = Annotated[int, count_option("Clips of the parts but people: the first N.", 5)]
@@ -101,7 +101,7 @@ def run(
     from vmmetrics.alignment.audit.audit import audit
     from vmmetrics.alignment.audit.calls import Limits
     from vmmetrics.alignment.audit.card import read_card
-    from vmmetrics.alignment.audit.target import target_of
+    from vmmetrics.alignment.audit.target import kind_of, target_of
     from vmmetrics.alignment.audit.truth import Truth
 
     output, messages = open_consoles()
@@ -109,7 +109,7 @@ def run(
     with usage():
         audited = target_of(
             target, command=command, takes=() if takes is None else parse_names(takes),
-            higher_is_better=None if direction is None and _is_own(target) else direction != "lower",
+            higher_is_better=None if direction is None and kind_of(target) == "metric" else direction != "lower",
             value_range=value_range, amount=amount, key=key, body=body, hosts=allow_host or (), plugins=plugins,
         )  # fmt: skip
         size = 1 << 20
@@ -129,6 +129,22 @@ def run(
     finish(card, out, other, gates, form, output, messages)
 
 
+def checks(form: options.Format = "text") -> None:
+    """List the checks of an audit: their part, what each does, and what a bad line means."""
+    from vmmetrics.alignment.audit.plan import known_checks
+    from vmmetrics.cli.formats import print_result
+    from vmmetrics.utils.display.tables import DisplayTable, heads
+
+    table = DisplayTable("checks", "Checks", "", heads("part", "check", "what is done", "bad means", texts=4))
+    rows = list(known_checks())
+    for row in rows:
+        table.add(*row)
+    output, _ = open_consoles()
+    print_result(
+        form, [table], output, data=lambda: [dict(zip(("part", "check", "what", "bad"), r, strict=True)) for r in rows]
+    )
+
+
 def plan_of(
     parts: str, checks: str | None, defects: str | None, strengths: str, *, seed: int, jobs: int, limit: int
 ) -> AuditPlan:
@@ -138,7 +154,7 @@ def plan_of(
         ValueError: An unknown part, check or defect.
         typer.BadParameter: A strength is no number.
     """
-    from vmmetrics.alignment.audit.audit import AuditPlan
+    from vmmetrics.alignment.audit.plan import AuditPlan
     from vmmetrics.alignment.probe.cases import Plan
 
     doses = options.numbers(parse_names(strengths), strengths, "numbers between commas")
@@ -148,11 +164,6 @@ def plan_of(
         probe=Plan(defects=named, strengths=doses, harmless_strengths=(0.5, 1.0), rates=False),
         jobs=jobs, limit=limit, seed=seed,
     )  # fmt: skip
-
-
-def _is_own(target: str | None) -> bool:
-    """Return True for metrics and baselines, which state their direction themselves."""
-    return target is not None and ":" not in target
 
 
 def command_words() -> list[str]:

@@ -22,11 +22,11 @@ from vmmetrics.viewer.page import filled, policy, script, style, to_script
 Json = Mapping[str, Any]
 
 PARTS = {
-    "sees": "Sees defects", "ignores": "Ignores harmless changes", "fooled": "Is not fooled",
-    "breaks": "Does not break", "people": "Agrees with people",
+    "sees": "Sees defects", "ignores": "Ignores harmless changes", "fooled": "Is fooled by traps",
+    "breaks": "Breaks in silence", "people": "People and footage",
 }  # fmt: skip
 """Titles of the parts of a card, in their order."""
-GRADES = {"bad": "✗ failed", "error": "! error", "open": "? open", "note": "• note", "good": "✓ passed"}
+GRADES = {"bad": "✗ bad", "error": "! error", "open": "? open", "note": "• note", "good": "✓ good"}
 """Sign and word of each grade, in the order of a summary."""
 _MIDDLE, _HALF = 80, 76  # of a bar that is 16 high: where 0 is, and the length of either side
 _LEAST = 3.0  # multiples of the noise that a bar reaches at least
@@ -112,6 +112,7 @@ def _score(key: str, score: Json, other: Json | None, rows: Mapping[str, int]) -
     pairs = ((line, before.get(_key(line), line)) for line in lines)
     changed = [any(line[name] != was[name] for name in ("grade", "verdict")) for line, was in pairs]
     failed = [n for n, line in enumerate(lines) if line["grade"] == "bad"]
+    failed.sort(key=lambda n: lines[n]["part"] != "breaks")  # first what is wrong in any metric
     parts = [part for part in PARTS if any(line["part"] == part for line in lines)]
     facts = [{True: "higher is better", False: "lower is better"}.get(score["higher_is_better"], "direction not known")]
     facts += ["from {} to {}".format(*map(_figure, score["range"]))] if score["range"] else []
@@ -121,7 +122,7 @@ def _score(key: str, score: Json, other: Json | None, rows: Mapping[str, int]) -
         f"<h2>{text(score['name'])} <small>{text(' · '.join(facts))}</small></h2>",
         _grid(key, parts, lines),
         _list("Changed since the other card", key, lines, [n for n, differs in enumerate(changed) if differs], before),
-        _list("Failed", key, lines, failed, {}),
+        _list("Bad", key, lines, failed, {}),
     ]
     if gone := [line["title"] for line in before.values() if _key(line) not in set(map(_key, lines))]:
         content.append(f"<h3>Only in the other card</h3>{html_list(gone)}")
@@ -159,11 +160,12 @@ def _grade(grade: str) -> str:
 
 
 def _list(title: str, key: str, lines: Sequence[Json], numbers: Sequence[int], before: Mapping[Any, Json]) -> str:
-    """Return links to some lines with their verdicts, those of before as well; nothing where there are none."""
+    """Return links to some lines with verdicts and figures, those of before as well; nothing where there are none."""
     items = ""
     for n in numbers:
         was = f"{_verdict(before[_key(lines[n])])} → " if before else ""
-        items += f'<li><a href="#{key}-l{n}">{text(lines[n]["title"])}</a>: {was}{_verdict(lines[n])}</li>'
+        item = f'<a href="#{key}-l{n}">{text(lines[n]["title"])}</a>: {was}{_verdict(lines[n])}'
+        items += f"<li>{item}<small>{text(lines[n]['text'])}</small></li>"
     return f'<section class="claims"><h3>{title} ({len(numbers)})</h3><ul>{items}</ul></section>' if items else ""
 
 
@@ -240,8 +242,12 @@ def _closing(card: Json) -> Iterator[str]:
             table.add(PARTS[row["part"]], row["check"], row["why"])
         yield f"<section><h2>Not tried</h2>{to_html(table)}</section>"
     table = DisplayTable("settings", "", "", heads("setting", "value", texts=2))
-    for name, setting in flat_settings({"produced_by": card["produced_by"], **card["settings"]}):
-        table.add(name, str(setting))
+    elsewhere = ("target", "clips", "prompts", "versions")  # in other places of the page
+    told = {name: value for name, value in card["settings"].items() if name not in elsewhere}
+    for name, setting in flat_settings({"produced_by": card["produced_by"], **told}):
+        if setting not in ("", None, {}, []):
+            is_size = name.startswith("limits.")
+            table.add(name.replace(".", ": ").replace("_", " "), f"{setting >> 20} MiB" if is_size else str(setting))
     yield f"<section><h2>How this card was made</h2>{to_html(table)}"
     table = DisplayTable("clips", "", "", heads("clip", "source", "frames", "fps", "width", "height", texts=2))
     for clip in card["clips"]:

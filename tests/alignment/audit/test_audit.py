@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from vmmetrics.alignment.audit.audit import AuditPlan, audit
+from vmmetrics.alignment.audit.audit import audit
 from vmmetrics.alignment.audit.calls import Limits
 from vmmetrics.alignment.audit.card import SCHEMA, read_card, summary
+from vmmetrics.alignment.audit.plan import AuditPlan
 from vmmetrics.alignment.audit.target import Target
 from vmmetrics.alignment.audit.truth import Truth
 from vmmetrics.alignment.probe.cases import Plan
@@ -155,10 +156,36 @@ def test_folders_of_something_else(folder: Path, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir() if path.name not in ("empty", "notes.txt")] == []
 
 
-@pytest.mark.parametrize("wrong", [{"parts": ("sees", "hears")}, {"only": ("distinct", "no-such")}])
-def test_unknown_names(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="among"):
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [({"parts": ("sees", "braeks")}, "No part 'braeks'; did you mean breaks"),
+     ({"only": ("distinct", "same_name")}, "No check 'same_name'; did you mean same-name"),
+     ({"only": ("no-such-check",)}, "No check 'no-such-check'; 'vmmetrics audit checks' lists them")],
+)  # fmt: skip
+def test_unknown_names(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message.replace("?", r"\?")):
         AuditPlan(**wrong)
+
+
+def test_a_changed_target_is_told(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In words that say what to do, and nothing of the card is lost."""
+    code = tmp_path / "mine.py"
+    shutil.copyfile(HERE / "planted.py", code)
+    mine = replace(TARGET, text="mine:healthy", origin=str(tmp_path))
+    plan = replace(PLAN, only=("distinct",))
+    audit(mine, tmp_path / "card", clips=[folder], plan=plan)
+    before = (tmp_path / "card" / "card.json").read_bytes()
+    code.write_text(code.read_text() + "\nCHANGED = True\n")
+    with pytest.raises(SetupError, match=r"changed since .*card was begun: choose another folder for --out; --compare"):
+        audit(mine, tmp_path / "card", clips=[folder], plan=plan)
+    assert (tmp_path / "card" / "card.json").read_bytes() == before
+
+
+def test_a_card_is_not_replaced_by_one_of_fewer_checks(folder: Path, tmp_path: Path) -> None:
+    audit(TARGET, tmp_path, clips=[folder], plan=PLAN)
+    with pytest.raises(SetupError, match="has a card with 3 other checks: choose another folder"):
+        audit(TARGET, tmp_path, clips=[folder], plan=replace(PLAN, only=("again",)))
+    assert {line["check"] for line in read_card(tmp_path)["scores"][0]["lines"]} == set(CHECKS)
 
 
 def test_other_ratings_are_not_taken_for_those_before(folder: Path, tmp_path: Path) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from vmmetrics.alignment.audit.audit import CHECK_NAMES
 from vmmetrics.alignment.audit.breaks import breaks
 from vmmetrics.alignment.audit.breaks.bench import Bench, NotRunError, Variant, differences
 from vmmetrics.alignment.audit.calls import Answer, Limits
 from vmmetrics.alignment.audit.lines import Line, NotTried
+from vmmetrics.alignment.audit.plan import CHECK_NAMES
 from vmmetrics.alignment.audit.target import Target
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError

@@ -55,6 +55,13 @@ def test_signed_ranks_by_enumeration(count: int) -> None:
     assert signed_ranks(count) == pytest.approx(np.bincount(sums) / 2**count)
 
 
+def test_clips_that_would_settle_a_line() -> None:
+    """Four times as many where the interval reaches twice as far as it may."""
+    assert Effect(0.2, -0.2, 0.4, 12, 0).enough(0.2) == "; about 48 clips would tell"
+    assert Effect(0.2, -0.2, 0.4, 12, 0).enough(0.0) == Effect(0.2, -9.0, 9.0, 12, 0).enough(0.1) == ""
+    assert Effect(0.2, -np.inf, np.inf, 4, 0).enough(0.2) == "; 5 clips give an interval"
+
+
 def test_few_clips_have_no_interval() -> None:
     assert effect_of([], 3, 10) is None
     assert effect_of([1.0] * 4, 0, 10) == (1.0, -np.inf, np.inf, 4, 0)

@@ -157,6 +157,31 @@ def test_names_and_prompts_are_arguments(name: str, here: Path) -> None:
     assert [path.name for path in clip.parent.iterdir()] == [name]
 
 
+def test_a_prompt_is_no_option_of_a_command(here: Path) -> None:
+    log = here / "log"
+    target = command_target("-c", ECHO, str(log), "{clip}", "{prompt}")
+    with Caller(target, LIMITS) as caller:
+        refused, taken = (caller([Item(path="x", prompt=text)], "path")[0] for text in ("--help me", "help me"))
+    assert refused.refused and "--prompt={prompt}" in refused.refused
+    assert taken.scores
+    assert json.loads(log.read_text()) == ["x", "help me"]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "ignored"),
+    [
+        ("mss", {"higher_is_better": True}, "direction"), ("mss", {"value_range": (0.0, 1.0)}, "range"),
+        ("mss", {"amount": True}, "amount"), ("mss", {"key": "a"}, "key"), ("mss", {"hosts": ["h"]}, "allow-host"),
+        ("mss", {"body": "{}"}, "body"), ("planted:healthy", {"key": "a"}, "key"),
+        ("planted:healthy", {"plugins": ["p.py"]}, "plugin"), ("http://localhost/s", {"plugins": ["p.py"]}, "plugin"),
+        (None, {"command": "score {clip}", "takes": ["path"]}, "takes"),
+    ],
+)  # fmt: skip
+def test_options_that_say_nothing_of_a_target(text: str | None, options: dict[str, Any], ignored: str) -> None:
+    with pytest.raises(SetupError, match=f"^--{ignored} says nothing of a"):
+        target_of(text, **options)
+
+
 def test_values_are_not_filled_again() -> None:
     values = {"clip": "{prompt}", "prompt": "{clip}{fps}", "fps": "8"}
     assert filled("{clip}-{prompt}-{fps}-{other}-{clip}", values) == "{prompt}-{clip}{fps}-8-{other}-{prompt}"

@@ -7,26 +7,26 @@ import tempfile
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from vmmetrics.alignment.audit.breaks import CHECKS, breaks
+from vmmetrics.alignment.audit.breaks import breaks
 from vmmetrics.alignment.audit.breaks.bench import Bench
 from vmmetrics.alignment.audit.calls import Caller, Limits
-from vmmetrics.alignment.audit.card import FORMAT, Card, ScoreCard
+from vmmetrics.alignment.audit.card import FORMAT, Card, ScoreCard, read_card
 from vmmetrics.alignment.audit.clips import readable, sample_of, shipped_clips, sound_clips, tasks_of
 from vmmetrics.alignment.audit.effects import OTHER_PROMPT, Effects, function_of, other_prompts
 from vmmetrics.alignment.audit.lines import PARTS, Line, Look, NotTried, PartResult, finite
 from vmmetrics.alignment.audit.material import write_clip
 from vmmetrics.alignment.audit.people import people
+from vmmetrics.alignment.audit.plan import AuditPlan
 from vmmetrics.alignment.audit.target import Target
 from vmmetrics.alignment.audit.truth import Truth, read_truth, scored
 from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES
-from vmmetrics.alignment.perturbations.traps import TRAPS
 from vmmetrics.alignment.probe.cases import CLEAN, Plan, Work, made, window
 from vmmetrics.alignment.probe.session import ProbeListener, measure
 from vmmetrics.clip import Clip
@@ -46,8 +46,6 @@ LINES = 100
 """Lines of a card among which part 4 shares the risk of 5 %: about as many as parts 1 and 2 have."""
 MOST_REASONS = 20
 """Clips whose reasons a card gives."""
-CHECK_NAMES = (*DEFECTS, *INVARIANCES, *TRAPS, OTHER_PROMPT, *(check.name for check in CHECKS))
-"""Names for ``only``."""
 
 
 class ScoredFiles(Protocol):
@@ -75,80 +73,22 @@ class AuditListener(ProbeListener, Protocol):
         """Count a check of the part."""
 
 
-@dataclass(frozen=True, slots=True)
-class AuditPlan:
-    """What an audit does.
-
-    Attributes:
-        parts: Parts of the card.
-        only: Names of checks; None for all.
-        probe: Defects, harmless changes and strengths.
-        limits: Of each process.
-        jobs: Worker processes of parts 1 and 2.
-        limit: Clips of parts 1 to 3, the first.
-        seed: Everything random.
-        pythons: Interpreters of other environments.
-
-    Raises:
-        ValueError: An unknown part or check.
-    """
-
-    parts: tuple[str, ...] = ("sees", "ignores", "fooled", "breaks")
-    only: tuple[str, ...] | None = None
-    probe: Plan = field(
-        default_factory=lambda: Plan(strengths=(0.25, 0.5, 1.0), harmless_strengths=(0.5, 1.0), rates=False)
-    )
-    limits: Limits = field(default_factory=Limits)
-    jobs: int = 1
-    limit: int = 20
-    seed: int = 0
-    pythons: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        for chosen, known, what in ((self.parts, PARTS, "parts"), (self.only or (), CHECK_NAMES, "checks")):
-            if unknown := [name for name in chosen if name not in known]:
-                raise ValueError(f"Expected {what} among {', '.join(known)} but got {unknown[0]!r}")
-
-    @property
-    def effects(self) -> Plan:
-        """Plan of the probe, without what was not asked for."""
-
-        def chosen(part: str, names: Sequence[str] | None) -> tuple[str, ...]:
-            if part not in self.parts:
-                return ()
-            return tuple(name for name in names or () if self.only is None or name in self.only)
-
-        return replace(
-            self.probe, seed=self.seed, rates=False,
-            defects=chosen("sees", self.probe.defects),
-            invariances=self.probe.invariances if {"sees", "ignores", "fooled"} & set(self.parts) else (),
-            traps=chosen("fooled", list(TRAPS)),
-        )  # fmt: skip
-
-    @property
-    def has_effects(self) -> bool:
-        """True if parts 1 and 2 have anything to do."""
-        plan = self.effects
-        asked = set(plan.invariances or ()) & set(self.only or plan.invariances or ())
-        prompts = "fooled" in self.parts and OTHER_PROMPT in (self.only or ())
-        return bool(plan.defects or plan.traps or prompts or ("ignores" in self.parts and asked))
-
-    @property
-    def tests(self) -> int:
-        """Number of lines of parts 1 and 2, those not asked for included: a line alone is judged as in the card."""
-        return len(self.probe.defects or ()) + len(self.probe.invariances or ()) + len(TRAPS)
-
-    @property
-    def breaks(self) -> tuple[str, ...]:
-        """Names of the checks of part 3."""
-        names = tuple(check.name for check in CHECKS) if "breaks" in self.parts else ()
-        return tuple(name for name in names if self.only is None or name in self.only)
-
-
 class _Folder(ExclusiveFolder):
     """Folder of a card, locked while its audit runs."""
 
     HOLDS, RECORD, LOCK = "audit results", "audit.json", "audit.lock"
+
+    def _joined(self, configuration: Mapping[str, Any]) -> dict[str, Any]:
+        if (self.path / self.RECORD).exists():
+            before = self._stored()["configuration"]
+            if before["target"] == plain(configuration["target"]) and any(
+                before[name] != plain(configuration[name]) for name in ("facts", "code")
+            ):
+                raise SetupError(
+                    f"The target has changed since {self.path} was begun: choose another folder for --out; "
+                    f"--compare {self.path} shows there what the change did"
+                )
+        return super()._joined(configuration)
 
     def _read(self) -> None:
         self.journal = Journal(self.path / "checks.jsonl")
@@ -204,6 +144,7 @@ def audit(
     start, out = time.monotonic(), out.absolute()  # runners work in folders of their own
     plan = plan or AuditPlan()
     _Folder.check(out)
+    _keep_card(out, plan)
     tasks = tasks_of(clips, prompts)
     sample = sample_of(tasks, plan.limit)
     facts = _facts(target, plan.limits) if scored_files is None else scored_files.facts
@@ -236,6 +177,18 @@ def audit(
     card = _card(target, plan, settings, time.monotonic() - start, sample, lines, results, command)
     write_json(out / "card.json", card.to_json())
     return card
+
+
+def _keep_card(out: Path, plan: AuditPlan) -> None:
+    """Refuse to replace a card by one of some of its checks.
+
+    Raises:
+        SetupError: It would be.
+    """
+    if plan.only is not None and (out / "card.json").is_file():
+        lines = (line for score in read_card(out)["scores"] for line in score["lines"])
+        if more := {line["check"] for line in lines if line["part"] != "people"}.difference(plan.only):
+            raise SetupError(f"{out} has a card with {len(more)} other checks: choose another folder for --out")
 
 
 def _pixels(clips: Sequence[Clip]) -> str:

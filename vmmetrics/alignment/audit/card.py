@@ -158,6 +158,7 @@ def summary(card: Card) -> list[DisplayTable]:
             of_part = Counter(line.grade for line in score.lines if line.part == part)
             if of_part:
                 counts.add(score.name, part, *(str(of_part[grade]) if of_part[grade] else NONE for grade in GRADES))
-        for line in score.failing():
+        # first those that are right or wrong in any metric
+        for line in sorted(score.failing(), key=lambda line: line.part != "breaks"):
             failing.add(score.name, line.part, line.check, line.verdict, line.text)
     return [table for table in (counts, failing) if table.rows]

@@ -29,6 +29,8 @@ from vmmetrics.types import FloatArray
 
 FEWEST = 5
 """Clips from which on an interval is given."""
+MOST_CLIPS = 1000
+"""Clips beyond which it is not said how many would settle a line."""
 ENDED = "its process ended"
 """Beginning of the error of a case in which the target hung or died: no answer, of which nothing follows."""
 HARMLESS = 0.1
@@ -114,6 +116,14 @@ class Effect(NamedTuple):
     high: float
     clips: int
     gone: int
+
+    def enough(self, distance: float) -> str:
+        """Return about how many clips would tell the shift from what lies so far from it, intervals being as wide."""
+        if not np.isfinite(self.low):
+            return f"; {FEWEST} clips give an interval" if self.clips < FEWEST else ""
+        reach = max(self.shift - self.low, self.high - self.shift)
+        needed = self.clips * (reach / distance) ** 2 if distance else np.inf
+        return f"; about {np.ceil(needed):.0f} clips would tell" if needed <= MOST_CLIPS else ""
 
 
 def effect_of(changes: Sequence[float], gone: int, tests: int) -> Effect | None:
@@ -229,6 +239,11 @@ class Effects:
         """Return True for a strength that moves a score as the greatest does."""
         return self._is_moved(point[1], name) and shift * point[1].shift > 0
 
+    def _enough(self, effect: Effect, name: str) -> str:
+        """Return how many clips would show that a score moves, or that it stays within its noise."""
+        moved, noise = abs(effect.shift), self.noise[name]
+        return effect.enough(moved if moved > noise else noise - moved)
+
     def _is_moved(self, effect: Effect, name: str) -> bool:
         return (effect.low > 0 or effect.high < 0) and abs(effect.shift) > self.noise[name]
 
@@ -281,6 +296,7 @@ class Effects:
                 grade, verdict = "note", "ignored"
             else:
                 grade, verdict = "open", "not told apart"
+                text += self._enough(effect, name)
             expected = None if self._target.is_amount(name) else "worse"
             lines.append(
                 self._line(
@@ -316,6 +332,8 @@ class Effects:
                 f"at strength {strengths[-1]:.2g}: {self._figures(effect, name)}; absolute change {size.shift:.3g}, "
                 f"{size.shift / self.spread[name]:.0%} of the range of the unchanged clips"
             )
+            if grade == "open":
+                text += size.enough(abs(size.shift - bound))
             lines.append(
                 self._line(
                     "ignores", kind, title, name, effect, grade=grade, verdict=verdict, text=text, expected="unchanged"
@@ -338,7 +356,8 @@ class Effects:
                                             text=f"{lost} clips get no score; {trap.why}"))  # fmt: skip
                 continue
             grade, verdict = judged(expected, effect, sign, self.noise[name])
-            text = f"{self._figures(effect, name)}; should be {expected}: {trap.why}"
+            told = self._enough(effect, name) if grade == "open" else ""
+            text = f"{self._figures(effect, name)}; should be {expected}: {trap.why}{told}"
             lines.append(
                 self._line(
                     "fooled", kind, title, name, effect, grade=grade, verdict=verdict, text=text, expected=expected
@@ -381,8 +400,9 @@ def judged(expected: str, effect: Effect, sign: float, noise: float) -> tuple[Gr
     return "open", "not told apart"
 
 
-OTHER_PROMPT = "other-prompt"
+OTHER_PROMPT, OTHER_PROMPT_TITLE = "other-prompt", "Another clip's prompt"
 """Check of part 2 for targets that take prompts."""
+OTHER_PROMPT_WHY = "a reward that does not read the prompt pays for any clip"
 
 
 def other_prompts(target: Target, limits: Limits, clips: Sequence[Clip], effects: PartResult, tests: int) -> PartResult:
@@ -400,7 +420,7 @@ def other_prompts(target: Target, limits: Limits, clips: Sequence[Clip], effects
         next((c.prompt for c in (*shown[n + 1 :], *shown) if c.prompt != clip.prompt), None)
         for n, clip in enumerate(shown)
     ]
-    title, why = "Another clip's prompt", "a reward that does not read the prompt pays for any clip"
+    title, why = OTHER_PROMPT_TITLE, OTHER_PROMPT_WHY
     changes: dict[str, list[float]] = {}
     function = CalledTarget(target, limits)
     try:

@@ -69,13 +69,14 @@ class Material:
         return self._filed(path, read_clip(path).frames, clip)
 
     def exact(self, clip: Clip) -> Item:
-        """Return a clip as a file that keeps its RGB pixels without loss (FFV1), and as an array of them."""
+        """Return a clip as a file that keeps its RGB pixels without loss (H.264 in RGB), and as an array of them."""
         import av
 
-        path = self.new(".mkv")
+        path = self.new(".mp4")
         with av.open(str(path), "w") as target:
-            stream = target.add_stream("ffv1", rate=Fraction(clip.fps).limit_denominator(1001))
-            stream.width, stream.height, stream.pix_fmt = clip.width, clip.height, "bgr0"
+            rate = Fraction(clip.fps).limit_denominator(1001)
+            stream = target.add_stream("libx264rgb", rate=rate, options={**_LOSSLESS, "bf": "0"})
+            stream.width, stream.height, stream.pix_fmt = clip.width, clip.height, "rgb24"
             for frame in clip.frames:
                 target.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
             target.mux(stream.encode(None))

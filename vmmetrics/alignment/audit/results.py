@@ -13,12 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.alignment.audit.audit import AuditListener, AuditPlan
+from vmmetrics.alignment.audit.audit import AuditListener
 from vmmetrics.alignment.audit.breaks import breaks, files, repetition
 from vmmetrics.alignment.audit.breaks.bench import FEW, Bench, Check, NotRunError
 from vmmetrics.alignment.audit.calls import Answer, Caller, Item
 from vmmetrics.alignment.audit.clips import sample_of, sound_clips, tasks_of
 from vmmetrics.alignment.audit.material import write_clip
+from vmmetrics.alignment.audit.plan import AuditPlan
 from vmmetrics.alignment.audit.target import Target
 from vmmetrics.alignment.probe.session import measure
 from vmmetrics.alignment.readers.columns import measures_amount

@@ -206,6 +206,8 @@ class CommandTarget:
         return {"named": [key for key in ("fps", "prompt") if f"{{{key}}}" in " ".join(self._words)], "defaults": {}}
 
     def _output(self, values: Mapping[str, str]) -> Any:
+        if "{prompt}" in self._words and values.get("prompt", "").startswith("-"):
+            raise RefusedError("the command would take this prompt for an option; write --prompt={prompt}")
         words = [filled(word, values) for word in self._words]
         self._calls += 1
         log = Path(f"command-{self._calls}.out")

@@ -158,7 +158,7 @@ def target_of(
         plugins: Files that register metrics.
 
     Raises:
-        SetupError: It is none of these, or cannot be found.
+        SetupError: It is none of these, cannot be found, or takes no such option.
         ValueError: An unknown way of taking clips.
     """
     if unknown := sorted(set(takes) - set(ROUTES)):
@@ -166,6 +166,14 @@ def target_of(
     if (text is None) == (command is None):
         raise SetupError("Expected one target: module:function, an address, names of metrics, or --command")
     origin = os.getcwd()  # noqa: PTH109
+    kind = kind_of(text)
+    given = {
+        "body": body is not None, "key": key is not None, "allow-host": bool(hosts), "plugin": bool(plugins),
+        "range": value_range is not None, "amount": amount, "direction": higher_is_better is not None,
+        "takes": bool(takes),
+    }  # fmt: skip
+    if ignored := [name for name, is_given in given.items() if is_given and name not in _OPTIONS[kind]]:
+        raise SetupError(f"--{ignored[0]} says nothing of a {kind}: leave it out")
     stated = {} if higher_is_better is None else {"": higher_is_better}
     ranges = {} if value_range is None else {"": value_range}
     notes = ("measures how much moves, not how well",) if amount else ()
@@ -178,11 +186,11 @@ def target_of(
             raise SetupError("Expected {clip} or {folder} in the command: where the file, or folder, of clips goes")
         return Target("command", command, tuple(places), notes=notes, **common)
     assert text is not None  # noqa: S101
-    if text.startswith(("http://", "https://")):
+    if kind == "http":
         _check_host(text, hosts)
         routes = tuple(takes) or (("path", "paths") if body is None else ("path",))
         return Target("http", text, routes, body=body, notes=notes, **common)
-    if ":" in text:
+    if kind == "function":
         guessed, why = _guessed(text, origin) if not takes else (tuple(takes), ())
         label = text.rpartition(":")[2].rpartition(".")[2] or "score"
         return Target("function", text, guessed, label, notes=(*why, *notes), **common)
@@ -191,6 +199,23 @@ def target_of(
     higher, found_ranges, amounts = metric_facts(text, plugins)
     routes = tuple(takes) or ("path", "frames", "floats", "list")
     return Target("metric", text, routes, "score", higher, found_ranges, amounts, plugins=tuple(plugins), origin=origin)
+
+
+_STATED = ("range", "amount", "direction")
+_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "command": ("key", *_STATED), "http": ("body", "key", "allow-host", "takes", *_STATED),
+    "function": ("takes", *_STATED), "metric": ("plugin", "takes"),
+}  # fmt: skip
+"""Options that say something of each kind of target."""
+
+
+def kind_of(text: str | None) -> Kind:
+    """Return the kind of a target by its text, None for that of a command."""
+    if text is None:
+        return "command"
+    if text.startswith(("http://", "https://")):
+        return "http"
+    return "function" if ":" in text else "metric"
 
 
 def _check_host(text: str, hosts: Sequence[str]) -> None:

@@ -19,15 +19,9 @@ def ways(bench: Bench) -> Iterator[Finding]:
     few = [item for item in bench.few if array_of(item).shape == array_of(bench.few[0]).shape]
     positions = [bench.few.index(item) for item in few]
     expected = [bench.reference[n] for n in positions]
-    kept, bench.few = bench.few, few
-    try:
-        with bench.process():
-            others = [route for route in bench.target.takes if route != bench.route]
-            yield from bench.compare(
-                [Variant(route, few, route) for route in others], LOOSE, reference=expected, same="all agree"
-            )
-    finally:
-        bench.few = kept
+    others = [Variant(route, few, route) for route in bench.target.takes if route != bench.route]
+    with bench.process():
+        yield from bench.compare(others, LOOSE, same="all agree", reference=expected, clips=few)
 
 
 def memory(bench: Bench) -> Iterator[Finding]:
@@ -140,15 +134,13 @@ def _in_grey(frames: Frames) -> Frames:
 
 
 CHECKS = (
-    Check(
-        "ways",
-        "Each way of taking a clip",
-        lambda b: None if len(b.target.takes) > 1 else "it takes clips in one way",
-        ways,
-    ),
-    Check("memory", "Arrays laid out otherwise in memory", arrays, memory),
-    Check("mutation", "The array after the call", arrays, mutation),
-    Check("undeclared", "Arrays of types, ranges and axes that it is not said to take", arrays, undeclared),
-    Check("grey", "Clips and stills without colour", always, grey),
-)
+    Check("ways", "Each way of taking a clip",
+          "files and arrays, or floats and bytes, are read otherwise",
+          lambda b: None if len(b.target.takes) > 1 else "it takes clips in one way", ways),
+    Check("memory", "Arrays laid out otherwise in memory", "strides of an array are ignored", arrays, memory),
+    Check("mutation", "The array after the call", "the caller's array is overwritten", arrays, mutation),
+    Check("undeclared", "Arrays of types, ranges and axes that it is not said to take",
+          "types, ranges and axes are not checked", arrays, undeclared),
+    Check("grey", "Clips and stills without colour", "axes are exchanged: colour is taken for time", always, grey),
+)  # fmt: skip
 """Checks of arrays."""

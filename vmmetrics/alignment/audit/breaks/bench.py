@@ -59,6 +59,7 @@ class Check:
     Attributes:
         name: Name, for ``--checks``.
         title: What is done.
+        fault: What is often wrong with a scorer that fails.
         needs: Returns why it does not apply to a target, or None.
         run: Runs it.
         exact: True if it looks for any change at all, which scores that differ from call to call always show.
@@ -66,6 +67,7 @@ class Check:
 
     name: str
     title: str
+    fault: str
     needs: Callable[[Bench], str | None]
     run: Callable[[Bench], Iterator[Finding]]
     exact: bool = False
@@ -76,7 +78,7 @@ class Variant(NamedTuple):
 
     Attributes:
         label: What is different.
-        items: In the order of :attr:`Bench.few`.
+        items: In the order of the clips that they are compared with.
         route: Way of taking them; None for the bench's.
         omit: Keyword parameters left out.
     """
@@ -252,7 +254,7 @@ class Bench:
 
     def compare(
         self, variants: Sequence[Variant], share: float = TIGHT, *, same: str = "the same scores",
-        grade: Grade = "bad", reference: Sequence[Answer] | None = None,
+        grade: Grade = "bad", reference: Sequence[Answer] | None = None, clips: Sequence[Item] | None = None,
     ) -> Iterator[Finding]:  # fmt: skip
         """Yield, for each score, whether variants of the clips score as the clips themselves do.
 
@@ -262,14 +264,16 @@ class Bench:
             same: Verdict where they do.
             grade: Grade where they do not.
             reference: Answers to compare with; None for those of :attr:`few` in the same way.
+            clips: The clips of these answers; None for :attr:`few`.
         """
         expected = reference or self.by(variants[0].route or self.route)
         asked = [(v, self.ask(v.items, v.route, v.omit, together=v.route in runner.BATCHES)) for v in variants]
-        yield from self.judged(asked, expected, share, same, grade)
+        yield from self.judged(asked, expected, share, same, grade, clips=clips)
 
     def judged(
         self, asked: Sequence[tuple[Variant, Sequence[Answer]]], expected: Sequence[Answer], share: float = TIGHT,
-        same: str = "the same scores", grade: Grade = "bad", *, lost: bool = False,
+        same: str = "the same scores", grade: Grade = "bad", *, clips: Sequence[Item] | None = None,
+        lost: bool = False,
     ) -> Iterator[Finding]:  # fmt: skip
         """Yield what answers for variants say, as :meth:`compare` does; with ``lost``, a lost score is another one."""
         refusing = {v.label: next(a.refused for a in answers if a.refused) for v, answers in asked
@@ -314,7 +318,8 @@ class Bench:
                 continue
             gap, label, at = worst
             variant, answers = next((v, a) for v, a in asked if v.label == label)
-            looks = self.look(variant.items[at], label, answers[at], self.few[at], expected[at], name)
+            beside = (clips or self.few)[at]
+            looks = self.look(variant.items[at], label, answers[at], beside, expected[at], name)
             text = f"differs: {'; '.join(differing)}; the scores of all clips span {self.scale[name]:.3g}.{refuses}"
             yield Finding(grade, f"another score: {label}", text, name, gap, looks)
 
@@ -388,7 +393,8 @@ def line_of(bench: Bench, check: Check, finding: Finding) -> Line:
         grade, verdict = "open", "not told apart: its scores differ from call to call"
     if grade == "good" and finding.score in bench.constant and check.name != "distinct":
         grade, verdict = "open", "not told apart: the same score for every clip"
+    text = f"{finding.text} Often: {check.fault}." if grade == "bad" else finding.text
     return Line(
-        "breaks", check.name, check.title, grade, verdict, finding.text,
+        "breaks", check.name, check.title, grade, verdict, text,
         score=finding.score, effect=finding.effect, looks=finding.looks,
     )  # fmt: skip

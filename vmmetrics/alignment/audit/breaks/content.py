@@ -393,17 +393,23 @@ def _reads_times(bench: Bench) -> str | None:
 
 
 CHECKS = (
-    Check("distinct", "The scores of all clips", always, distinct),
-    Check("rate", "The same frames at other rates, and without a rate", always, rate),
-    Check("irregular", "Frames at uneven times", _reads_times, irregular),
-    Check("length", "There and back once and twice, and less", always, length),
-    Check("fade", "A still that grows lighter, and darker", always, fade),
-    Check("sizes", "A few lines and columns fewer", always, sizes),
-    Check("sides", "Turned by a quarter", always, sides),
-    Check("directions", "A texture that moves sideways, and up", always, directions),
-    Check("steady", "A texture that moves steadily, in few frames and many", always, steady),
-    Check("growing-contrast", "A square that moves, in growing contrast", always, contrast),
-    Check("level", "Noise of one grey level", always, level),
-    Check("prompts", "Prompts left out and exchanged", _takes_prompts, prompts),
-)
+    Check("distinct", "The scores of all clips", "equal scores, NaN, values out of its range", always, distinct),
+    Check("rate", "The same frames at other rates, and without a rate",
+          "a rate is made up where none is given, or rounded", always, rate),
+    Check("irregular", "Frames at uneven times", "times of frames are not read", _reads_times, irregular),
+    Check("length", "There and back once and twice, and less", "a sum stands where a mean should", always, length),
+    Check("fade", "A still that grows lighter, and darker", "only one sign of a change counts", always, fade),
+    Check("sizes", "A few lines and columns fewer",
+          "sides are cut to blocks, or lengths count in pixels", always, sizes),
+    Check("sides", "Turned by a quarter", "width and height are exchanged", always, sides),
+    Check("directions", "A texture that moves sideways, and up",
+          "an axis is lost, or scaled by the other side", always, directions),
+    Check("steady", "A texture that moves steadily, in few frames and many",
+          "a window or an edge counts by the number of frames", always, steady),
+    Check("growing-contrast", "A square that moves, in growing contrast",
+          "values overflow and wrap around", always, contrast),
+    Check("level", "Noise of one grey level", "a threshold or a ratio lets the least noise decide", always, level),
+    Check("prompts", "Prompts left out and exchanged",
+          "a prompt is made up, or is that of another clip", _takes_prompts, prompts),
+)  # fmt: skip
 """Checks of content."""

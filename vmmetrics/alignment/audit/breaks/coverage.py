@@ -258,12 +258,16 @@ def flash(bench: Bench) -> Iterator[Finding]:
 
 
 CHECKS = (
-    Check("frames-read", "A foreign frame in place of each", always, frames_read, exact=True),
-    Check("long-clips", "Another eighth of a long clip", always, long_clips, exact=True),
-    Check("regions", "Other content in each ninth of the frame", always, regions, exact=True),
-    Check("channels", "Noise in each colour", always, channels, exact=True),
-    Check("channel-order", "Stripes of equally light colours", always, channel_order),
-    Check("transitions", "One change, between each two frames in turn", always, transitions, exact=True),
-    Check("flash", "Two flat frames in the middle", always, flash, exact=True),
-)
+    Check("frames-read", "A foreign frame in place of each",
+          "the last frames are never read", always, frames_read, exact=True),
+    Check("long-clips", "Another eighth of a long clip",
+          "reading ends at a fixed number of frames", always, long_clips, exact=True),
+    Check("regions", "Other content in each ninth of the frame",
+          "a crop leaves parts of the frame out", always, regions, exact=True),
+    Check("channels", "Noise in each colour", "a colour is never read", always, channels, exact=True),
+    Check("channel-order", "Stripes of equally light colours", "BGR is read as RGB", always, channel_order),
+    Check("transitions", "One change, between each two frames in turn",
+          "some frames are never compared with the next", always, transitions, exact=True),
+    Check("flash", "Two flat frames in the middle", "frames are skipped by what they show", always, flash, exact=True),
+)  # fmt: skip
 """Checks of coverage."""

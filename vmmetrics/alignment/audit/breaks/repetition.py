@@ -134,9 +134,7 @@ def together(bench: Bench) -> Iterator[Finding]:
                 answers = bench.ask(items, route, together=True)
             chosen = answers[order] if isinstance(order, slice) else [answers[n] for n in order]
             asked.append((Variant(label, few), chosen))
-    kept, bench.few = bench.few, few
-    yield from bench.judged(asked, alone, same="as alone")
-    bench.few = kept
+    yield from bench.judged(asked, alone, same="as alone", clips=few)
 
 
 def _longer(bench: Bench, few: Sequence[Item]) -> Item:
@@ -195,17 +193,17 @@ def environments(bench: Bench) -> Iterator[Finding]:
 
 
 CHECKS = (
-    Check("again", "The same clips again, in one process", always, repeat),
-    Check("processes", "New processes: other hash seeds, one thread, two at once", always, processes),
-    Check("order", "Clips in another order, and after broken ones", always, order),
-    Check("same-name", "Different clips under one name", files, same_name),
-    Check("together", "Clips together against alone", batches, together),
-    Check("broken-member", "A broken file among others", _broken_file_in_batch, broken_member),
-    Check(
-        "environments",
-        "Other environments",
-        lambda bench: None if bench.pythons else "no --python was given",
-        environments,
-    ),
-)
+    Check("again", "The same clips again, in one process",
+          "chance without a seed, or state kept between calls", always, repeat),
+    Check("processes", "New processes: other hash seeds, one thread, two at once",
+          "order of hashes, of threads, or a file that processes share", always, processes),
+    Check("order", "Clips in another order, and after broken ones", "state is left by the clip before", always, order),
+    Check("same-name", "Different clips under one name", "answers are kept by name, not by content", files, same_name),
+    Check("together", "Clips together against alone", "order, padding or normalisation of a batch", batches, together),
+    Check("broken-member", "A broken file among others",
+          "a missing answer moves those of others", _broken_file_in_batch, broken_member),
+    Check("environments", "Other environments",
+          "versions of packages decide",
+          lambda bench: None if bench.pythons else "no --python was given", environments),
+)  # fmt: skip
 """Checks of repetition."""
