@@ -164,9 +164,6 @@ def test_what_has_no_correlation_is_open_and_says_why(rated: Truth, quality: np.
     few = lines(people(named(quality[:4], CLIPS[:4]), UP, rated))["agreement"]
     assert few.grade == "open"
     assert "4 clips have a score and a rating" in few.text
-    other = people(named([1, 2, 3, 4, 5], list("vwxyz")), UP, rated).lines[0]
-    assert other.grade == "open"
-    assert "No clip is in both" in other.text
     assert not {"pairs", "footage", "worse"} & {line.check for line in people(named(quality), UP, rated).lines}
 
 
@@ -201,6 +198,17 @@ def test_pairs_by_hand(tmp_path: Path) -> None:
     assert (won.grade, won.verdict) == ("good", "better clip wins")
     turned = lines(people(named([1, 0] * 12, clips), DOWN, truth))["pairs"]
     assert (turned.grade, turned.verdict, turned.low) == ("bad", "worse clip wins", -0.5)
+
+
+def test_a_truth_of_other_clips_is_refused(tmp_path: Path) -> None:
+    """By its name, and with names of both sides: agreement over no clip would pass for a result."""
+    pairs = table(tmp_path / "pairs.csv", ("better", "worse"), [("x", "y")])
+    ratings = table(tmp_path / "ratings.csv", ("clip", "rating"), [("x", "3"), ("y", "4")])
+    for truth in (Truth(pairs=pairs), Truth((ratings,))):
+        with pytest.raises(SetupError, match=r"s.csv names none of the clips: it has x, y.*; the clips are a, b"):
+            read_truth(truth, ["a", "b"])
+    some = table(tmp_path / "some.csv", ("clip", "rating"), [("a.mp4", "3"), ("y", "4")])
+    assert read_truth(Truth((some,)), ["a", "b"]).ratings
 
 
 def test_pairs_count_what_is_left_out(tmp_path: Path) -> None:

@@ -146,6 +146,8 @@ def audit(
     _Folder.check(out)
     _keep_card(out, plan)
     tasks = tasks_of(clips, prompts)
+    if truth is not None:
+        read_truth(truth, [task.clip for task in tasks])  # what cannot be read is told before anything is scored
     sample = sample_of(tasks, plan.limit)
     facts = _facts(target, plan.limits) if scored_files is None else scored_files.facts
     settings = {
@@ -290,7 +292,6 @@ def _people(
 ) -> PartResult:  # fmt: skip
     """Return part 4; the scores of all clips, of footage and of worse clips are taken once for the same truth."""
     truth = replace(truth, footage=bool(footage))
-    read_truth(truth, [task.clip for task in tasks])
     files = {
         str(path): sha256_of(path) for path in (*truth.ratings, truth.pairs) if path is not None and path.is_file()
     }

@@ -19,6 +19,7 @@ from vmmetrics.alignment.readers.source_table import texts
 from vmmetrics.alignment.readers.tables import read_table
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
+from vmmetrics.utils.display.markup import listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,8 @@ def read_truth(truth: Truth, clips: Sequence[str]) -> KnownTruth:
         clips: Names of the clips that are, or will be, scored.
 
     Raises:
-        SetupError: A file cannot be read, holds no judgement or lacks a column, or a name may be that of several clips.
+        SetupError: A file cannot be read, holds no judgement, lacks a column or names none of the clips, or a name may
+            be that of several clips.
     """
     ratings = {}
     for path in truth.ratings:
@@ -69,6 +71,9 @@ def read_truth(truth: Truth, clips: Sequence[str]) -> KnownTruth:
             judged = judgements_of_dimensions(judged, truth.rating_options.dimensions)
         if not judged.dimensions:
             raise SetupError("; ".join((f"{path} contains no rating and no preference", *judged.notes)))
+        by_name = not (judged.of_models or judged.by_prompt)
+        if by_name and not any(_shared(clips, names, path) for names in (judged.clips, *judged.other_names)):
+            raise _of_others(path, clips, judged.clips)
         ratings[path.stem if path.stem not in ratings else str(path)] = judged
     if truth.pairs is None:
         return KnownTruth(ratings, (), 0)
@@ -78,11 +83,23 @@ def read_truth(truth: Truth, clips: Sequence[str]) -> KnownTruth:
         raise SetupError(f"{truth.pairs}: expected columns better and worse, names of clips, but got {table.heading}")
     rows = list(zip(*(texts(table, column) for column in columns), strict=True))
     named = list(dict.fromkeys(name for row in rows for name in row if name is not None))
-    matched = match_names(clips, named, sides=("scores", str(truth.pairs))).pairs
+    matched = _shared(clips, named, truth.pairs)
+    if not matched:
+        raise _of_others(truth.pairs, clips, named)
     scored_as = {named[theirs]: clips[ours] for ours, theirs in matched}
     both = [(scored_as.get(one or ""), scored_as.get(two or "")) for one, two in rows]
     pairs = list(dict.fromkeys((one, two) for one, two in both if one is not None and two is not None and one != two))
     return KnownTruth(ratings, pairs, len(rows) - len(pairs))
+
+
+def _shared(clips: Sequence[str], names: Sequence[str], file: Path) -> Sequence[tuple[int, int]]:
+    """Return the places of the clips that a file names, and of their names."""
+    return match_names(clips, list(dict.fromkeys(filter(None, names))), sides=("scores", str(file))).pairs
+
+
+def _of_others(file: Path, clips: Sequence[str], names: Sequence[str]) -> SetupError:
+    ours, theirs = (listed(list(of), 3) for of in (clips, names))
+    return SetupError(f"{file} names none of the clips: it has {theirs}; the clips are {ours}")
 
 
 def scored(
