@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 import time
@@ -371,7 +372,8 @@ def _kept(line: Line, scratch: Path, out: Path) -> Line:
 
 def _copied(look: Look, name: str, out: Path) -> Look | None:
     places: list[str | None] = []
-    safe = "".join(c if c.isalnum() and c.isascii() else "-" for c in name)
+    safe = re.sub(r"[^A-Za-z0-9_-]", "-", name)
+    safe += f"-{zlib.crc32(name.encode('utf-8', 'surrogatepass')):08x}" if safe != name else ""  # names that look alike
     for file, end in ((look.file, "a"), (look.beside, "b")):
         place = f"clips/{safe}-{end}.mp4"
         try:
