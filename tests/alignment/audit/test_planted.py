@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from vmmetrics.alignment.audit.breaks import CHECKS, breaks
+from vmmetrics.alignment.audit.called import function_of
 from vmmetrics.alignment.audit.calls import Limits
-from vmmetrics.alignment.audit.effects import Effects, function_of
+from vmmetrics.alignment.audit.effects import Effects
 from vmmetrics.alignment.audit.lines import Line
 from vmmetrics.alignment.audit.target import Target
 from vmmetrics.alignment.probe.cases import Plan

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import tempfile
 import time
@@ -17,21 +16,22 @@ import numpy as np
 
 from vmmetrics.alignment.audit.breaks import breaks
 from vmmetrics.alignment.audit.breaks.bench import Bench
+from vmmetrics.alignment.audit.called import function_of
 from vmmetrics.alignment.audit.calls import Caller, Limits
 from vmmetrics.alignment.audit.card import FORMAT, Card, ScoreCard, read_card
 from vmmetrics.alignment.audit.clips import readable, sample_of, shipped_clips, sound_clips, tasks_of
-from vmmetrics.alignment.audit.effects import OTHER_PROMPT, Effects, function_of, other_prompts
+from vmmetrics.alignment.audit.effects import OTHER_PROMPT, Effects, other_prompts
 from vmmetrics.alignment.audit.lines import PARTS, Line, Look, NotTried, PartResult, finite
+from vmmetrics.alignment.audit.looks import line_in_card, looks_of_cases
 from vmmetrics.alignment.audit.material import write_clip
 from vmmetrics.alignment.audit.people import people
 from vmmetrics.alignment.audit.plan import AuditPlan
 from vmmetrics.alignment.audit.target import Target
 from vmmetrics.alignment.audit.truth import Truth, read_truth, scored
-from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES
-from vmmetrics.alignment.probe.cases import CLEAN, Plan, Work, made, window
+from vmmetrics.alignment.probe.cases import CLEAN, window
 from vmmetrics.alignment.probe.session import ProbeListener, measure
 from vmmetrics.clip import Clip
-from vmmetrics.errors import SetupError, VMMetricsError
+from vmmetrics.errors import SetupError
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.tasks import Task, tasks_of_paths
 from vmmetrics.utils.schema import convert, plain
@@ -41,7 +41,6 @@ from vmmetrics.utils.storage.journal import Journal
 from vmmetrics.utils.storage.provenance import decisive_versions
 from vmmetrics.utils.tables import sha256_of
 from vmmetrics.utils.version import __version__
-from vmmetrics.video import read_clip
 
 LINES = 100
 """Lines of a card among which part 4 shares the risk of 5 %: about as many as parts 1 and 2 have."""
@@ -243,7 +242,7 @@ def _effects(
             (w for line in lines for w in (line.get("error"), *line.get("errors", {}).values()) if w), "no score"
         )
         return PartResult(not_tried=[*result.not_tried, NotTried("sees", "", f"no clip has a score: {why}")])
-    shown = _shown(result.lines, tasks, plan.effects, out)
+    shown = looks_of_cases(result.lines, tasks, plan.effects, out)
     scores = {(of["clip"], of["kind"], of["strength"]): of.get("scores", {}) for of in lines}
 
     def scored_look(line: Line) -> list[Look]:
@@ -262,29 +261,6 @@ def _references(folder: Path | None, tasks: Sequence[Task]) -> dict[str, str]:
     """Return the file of a folder that has the name of each clip."""
     files = {} if folder is None else {path.name: str(path) for path in folder.iterdir() if path.is_file()}
     return {task.clip: files[name] for task in tasks if (name := Path(task.clip).name) in files}
-
-
-def _shown(lines: Sequence[Line], tasks: Sequence[Task], plan: Plan, out: Path) -> dict[str, tuple[str, float, Look]]:
-    """Return, for each change, the first clip to which it applies, the strength, and the clip before and after."""
-    folder = out / "clips"
-    folder.mkdir(exist_ok=True)
-    looks: dict[str, tuple[str, float, Look]] = {}
-    for kind in dict.fromkeys(line.check for line in lines):
-        strength = max(plan.strengths) if kind in DEFECTS else 1.0
-        strength = max(plan.harmless_strengths) if kind in INVARIANCES and INVARIANCES[kind].graded else strength
-        for number, task in enumerate(tasks[:6]):
-            before, after = folder / f"clean-{number}.mp4", folder / f"{kind}-{strength:g}-{number}.mp4"
-            try:
-                if not after.is_file():
-                    write_clip(after, made(Work(task, "", kind, strength), plan)[0])
-                if not before.is_file():
-                    write_clip(before, made(Work(task, "", CLEAN, 0.0), plan)[0])
-            except VMMetricsError:
-                continue
-            look = Look(f"clips/{after.name}", f"{kind} at {strength:g}", None, f"clips/{before.name}")
-            looks[kind] = task.clip, strength, look
-            break
-    return looks
 
 
 def _people(
@@ -355,34 +331,14 @@ def _breaks(
             target, clips, scratch, plan.limits, skip=folder.done, only=names, seed=plan.seed, pythons=plan.pythons,
             bench_of=Bench if scored_files is None else scored_files.bench_of,
         ):  # fmt: skip
-            folder.keep(name, replace(result, lines=[_kept(line, scratch, folder.path) for line in result.lines]))
+            folder.keep(
+                name, replace(result, lines=[line_in_card(line, scratch, folder.path) for line in result.lines])
+            )
             if listener is not None:
                 listener.checked(name)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return [folder.done[name] for name in names if name in folder.done]
-
-
-def _kept(line: Line, scratch: Path, out: Path) -> Line:
-    """Return a line that names no scratch folder, and whose clips to look at lie in the card as browsers play them."""
-    kept = (_copied(look, f"{line.check}-{line.score or 'all'}-{n}", out) for n, look in enumerate(line.looks))
-    text = line.text.replace(f"{scratch}/", "")
-    return replace(line, text=text, looks=[look for look in kept if look is not None])
-
-
-def _copied(look: Look, name: str, out: Path) -> Look | None:
-    places: list[str | None] = []
-    safe = re.sub(r"[^A-Za-z0-9_-]", "-", name)
-    safe += f"-{zlib.crc32(name.encode('utf-8', 'surrogatepass')):08x}" if safe != name else ""  # names that look alike
-    for file, end in ((look.file, "a"), (look.beside, "b")):
-        place = f"clips/{safe}-{end}.mp4"
-        try:
-            if file is not None:
-                write_clip(out / place, read_clip(file))
-            places.append(None if file is None else place)
-        except (VMMetricsError, OSError):
-            places.append(None)
-    return None if places[0] is None else look._replace(file=places[0], beside=places[1])
 
 
 def _card(

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from vmmetrics.alignment.audit.called import CalledTarget, function_of
 from vmmetrics.alignment.audit.calls import Limits
-from vmmetrics.alignment.audit.effects import CalledTarget, function_of
 from vmmetrics.alignment.audit.target import Target
 from vmmetrics.alignment.probe import cases
 from vmmetrics.alignment.readers.columns import first_column

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vmmetrics.alignment.audit.breaks import arrays, content, coverage, files, repetition
+from vmmetrics.alignment.audit.breaks import arrays, content, coverage, files, rendered, repetition
 from vmmetrics.alignment.audit.breaks.bench import Bench, Check, NotRunError, line_of
 from vmmetrics.alignment.audit.calls import Limits
 from vmmetrics.alignment.audit.lines import Line, NotTried, PartResult
@@ -16,7 +16,9 @@ from vmmetrics.alignment.audit.target import Target
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError, explain
 
-CHECKS: tuple[Check, ...] = (*content.CHECKS, *coverage.CHECKS, *repetition.CHECKS, *files.CHECKS, *arrays.CHECKS)
+CHECKS: tuple[Check, ...] = (
+    *content.CHECKS, *rendered.CHECKS, *coverage.CHECKS, *repetition.CHECKS, *files.CHECKS, *arrays.CHECKS
+)  # fmt: skip
 """All checks of part 3."""
 
 
