@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,13 @@ from vmmetrics.video.encoding import TICKS, to_ticks, write_h264, write_playable
 Frames = NDArray[np.uint8]
 
 _LOSSLESS = {"qp": "0", "preset": "veryfast"}
+_REORDERED = {
+    "x265-params": "lossless=1:bframes=3:b-adapt=0:pools=1:frame-threads=1:log-level=none", "preset": "veryfast"
+}  # fmt: skip
+"""Decoders hold the last frames back; x264 stores nothing out of order without loss."""
 CODECS: Mapping[str, tuple[str, str, Mapping[str, str]]] = {
     "H.264 without loss": ("libx264", ".mp4", _LOSSLESS),
-    "H.264 with B frames": ("libx264", ".mp4", {**_LOSSLESS, "bf": "2"}),
+    "H.265, stored out of order": ("libx265", ".mp4", _REORDERED),
     "FFV1": ("ffv1", ".mkv", {}),
     "VP9 without loss": ("libvpx-vp9", ".webm", {"lossless": "1", "cpu-used": "8", "deadline": "realtime"}),
 }
@@ -38,10 +43,12 @@ class Material:
     Args:
         folder: Where they are written; it exists.
         prompt: Prompt of files that hold no clip.
+        compares: True if the target compares with a reference: each clip has a blurred copy as such.
     """
 
-    def __init__(self, folder: Path, prompt: str | None = None) -> None:
-        self.folder, self._prompt = folder, prompt
+    def __init__(self, folder: Path, prompt: str | None = None, *, compares: bool = False) -> None:
+        self.folder, self._prompt, self._compares = folder, prompt, compares
+        self._reference: str | None = None  # of files that hold no clip
         self._made = 0
 
     def new(self, suffix: str, name: str | None = None) -> Path:
@@ -70,24 +77,40 @@ class Material:
 
     def exact(self, clip: Clip) -> Item:
         """Return a clip as a file that keeps its RGB pixels without loss (H.264 in RGB), and as an array of them."""
+        return self._filed(self._written(clip, "libx264rgb", _LOSSLESS, "rgb24"), clip.frames, clip)
+
+    def reordered(self, clip: Clip) -> Item:
+        """Return a clip as H.265 without loss in which frames are stored out of order, as encoders do by default."""
+        path = self._written(clip, "libx265", _REORDERED, "yuv420p")
+        return self._filed(path, read_clip(path).frames, clip)
+
+    def _written(self, clip: Clip, encoder: str, options: Mapping[str, str], pixels: str) -> Path:
         import av
 
         path = self.new(".mp4")
         with av.open(str(path), "w") as target:
-            rate = Fraction(clip.fps).limit_denominator(1001)
-            stream = target.add_stream("libx264rgb", rate=rate, options={**_LOSSLESS, "bf": "0"})
-            stream.width, stream.height, stream.pix_fmt = clip.width, clip.height, "rgb24"
+            stream: Any = target.add_stream(
+                encoder, rate=Fraction(clip.fps).limit_denominator(1001), options=dict(options)
+            )
+            stream.width, stream.height, stream.pix_fmt = clip.width, clip.height, pixels
             for frame in clip.frames:
                 target.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
             target.mux(stream.encode(None))
-        return self._filed(path, clip.frames, clip)
+        return path
 
     def frames(self, clip: Clip, frames: NDArray[Any], raw: str = "") -> Item:
         """Return frames as an array alone."""
         return self._with_array(Item(prompt=clip.prompt, raw=raw), frames, clip)
 
     def _filed(self, path: Path, frames: Frames, clip: Clip) -> Item:
-        return self._with_array(Item(path=str(path), prompt=clip.prompt, reference=str(path)), frames, clip)
+        reference = self.reference(clip) if self._compares else str(path)
+        return self._with_array(Item(path=str(path), prompt=clip.prompt, reference=reference), frames, clip)
+
+    def reference(self, clip: Clip) -> str:
+        """Return the file of a blurred copy, from which clips differ otherwise than by chance."""
+        blurred = np.stack([cv2.GaussianBlur(frame, (0, 0), 1) for frame in clip.frames])
+        self._reference = str(self._written(replace(clip, frames=blurred), "libx264rgb", _LOSSLESS, "rgb24"))
+        return self._reference
 
     def _with_array(self, item: Item, frames: NDArray[Any], clip: Clip) -> Item:
         path = self.new(".npy")
@@ -204,7 +227,7 @@ class Material:
     def cut(self, item: Item, share: float) -> Item:
         """Return a file of which only the first part is there."""
         content = Path(str(item.path)).read_bytes()
-        return self.bytes(content[: int(share * len(content))], ".mp4")
+        return self.bytes(content[: int(share * len(content))], ".mp4")._replace(reference=item.reference)
 
     def bytes(self, content: bytes, suffix: str) -> Item:
         """Return a file with any content."""
@@ -214,7 +237,7 @@ class Material:
 
     def absent(self, path: Path) -> Item:
         """Return a path at which there is no clip."""
-        return Item(path=str(path), fps=8.0, prompt=self._prompt, reference=str(path))
+        return Item(path=str(path), fps=8.0, prompt=self._prompt, reference=self._reference or str(path))
 
 
 def _write_silence(target: Any, stream: Any) -> None:

@@ -76,6 +76,9 @@ class _FileCaller(Caller):
         super().__init__(bench.target, bench.limits)
         self._answer = bench.answer
 
+    def start(self) -> str | None:
+        """Return None: nothing has to be loaded."""
+
     def __call__(self, items: Sequence[Item], route: str, omit: Sequence[str] = ()) -> list[Answer]:  # noqa: ARG002
         return [self._answer(item) for item in items]
 

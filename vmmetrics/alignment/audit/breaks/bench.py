@@ -127,7 +127,6 @@ class Bench:
         pythons: Sequence[str] = (),
     ) -> None:
         self.target, self.limits, self.pythons = target, limits, tuple(pythons)
-        self.material = Material(folder, PROMPTS[0])
         self.rng = np.random.default_rng(seed)
         self._caller: Caller | None = None
         self.check = ""
@@ -137,10 +136,14 @@ class Bench:
         self.clips = [
             clip if clip.prompt else replace(clip, prompt=PROMPTS[n % len(PROMPTS)]) for n, clip in enumerate(clips)
         ]
-        self.items = [self.material.item(clip) for clip in self.clips]
         with self.process():
-            self.answers = [self.survived(item) for item in self.items]
+            if (why := self.caller.start()) is not None:
+                raise NotRunError(why)
             self.facts = self.caller.facts
+            compares = bool({"reference", "references"} & set(self.facts.get("named", ())))
+            self.material = Material(folder, PROMPTS[0], compares=compares)
+            self.items = [self.material.item(clip) for clip in self.clips]
+            self.answers = [self.survived(item) for item in self.items]
             scored = [n for n, answer in enumerate(self.answers) if answer.scores]
             if not scored:
                 raise NotRunError(f"it scores none of {len(clips)} clips: {self.answers[0].refused}")
@@ -393,7 +396,7 @@ def line_of(bench: Bench, check: Check, finding: Finding) -> Line:
         grade, verdict = "open", "not told apart: its scores differ from call to call"
     if grade == "good" and finding.score in bench.constant and check.name != "distinct":
         grade, verdict = "open", "not told apart: the same score for every clip"
-    text = f"{finding.text} Often: {check.fault}." if grade == "bad" else finding.text
+    text = f"{finding.text.rstrip('.')}. Often: {check.fault}." if grade == "bad" else finding.text
     return Line(
         "breaks", check.name, check.title, grade, verdict, text,
         score=finding.score, effect=finding.effect, looks=finding.looks,

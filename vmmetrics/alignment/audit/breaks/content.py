@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from vmmetrics.alignment.audit.breaks.bench import FEW, Bench, Check, Finding, always, differences
-from vmmetrics.alignment.audit.breaks.coverage import unscored
-from vmmetrics.alignment.audit.calls import Item
+from vmmetrics.alignment.audit.breaks.coverage import foreign, unscored
+from vmmetrics.alignment.audit.calls import Answer, Item
 from vmmetrics.alignment.audit.clips import PROMPTS
 from vmmetrics.alignment.audit.lines import Grade
 from vmmetrics.alignment.audit.material import array_of, scaled, with_frames
@@ -109,7 +109,7 @@ def length(bench: Bench) -> Iterator[Finding]:
         twice.append(bench.material.item(with_frames(item, np.concatenate([there, there]), item.fps)))
         short.append(bench.material.item(with_frames(item, frames[: len(frames) * 5 // 8], item.fps)))
     cases = [("twice as long", once, twice), ("five eighths of the frames", bench.few, short)]
-    yield from _alike(bench, cases, 0.5, "length plays no part", grade="note")
+    yield from alike(bench, cases, 0.5, "length plays no part", grade="note")
 
 
 def fade(bench: Bench) -> Iterator[Finding]:
@@ -120,7 +120,7 @@ def fade(bench: Bench) -> Iterator[Finding]:
         frames = (still + 2 * np.arange(16)[:, None, None, None]).astype(np.uint8)
         up.append(bench.material.exact(with_frames(item, frames, 8.0)))
         down.append(bench.material.exact(with_frames(item, frames[::-1], 8.0)))
-    yield from _alike(bench, [("darker instead of lighter", up, down)], 0.3, "lighter and darker alike")
+    yield from alike(bench, [("darker instead of lighter", up, down)], 0.3, "lighter and darker alike")
 
 
 def sizes(bench: Bench) -> Iterator[Finding]:
@@ -142,7 +142,7 @@ def sizes(bench: Bench) -> Iterator[Finding]:
     cases.append(("162 instead of 160 columns", wide[0], wide[1]))
     small = [bench.material.changed(item, scaled(array_of(item), 64, 48)) for item in bench.few]
     cases.append(("64 by 48 instead of 160 by 120", wide[0], small))
-    yield from _alike(bench, cases, 0.5, "sizes play little part", grade="note")
+    yield from alike(bench, cases, 0.5, "sizes play little part", grade="note")
 
 
 def sides(bench: Bench) -> Iterator[Finding]:
@@ -150,7 +150,7 @@ def sides(bench: Bench) -> Iterator[Finding]:
     items = [
         bench.material.changed(item, np.ascontiguousarray(np.rot90(array_of(item), 1, (1, 2)))) for item in bench.few
     ]
-    yield from _alike(bench, [("turned by a quarter", bench.few, items)], 0.15, "wide and tall alike", grade="note")
+    yield from alike(bench, [("turned by a quarter", bench.few, items)], 0.15, "wide and tall alike", grade="note")
 
 
 def level(bench: Bench) -> Iterator[Finding]:
@@ -160,12 +160,12 @@ def level(bench: Bench) -> Iterator[Finding]:
         frames = array_of(item)
         noise = bench.rng.integers(-1, 2, frames.shape)
         items.append(bench.material.changed(item, np.clip(frames.astype(int) + noise, 0, 255).astype(np.uint8)))
-    yield from _alike(
+    yield from alike(
         bench, [("a grey level of noise", bench.few, items)], 1.0, "a grey level plays no part", grade="note"
     )
 
 
-def _alike(
+def alike(
     bench: Bench, cases: Sequence[tuple[str, Sequence[Item], Sequence[Item]]], share: float, same: str,
     grade: Grade = "bad",
 ) -> Iterator[Finding]:  # fmt: skip
@@ -206,6 +206,8 @@ def prompts(bench: Bench) -> Iterator[Finding]:
         empty = bench.ask([item._replace(prompt="") for item in prompted])
         others = [next(p for p in PROMPTS[n:] + PROMPTS[:n] if p != i.prompt) for n, i in enumerate(prompted)]
         turned = bench.ask([i._replace(prompt=other) for i, other in zip(prompted, others, strict=True)])
+        worded = {what: bench.ask([i._replace(prompt=of(str(i.prompt))) for i in prompted])
+                  for what, of in _WORDINGS.items()}  # fmt: skip
         route, swapped = bench.target.batch, None
         if route in ("paths", "folder"):
             alone = given if bench.route == route else bench.ask(prompted, route)
@@ -229,6 +231,10 @@ def prompts(bench: Bench) -> Iterator[Finding]:
             )
         else:
             yield Finding("good", "asks for its prompt", "without one it refuses", name)
+        whole = typical_gap(given, turned, name)
+        if counts := [what for what, of in worded.items() if matters and typical_gap(given, of, name) > whole / 2]:
+            text = f"{' and '.join(counts)} change its scores as much as half of what another prompt does"
+            yield Finding("note", "the form of a prompt counts", text, name)
     if swapped is not None:
         pairs = [swapped, *([doubled] if doubled else [])]
         for name in bench.names:
@@ -242,6 +248,43 @@ def prompts(bench: Bench) -> Iterator[Finding]:
                 yield Finding(
                     "bad", "mixes up prompts", "clips with their prompts score otherwise together than alone", name
                 )
+
+
+_WORDINGS = {"capitals": str.upper, "a full stop": "{}.".format, "a line feed at its end": "{}\n".format}
+"""Forms of one prompt."""
+
+
+def typical_gap(before: Sequence[Answer], after: Sequence[Answer], name: str) -> float:
+    """Return the mean difference of a score."""
+    gaps = [gap for gap in differences(before, after, name) if gap is not None]
+    return float(np.mean(gaps)) if gaps else 0.0
+
+
+def references(bench: Bench) -> Iterator[Finding]:
+    """Compare with the wrong reference: that of another clip, one of twice as many frames, none at all."""
+    halves, wholes, others, missing = [], [], [], []
+    for item in bench.few:
+        frames = array_of(item)
+        half = with_frames(item, frames[: len(frames) // 2], item.fps)
+        halves.append(bench.material.item(half)._replace(reference=bench.material.reference(half)))
+        wholes.append(halves[-1]._replace(reference=bench.material.reference(with_frames(item, frames, item.fps))))
+        other = bench.material.reference(with_frames(item, foreign(bench, item, len(frames)), item.fps))
+        others.append(item._replace(reference=other))
+        missing.append(item._replace(reference=str(bench.material.folder / "no-reference.mp4")))
+    with bench.process():
+        paired, cut, wrong, without = (bench.ask(items) for items in (halves, wholes, others, missing))
+    for name in bench.names:
+        bound = bench.tolerance(name, [])
+        same = [gap is not None and gap <= bound for gap in differences(paired, cut, name)]
+        if typical_gap(bench.reference, wrong, name) <= bound:
+            yield Finding("bad", "the reference plays no part", "the reference of another clip changes no score", name)
+        elif any(name in answer.scores for answer in without):
+            yield Finding("bad", "scores without a reference", "where its file is missing it gives numbers", name)
+        elif all(same):
+            text = "half a clip scores against the whole reference as against its half"
+            yield Finding("bad", "missing frames do not count", text, name)
+        else:
+            yield Finding("good", "compares with its reference", "another, a longer one and none are told apart", name)
 
 
 # Values.
@@ -298,6 +341,11 @@ def _takes_prompts(bench: Bench) -> str | None:
     return None if named else "it takes no prompt"
 
 
+def _takes_references(bench: Bench) -> str | None:
+    named = {"reference", "references"} & set(bench.facts.get("named", ()))
+    return None if named else "it takes no reference"
+
+
 def _reads_times(bench: Bench) -> str | None:
     return None if bench.file_route else "it takes no files, in which times stand"
 
@@ -313,6 +361,8 @@ CHECKS = (
           "sides are cut to blocks, or lengths count in pixels", always, sizes),
     Check("sides", "Turned by a quarter", "width and height are exchanged", always, sides),
     Check("level", "Noise of one grey level", "a threshold or a ratio lets the least noise decide", always, level),
+    Check("references", "References of other clips, longer ones, none",
+          "clip and reference are paired up to the shorter one", _takes_references, references),
     Check("prompts", "Prompts left out and exchanged",
           "a prompt is made up, or is that of another clip", _takes_prompts, prompts),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Checks by rendered clips whose motion is known: directions, numbers of frames, contrast."""
+"""Checks by rendered clips of which it is known what they show: motion, contrast, lightness, flat frames, hues."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import cv2
 import numpy as np
 
 from vmmetrics.alignment.audit.breaks.bench import Bench, Check, Finding, always
-from vmmetrics.alignment.audit.material import Frames, with_frames
+from vmmetrics.alignment.audit.breaks.content import alike
+from vmmetrics.alignment.audit.calls import Item
+from vmmetrics.alignment.audit.material import Frames, array_of, with_frames
 
 
 def _texture(rng: np.random.Generator, size: int) -> Frames:
@@ -48,11 +50,11 @@ def directions(bench: Bench) -> Iterator[Finding]:
 
 
 def steady(bench: Bench) -> Iterator[Finding]:
-    """Move a texture steadily through 10, 17, 24 and 40 frames: no moment differs from another."""
+    """Move a texture by a pixel a frame through 10, 17, 24 and 40 frames: no moment differs from another."""
     texture = _texture(bench.rng, 260)
     items = []
     for count in (10, 17, 24, 40):
-        frames = np.stack([texture[:120, 3 * t : 3 * t + 128] for t in range(count)])
+        frames = np.stack([texture[:120, t : t + 128] for t in range(count)])
         items.append(bench.material.exact(with_frames(bench.few[0], frames, 8.0)))
     still = bench.material.exact(with_frames(bench.few[0], np.stack([texture[:120, :128]] * 24), 8.0))
     with bench.process():
@@ -101,6 +103,80 @@ def contrast(bench: Bench) -> Iterator[Finding]:
             )
 
 
+def lightness(bench: Bench) -> Iterator[Finding]:
+    """Show clips of half their contrast in the dark half of the range, and in the light one."""
+    dark = [bench.material.changed(item, array_of(item) // 2) for item in bench.few]
+    light = [bench.material.changed(item, array_of(item) // 2 + 127) for item in bench.few]
+    yield from alike(bench, [("light instead of dark", dark, light)], 0.5, "light and dark alike", grade="note")
+
+
+def extremes(bench: Bench) -> Iterator[Finding]:
+    """Paint a third of each frame white and a third black, and the same a level short of either."""
+    full, short = list[Item](), list[Item]()
+    for item in bench.few:
+        for items, (black, white) in ((full, (0, 255)), (short, (1, 254))):
+            frames = array_of(item).copy()
+            third = frames.shape[1] // 3
+            frames[:, :third], frames[:, -third:] = white, black
+            items.append(bench.material.exact(with_frames(item, frames, 8.0)))
+    cases = [("white of 254 and black of 1 instead of 255 and 0", full, short)]
+    yield from alike(bench, cases, 0.5, "the ends of the range count as others", grade="note")
+
+
+def flat(bench: Bench) -> Iterator[Finding]:
+    """Hold one picture, and one flat colour: where all stills score the same, flat ones do too."""
+
+    def held(frame: Frames) -> Item:
+        return bench.material.exact(with_frames(bench.few[0], np.stack([frame] * 16), 8.0))
+
+    pictures = [array_of(item)[0] for item in bench.few]
+    colours = {"black": (0, 0, 0), "white": (255, 255, 255), "grey": (128, 128, 128), "red": (200, 40, 40)}
+    with bench.process():
+        stills = [bench.survived(held(picture)) for picture in pictures]
+        plain = {of: bench.survived(held(np.full_like(pictures[0], rgb))) for of, rgb in colours.items()}
+    for name in bench.names:
+        values = [answer.scores[name] for answer in stills if math.isfinite(answer.scores.get(name, math.nan))]
+        found = {of: answer.scores[name] for of, answer in plain.items() if name in answer.scores}
+        bound = bench.tolerance(name, values, 0.02)
+        other = {of: value for of, value in found.items() if values and not abs(value - np.median(values)) <= bound}
+        text = f"stills: {', '.join(f'{v:.3g}' for v in values)}; flat: " + ", ".join(
+            f"{of} {v:.3g}" for of, v in found.items()
+        )
+        if len(values) < len(stills) or not found:
+            yield Finding("good", "refused", "stills, or flat ones, have no score", name)
+        elif np.ptp(values) > bound:
+            yield Finding("good", "stills differ", text, name)
+        elif other:
+            yield Finding("bad", f"another score where all is {next(iter(other))}", text, name)
+        else:
+            yield Finding("good", "flat stills as others", text, name)
+
+
+def hues(bench: Bench) -> Iterator[Finding]:
+    """Let the hue of red, green and blue patches waver by a little, alike but for the order of channels."""
+    waver = np.round(6 * bench.rng.standard_normal((16, 12, 12))).clip(-12, 12).repeat(8, 1).repeat(8, 2)
+    base = np.empty((16, 96, 96, 3))
+    base[..., 0], base[..., 1], base[..., 2] = 200, 60 + waver, 60 - waver
+    red = base.astype(np.uint8)
+    moving = [np.roll(red, shift, -1) for shift in range(3)]
+    shown = (frames for colour in moving for frames in (colour, np.stack([colour[0]] * 16)))
+    items = [bench.material.exact(with_frames(bench.few[0], frames, 8.0)) for frames in shown]
+    with bench.process():
+        answers = [bench.survived(item) for item in items]
+    for name in bench.names:
+        values = np.array([answer.scores.get(name, math.nan) for answer in answers]).reshape(3, 2)
+        if not np.isfinite(values).all():
+            yield Finding("open", "not told apart", "wavering colours have no score", name)
+            continue
+        changes = np.abs(values[:, 0] - values[:, 1])
+        text = ", ".join(f"{of} {change:.3g}" for of, change in zip(("red", "green", "blue"), changes, strict=True))
+        # by its weight in lightness, one colour counts up to three times as much as another
+        if changes.max() > max(8 * float(np.median(changes)), bench.tolerance(name, [], 0.02)):
+            yield Finding("note", "one colour counts more", f"a hue that wavers changes the score by: {text}", name)
+        else:
+            yield Finding("good", "colours count alike", text, name)
+
+
 CHECKS = (
     Check("directions", "A texture that moves sideways, and up",
           "an axis is lost, or scaled by the other side", always, directions),
@@ -108,5 +184,10 @@ CHECKS = (
           "a window or an edge counts by the number of frames", always, steady),
     Check("growing-contrast", "A square that moves, in growing contrast",
           "values overflow and wrap around", always, contrast),
+    Check("lightness", "Half the contrast, dark and light", "sums of 8 bits wrap around", always, lightness),
+    Check("extremes", "White and black, and a level short of them", "a histogram or a threshold leaves an end out",
+          always, extremes),
+    Check("flat", "Flat frames that are held", "a division by no contrast", always, flat),
+    Check("hues", "Red, green and blue that waver", "hue, an angle, is subtracted as a number", always, hues),
 )  # fmt: skip
 """Checks by rendered clips."""
