@@ -122,9 +122,9 @@ def test_effects_of_the_command(here: Path, monkeypatch: pytest.MonkeyPatch) -> 
     target = ("planted:healthy", "--takes", "path", "--clips", "clips", "--fail-on", "sees")
     options = ("--strengths", "1", "--defects", "standstill,boil", "--checks", "standstill")
     assert run(monkeypatch, *target, *options, "--out", "high") == 0
-    assert card("high")["standstill"]["verdict"] == "noticed from 1"
+    assert card("high")["standstill"]["verdict"] == "noticed from strength 1"
     assert run(monkeypatch, *target, *options, "--direction", "lower", "--out", "low") == 4
-    assert card("low")["standstill"]["verdict"] == "better from 1"
+    assert card("low")["standstill"]["verdict"] == "better from strength 1"
 
 
 def test_compare(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -217,22 +217,26 @@ def finish(
 
     content = card.to_json()
     page = write_card_page(content, out, other)
-    print_result(form, summary(card), output, data=lambda: content)
+    print_result(form, summary(card, other), output, data=lambda: content)
     messages.print(f"written: {page}", soft_wrap=True)
+    failing = [line for score in card.scores for line in score.failing() if line.repeat]
+    if failing:
+        messages.print(f"repeat the first bad line: {failing[0].repeat}", soft_wrap=True, markup=False, highlight=False)
     grades = [name for name in gates if name in GRADES] or ["bad", "error"]
     parts = [name for name in gates if name in PARTS] or list(PARTS)
-    failing = [line for score in card.scores for line in score.lines if line.grade in grades and line.part in parts]
-    if gates and failing:
-        error(
-            messages,
-            f"{len(failing)} lines that --fail-on names, the first: {failing[0].check}: {failing[0].verdict}",
-            "bold red",
-        )
+    named = [line for score in card.scores for line in score.lines if line.grade in grades and line.part in parts]
+    if gates and named:
+        first = f"{named[0].check}: {named[0].verdict}"
+        error(messages, f"{len(named)} lines that --fail-on names, the first: {first}", "bold red")
         raise typer.Exit(EXIT_WORSE)
 
 
 class AuditProgress(CaseProgress):
-    """Progress of an audit: of the cases of the probe, then of the checks."""
+    """Progress of an audit: of the checks, then of the cases of the probe, whose refusals the card tells."""
+
+    def advance(self, line: dict[str, Any]) -> None:
+        """Count a case."""
+        super().advance({key: value for key, value in line.items() if key not in ("error", "errors")})
 
     def part(self, part: str, total: int) -> None:
         """Begin a part."""

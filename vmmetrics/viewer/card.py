@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
+from vmmetrics.alignment.audit.card import beside
 from vmmetrics.alignment.report.tables import flat_settings
 from vmmetrics.errors import ClipError
 from vmmetrics.utils.display.bundle import digest
@@ -46,9 +47,7 @@ def write_card_page(card: Json, folder: Path, other: Json | None = None) -> Path
     Raises:
         OSError: The page cannot be written.
     """
-    others = {score["name"]: score for score in (other["scores"] if other else ())}
-    if len(others) == len(card["scores"]) == 1:  # of two scorers, whose scores have names of their own
-        others = {card["scores"][0]["name"]: others.popitem()[1]}
+    others = beside(card, other)
     looks = [look for score in card["scores"] for line in score["lines"] for look in line["looks"]]
     files = dict.fromkeys(look[side] for look in looks for side in ("beside", "file") if look[side])
     rows = {file: row for row, file in enumerate(files)}
@@ -116,7 +115,8 @@ def _score(key: str, score: Json, other: Json | None, rows: Mapping[str, int]) -
     parts = [part for part in PARTS if any(line["part"] == part for line in lines)]
     facts = [{True: "higher is better", False: "lower is better"}.get(score["higher_is_better"], "direction not known")]
     facts += ["from {} to {}".format(*map(_figure, score["range"]))] if score["range"] else []
-    facts += [f"{name} {_figure(score[name])}" for name in ("noise", "scale") if score[name] is not None]
+    stated = (("noise", "noise"), ("its scores span", "scale"))
+    facts += [f"{what} {_figure(score[name])}" for what, name in stated if score[name] is not None]
     content = [
         f'<section class="score" id="{key}" data-name="{text(score["name"])}" data-bad="{len(failed)}">',
         f"<h2>{text(score['name'])} <small>{text(' · '.join(facts))}</small></h2>",

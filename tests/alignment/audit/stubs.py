@@ -191,3 +191,100 @@ def dies_of_one_frame(clip: Any, fps: float | None = None) -> float:
     if len(frames) < 2:
         os._exit(9)
     return _steps(frames)
+
+
+def never_flushed(path: str) -> float:
+    """Leaves the frames in the decoder that it holds back at the end."""
+    import av
+
+    with av.open(path) as file:
+        packets = (packet for packet in file.demux(video=0) if packet.dts is not None)
+        return _steps(np.stack([f.to_ndarray(format="rgb24") for packet in packets for f in packet.decode()]))
+
+
+def in_the_order_of_names(clip: Any, fps: float | None = None) -> float:
+    """Frame 10 comes after frame 1."""
+    frames = _frames(clip)
+    return _steps(frames[sorted(range(len(frames)), key=str)])
+
+
+def averages_in_bytes(clip: Any, fps: float | None = None) -> float:
+    """Distance from the mean of both neighbours, which wraps around."""
+    frames = _frames(clip)
+    return float(np.abs((frames[:-2] + frames[2:]) // 2 - frames[1:-1].astype(float)).mean())
+
+
+def averages(clip: Any, fps: float | None = None) -> float:
+    frames = _frames(clip).astype(float)
+    return float(np.abs((frames[:-2] + frames[2:]) / 2 - frames[1:-1]).mean())
+
+
+def histogram_without_255(clip: Any, fps: float | None = None) -> float:
+    """Share of light pixels, the lightest left out."""
+    counts = np.histogram(_frames(clip), bins=np.r_[0:256])[0].astype(float)  # numpy closes the last bin: 254 and 255
+    counts[-1] = (_frames(clip) == 254).sum()
+    return float(counts[200:].sum() / counts.sum())
+
+
+def share_of_light(clip: Any, fps: float | None = None) -> float:
+    return float((_frames(clip) >= 200).mean())
+
+
+def _correlations(clip: Any) -> np.ndarray:
+    flat = _frames(clip).reshape(len(_frames(clip)), -1).astype(float)
+    flat -= flat.mean(1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        return (flat[1:] * flat[:-1]).sum(1) / np.sqrt((flat[1:] ** 2).sum(1) * (flat[:-1] ** 2).sum(1))
+
+
+def zero_without_contrast(clip: Any, fps: float | None = None) -> float:
+    return float(np.nan_to_num(_correlations(clip)).mean())
+
+
+def one_without_contrast(clip: Any, fps: float | None = None) -> float:
+    return float(np.nan_to_num(_correlations(clip), nan=1.0).mean())
+
+
+def _hue_steps(clip: Any) -> np.ndarray:
+    import cv2
+
+    hues = np.stack([cv2.cvtColor(frame, cv2.COLOR_RGB2HSV)[..., 0] for frame in _frames(clip)]).astype(float) * 2
+    return np.abs(np.diff(hues, axis=0))
+
+
+def hue_as_number(clip: Any, fps: float | None = None) -> float:
+    return float(_hue_steps(clip).mean())
+
+
+def hue_as_angle(clip: Any, fps: float | None = None) -> float:
+    steps = _hue_steps(clip)
+    return float(np.minimum(steps, 360 - steps).mean())
+
+
+def _compared(path: str, reference: str) -> list[float]:
+    pairs = zip(planted.read(path)[0], planted.read(reference)[0], strict=False)
+    return [float(np.abs(one.astype(float) - two).mean()) for one, two in pairs]
+
+
+def compares_up_to_the_shorter(path: str, reference: str) -> float:
+    return float(np.mean(_compared(path, reference)))
+
+
+def compares(path: str, reference: str) -> float:
+    if len(planted.read(path)[0]) != len(planted.read(reference)[0]):
+        raise ValueError("The clips differ in length")
+    return compares_up_to_the_shorter(path, reference)
+
+
+def deaf_to_references(path: str, reference: str) -> float:
+    return motion(path)
+
+
+def makes_up_a_reference(path: str, reference: str) -> float:
+    return compares(path, reference if Path(reference).exists() else path)
+
+
+def shouts_count(path: str, prompt: str) -> float:
+    if not prompt:
+        raise ValueError("Expected a prompt")
+    return motion(path) + len(prompt) + 20 * sum(map(str.isupper, prompt))

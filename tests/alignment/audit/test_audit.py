@@ -278,7 +278,7 @@ def test_card_is_of_its_schema(made: tuple[Path, dict[str, Any]]) -> None:
 
 def test_repeat_is_a_command(made: tuple[Path, dict[str, Any]]) -> None:
     line = next(line for line in made[1]["scores"][0]["lines"] if line["check"] == "cut")
-    assert line["repeat"] == "vmmetrics audit 'a b:c' --takes path --checks cut --out audit-cut"
+    assert line["repeat"] == f"vmmetrics audit 'a b:c' --takes path --checks cut --out audit-cut --compare {made[0]}"
 
 
 def test_clips_to_look_at_are_files(made: tuple[Path, dict[str, Any]]) -> None:

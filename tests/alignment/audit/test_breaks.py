@@ -162,6 +162,25 @@ KNOWN = [
     ("prompts", "asks_for_a_prompt", ["path"], "good", "asks for its prompt"),
     ("prompts", "takes_an_empty_prompt", ["path"], "note", "scores an empty prompt"),
     ("prompts", "deaf_to_prompts", ["path"], "note", "prompts play no part"),
+    ("frames-read", "motion", ["path"], "good", "every frame counts"),
+    ("frames-read", "never_flushed", ["path"], "bad", "the last are not read"),
+    ("steady", "motion", ["frames"], "good", "any number of frames"),
+    ("steady", "in_the_order_of_names", ["frames"], "note", "goes by the number of frames"),
+    ("lightness", "averages", ["frames"], "good", "light and dark alike"),
+    ("lightness", "averages_in_bytes", ["frames"], "note", "changes: light instead of dark"),
+    ("extremes", "share_of_light", ["frames"], "good", "the ends of the range count as others"),
+    ("extremes", "histogram_without_255", ["frames"], "note", "changes: white of 254"),
+    ("flat", "one_without_contrast", ["frames"], "good", "flat stills as others"),
+    ("flat", "zero_without_contrast", ["path"], "bad", "another score where all is black"),
+    ("flat", "share_of_light", ["frames"], "good", "stills differ"),
+    ("hues", "hue_as_angle", ["frames"], "good", "colours count alike"),
+    ("hues", "hue_as_number", ["frames"], "note", "one colour counts more"),
+    ("hues", "motion", ["frames"], "good", "colours count alike"),
+    ("references", "compares", ["path"], "good", "compares with its reference"),
+    ("references", "compares_up_to_the_shorter", ["path"], "bad", "missing frames do not count"),
+    ("references", "deaf_to_references", ["path"], "bad", "the reference plays no part"),
+    ("references", "makes_up_a_reference", ["path"], "bad", "scores without a reference"),
+    ("distinct", "compares", ["path"], "good", "differ"),
     ("distinct", "motion", ["path"], "good", "differ"),
     ("distinct", "no_number", ["path"], "bad", "no finite number"),
 ]  # fmt: skip
@@ -182,6 +201,12 @@ def test_truth_is_found(
 def test_prompts_of_batches(scorer: str, mixed: bool, clips: list[Clip], tmp_path: Path) -> None:
     lines = lines_of(stub(scorer, "paths"), clips, tmp_path, "prompts")
     assert ("mixes up prompts" in [line.verdict for line in lines]) == mixed
+
+
+@pytest.mark.parametrize(("scorer", "counts"), [("shouts_count", True), ("deaf_to_prompts", False)])
+def test_forms_of_a_prompt(scorer: str, counts: bool, clips: list[Clip], tmp_path: Path) -> None:
+    texts = [line.text for line in lines_of(stub(scorer), clips, tmp_path, "prompts") if "form" in line.verdict]
+    assert [text.split(" change")[0] for text in texts] == ["capitals"] * counts
 
 
 @pytest.mark.parametrize("check", ["frames-read", "regions", "channels", "long-clips", "transitions"])

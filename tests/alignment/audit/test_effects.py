@@ -57,7 +57,7 @@ def test_signed_ranks_by_enumeration(count: int) -> None:
 
 def test_clips_that_would_settle_a_line() -> None:
     """Four times as many where the interval reaches twice as far as it may."""
-    assert Effect(0.2, -0.2, 0.4, 12, 0).enough(0.2) == "; about 48 clips would tell"
+    assert Effect(0.2, -0.2, 0.4, 12, 0).enough(0.2) == "; about 48 clips (--clips) would tell"
     assert Effect(0.2, -0.2, 0.4, 12, 0).enough(0.0) == Effect(0.2, -9.0, 9.0, 12, 0).enough(0.1) == ""
     assert Effect(0.2, -np.inf, np.inf, 4, 0).enough(0.2) == "; 5 clips give an interval"
 
@@ -166,8 +166,8 @@ def unclear(n: int) -> float:
 
 
 def test_seen_in_the_right_direction() -> None:
-    assert (card(UP, blur=worse)["blur"].grade, card(UP, blur=worse)["blur"].verdict) == ("good", "noticed from 0.5")
-    assert card(DOWN, blur=better)["blur"].verdict == "noticed from 0.5"
+    assert (card(UP, blur=worse)["blur"].grade, card(UP, blur=worse)["blur"].verdict) == ("good", "noticed from strength 0.5")
+    assert card(DOWN, blur=better)["blur"].verdict == "noticed from strength 0.5"
     line = card(UP, blur=worse)["blur"]
     assert line.effect == pytest.approx(-2.35)
     assert (line.clips, line.expected, line.part) == (CLIPS, "worse", "sees")
@@ -178,7 +178,7 @@ def test_contrary() -> None:
     for target, change in ((UP, better), (DOWN, worse)):
         assert (card(target, blur=change)["blur"].grade, card(target, blur=change)["blur"].verdict) == (
             "bad",
-            "better from 0.5",
+            "better from strength 0.5",
         )
     assert card(UNSAID, blur=better)["blur"].grade == "good"  # noticed; which way is better was not said
     assert card(AMOUNT, blur=better)["blur"].grade == "good"  # more motion is no praise
@@ -188,9 +188,9 @@ def test_contrary() -> None:
 def test_strength_from_which_it_is_noticed() -> None:
     result = Effects(lines_of({("mirror", 1.0): small, ("blur", 1.0): worse}), UP, PLAN, 5).all()
     line = next(line for line in result.lines if line.check == "blur")
-    assert line.verdict == "noticed from 1"
-    assert line.text.startswith("at strength 1: -2.35")
-    assert "order of strengths kept" in line.text
+    assert line.verdict == "noticed from strength 1"
+    assert line.text.startswith("at strength 1: 3.5 → 1.15: -2.35 [")
+    assert "order of strengths" not in line.text
     result = Effects(lines_of({("mirror", 1.0): small, ("blur", 0.5): worse}), UP, PLAN, 5).all()
     line = next(line for line in result.lines if line.check == "blur")
     assert "not in the order of strengths" in line.text
@@ -209,7 +209,7 @@ def test_refused_defects_and_traps() -> None:
     assert (lines["frozen"].grade, lines["frozen"].verdict) == ("good", "refused")
     assert (lines["repeat"].verdict, lines["repeat"].text[:7]) == ("refused", "5 clips")  # more than have one
     some = card(UP, blur=lambda n: None if n < 2 else worse(n))["blur"]
-    assert (some.verdict, some.clips) == ("noticed from 0.5", 6)
+    assert (some.verdict, some.clips) == ("noticed from strength 0.5", 6)
     assert "2 lost their score" in some.text
 
 

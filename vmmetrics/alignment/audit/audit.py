@@ -141,7 +141,7 @@ def audit(
         SetupError: The target cannot be loaded or scores no clip, there are no clips, or ``out`` holds something else.
         ValueError: An unknown part or check.
     """
-    start, out = time.monotonic(), out.absolute()  # runners work in folders of their own
+    start, given, out = time.monotonic(), out, out.absolute()  # runners work in folders of their own
     plan = plan or AuditPlan()
     _Folder.check(out)
     _keep_card(out, plan)
@@ -158,25 +158,24 @@ def audit(
         "versions": decisive_versions(),
     }  # fmt: skip
     with _Folder(out, settings) as folder:
-        results: list[PartResult] = []
+        results = _breaks(target, folder, sample, plan, listener, scored_files) if plan.breaks else []
         if plan.has_effects:
             sound = sound_clips(tasks if clips else (), plan.limit)
             named = set(facts.get("named", ()))
             compares = bool({"reference", "references"} & named)
-            results.append(_effects(target, out, sound, prompts, references, compares, plan, listener, scored_files))
+            effects = _effects(target, out, sound, prompts, references, compares, plan, listener, scored_files)
+            results.append(effects)
             asked = "fooled" in plan.parts and OTHER_PROMPT in (plan.only or (OTHER_PROMPT,))
             if asked and {"prompt", "prompts"} & named and target.kind != "metric":
                 others = sample_of(tasks_of(sound, prompts), plan.limit)
-                results.append(other_prompts(target, plan.limits, others, results[0], plan.tests))
-        if plan.breaks:
-            results += _breaks(target, folder, sample, plan, listener, scored_files)
+                results.append(other_prompts(target, plan.limits, others, effects, plan.tests))
         if truth is not None or footage or worse:
             results.append(_people(target, folder, tasks, truth or Truth(), footage, worse, references, plan, listener))
     lines = [
         line for result in results for line in result.lines
         if line.part == "people" or (line.part in plan.parts and (plan.only is None or line.check in plan.only))
     ]  # fmt: skip
-    card = _card(target, plan, settings, time.monotonic() - start, sample, lines, results, command)
+    card = _card(target, plan, settings, time.monotonic() - start, sample, lines, results, command, given)
     write_json(out / "card.json", card.to_json())
     return card
 
@@ -343,12 +342,12 @@ def _breaks(
 
 def _card(
     target: Target, plan: AuditPlan, settings: Mapping[str, Any], seconds: float, clips: Sequence[Clip],
-    lines: Sequence[Line], results: Sequence[PartResult], command: Sequence[str],
+    lines: Sequence[Line], results: Sequence[PartResult], command: Sequence[str], out: Path,
 ) -> Card:  # fmt: skip
     """Return the card: the lines of each score, in the order of parts, with the commands that repeat them."""
     names = list(dict.fromkeys(line.score for line in lines if line.score is not None)) or [target.label]
     noise, scale = ({k: v for r in results for k, v in getattr(r, which).items()} for which in ("noise", "scale"))
-    repeat = partial(_repeat, command)
+    repeat = partial(_repeat, command, out)
     scores = [
         ScoreCard(
             name, target.direction(name), target.span(name), noise.get(name), scale.get(name),
@@ -368,13 +367,21 @@ def _card(
         left.append(NotTried("people", "", "no ratings, pairs or footage were given"))
     made_by = {"vmmetrics": __version__, **settings["versions"]}
     return Card(
-        FORMAT, target.to_json(), made_by, {**settings, "parts": list(plan.parts)}, seconds, shown, scores, left
+        FORMAT,
+        target.to_json(),
+        made_by,
+        {**settings, "parts": list(plan.parts), "checks": plan.only},
+        seconds,
+        shown,
+        scores,
+        left,
     )
 
 
-def _repeat(command: Sequence[str], line: Line) -> str:
+def _repeat(command: Sequence[str], out: Path, line: Line) -> str:
     import shlex
 
     if line.part == "people":
         return ""
-    return shlex.join([*command, "--checks", line.check, "--out", f"audit-{line.check}"]) if command else ""
+    again = ["--checks", line.check, "--out", f"audit-{line.check}", "--compare", str(out)]
+    return shlex.join([*command, *again]) if command else ""

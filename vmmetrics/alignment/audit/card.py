@@ -38,8 +38,9 @@ class ScoreCard:
     lines: Sequence[Line]
 
     def failing(self) -> list[Line]:
-        """Return the lines graded bad, and those that could not be run."""
-        return [line for line in self.lines if line.grade in ("bad", "error")]
+        """Return the lines graded bad, and those that could not be run; first those that are wrong in any metric."""
+        failing = [line for line in self.lines if line.grade in ("bad", "error")]
+        return sorted(failing, key=lambda line: line.part != "breaks")
 
     def to_json(self) -> dict[str, Any]:
         """Return it as ``card.json`` has it."""
@@ -142,23 +143,56 @@ def read_card(path: Path) -> dict[str, Any]:
 # Tables for the terminal.
 
 
-def summary(card: Card) -> list[DisplayTable]:
-    """Return the tables of a card: how many lines of each grade, and those that speak against a score."""
+def beside(card: Mapping[str, Any], other: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
+    """Return the scores of another card by the name of ours, with the lines of the checks that ours has.
+
+    Of two cards of one score each, those are compared whatever their names.
+    """
+    scores = {score["name"]: score for score in (other["scores"] if other else ())}
+    if len(scores) == len(card["scores"]) == 1:
+        scores = {card["scores"][0]["name"]: scores.popitem()[1]}
+    asked = card["settings"].get("checks")
+    return {
+        name: {**score, "lines": [line for line in score["lines"] if asked is None or line["check"] in asked]}
+        for name, score in scores.items()
+    }
+
+
+def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayTable]:
+    """Return the tables of a card: how many lines of each grade, those against a score, notes, what changed."""
+    changed = DisplayTable(
+        "changed", "Changed since the other card", "", heads("score", "part", "check", "before", "now", texts=5)
+    )
+    theirs = beside(card.to_json(), other)
     counts = DisplayTable(
         "grades",
         "Lines by grade",
-        "open: not told apart; note: a fact that may be meant",
+        "open: not told apart; note: a fact that may be meant; 'vmmetrics audit checks' says what each does",
         heads("score", "part", *GRADES, texts=2),
     )
     failing = DisplayTable(
         "failing", "What speaks against it", "", heads("score", "part", "check", "verdict", "figures", texts=5)
+    )
+    notes = DisplayTable(
+        "notes", "To know: no fault where it is meant", "", heads("score", "part", "check", "verdict", texts=4)
     )
     for score in card.scores:
         for part in PARTS:
             of_part = Counter(line.grade for line in score.lines if line.part == part)
             if of_part:
                 counts.add(score.name, part, *(str(of_part[grade]) if of_part[grade] else NONE for grade in GRADES))
-        # first those that are right or wrong in any metric
-        for line in sorted(score.failing(), key=lambda line: line.part != "breaks"):
+        for line in score.failing():
             failing.add(score.name, line.part, line.check, line.verdict, line.text)
-    return [table for table in (counts, failing) if table.rows]
+        for line in score.lines:
+            if (line.grade, line.part) == ("note", "breaks"):
+                notes.add(score.name, line.part, line.check, line.verdict)
+        before = {(line["part"], line["check"], line["title"]): line for line in theirs.get(score.name, _NONE)["lines"]}
+        for line in score.lines:
+            was = before.get((line.part, line.check, line.title))
+            if was is not None and (was["grade"], was["verdict"]) != (line.grade, line.verdict):
+                now = f"{line.grade}: {line.verdict}"
+                changed.add(score.name, line.part, line.check, f"{was['grade']}: {was['verdict']}", now)
+    return [table for table in (counts, failing, notes, changed) if table.rows]
+
+
+_NONE: Mapping[str, Any] = {"lines": []}

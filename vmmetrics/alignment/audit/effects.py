@@ -53,7 +53,7 @@ class Effect(NamedTuple):
             return f"; {FEWEST} clips give an interval" if self.clips < FEWEST else ""
         reach = max(self.shift - self.low, self.high - self.shift)
         needed = self.clips * (reach / distance) ** 2 if distance else np.inf
-        return f"; about {np.ceil(needed):.0f} clips would tell" if needed <= MOST_CLIPS else ""
+        return f"; about {np.ceil(needed):.0f} clips (--clips) would tell" if needed <= MOST_CLIPS else ""
 
 
 def effect_of(changes: Sequence[float], gone: int, tests: int) -> Effect | None:
@@ -150,15 +150,23 @@ class Effects:
         why = {of["kind"]: of["inapplicable"] for of in self._scores.lines if "inapplicable" in of}
         left = [NotTried("fooled" if kind in TRAPS else "sees", kind, reason) for kind, reason in why.items()
                 if kind not in tried and (kind in TRAPS or kind in DEFECTS)]  # fmt: skip
+        left += [
+            NotTried("sees", "", f"{clip} has no score as it is: {why}")
+            for clip, line in self._scores.clean.items()
+            for why in (*line.get("missing", {}).values(), *line.get("errors", {}).values())
+        ]
         return PartResult(lines, left, self.noise, self.spread)
 
-    def _figures(self, effect: Effect, name: str) -> str:
+    def _figures(self, effect: Effect, name: str, kind: str, strength: float) -> str:
+        changes = self._scores.changes(name, kind, strength)[0]
+        before = float(np.mean([self._scores.clean[clip]["scores"][name] for clip in changes]))
+        after = before + float(np.mean(list(changes.values())))
         interval = (
             f" [{effect.low:.3g}, {effect.high:.3g}]" if np.isfinite(effect.low) else " (too few for an interval)"
         )
         lost = f"; {effect.gone} lost their score" if effect.gone else ""
-        times = f"{effect.shift / self.noise[name]:+.1f} times its noise"
-        return f"{effect.shift:+.3g}{interval}, {times}, on {effect.clips} clips{lost}"
+        times = f"{abs(effect.shift) / self.noise[name]:.1f} times its noise"
+        return f"{before:.3g} → {after:.3g}: {effect.shift:+.3g}{interval}, {times}, on {effect.clips} clips{lost}"
 
     def _line(self, part: str, check: str, title: str, name: str, effect: Effect | None, **fields: Any) -> Line:
         ends = {} if effect is None or not np.isfinite(effect.low) else {"low": effect.low, "high": effect.high}
@@ -214,14 +222,14 @@ class Effects:
             strongest, effect = points[-1]
             fitted = monotone_fit([e.shift for _, e in points], [e.clips for _, e in points])
             steady = float(np.abs(fitted - [e.shift for _, e in points]).max()) <= self.noise[name]
-            order = "order of strengths kept" if steady else "not in the order of strengths"
-            text = f"at strength {strongest:g}: {self._figures(effect, name)}; {order}"
+            order = "" if steady else "; not in the order of strengths"
+            text = f"at strength {strongest:g}: {self._figures(effect, name, kind, strongest)}{order}"
             grade: Grade = "good"
             better = [s for s, e in points if self._is_moved(e, name) and sign * e.shift > 0]
             if better and not self._target.is_amount(name):
-                grade, verdict = "bad", f"better from {better[0]:g}"
+                grade, verdict = "bad", f"better from strength {better[0]:g}"
             elif noticed:
-                verdict = f"noticed from {noticed[0]:g}"
+                verdict = f"noticed from strength {noticed[0]:g}"
             elif abs(effect.low) <= self.noise[name] and abs(effect.high) <= self.noise[name]:
                 grade, verdict = "note", "ignored"
             else:
@@ -259,7 +267,8 @@ class Effects:
             elif size.low > bound:
                 grade, verdict = "bad", "changes"
             text = (
-                f"at strength {strengths[-1]:.2g}: {self._figures(effect, name)}; absolute change {size.shift:.3g}, "
+                f"at strength {strengths[-1]:.2g}: {self._figures(effect, name, kind, strengths[-1])}; "
+                f"absolute change {size.shift:.3g}, "
                 f"{size.shift / self.spread[name]:.0%} of the range of the unchanged clips"
             )
             if grade == "open":
@@ -287,7 +296,7 @@ class Effects:
                 continue
             grade, verdict = judged(expected, effect, sign, self.noise[name])
             told = self._enough(effect, name) if grade == "open" else ""
-            text = f"{self._figures(effect, name)}; should be {expected}: {trap.why}{told}"
+            text = f"{self._figures(effect, name, kind, 1.0)}; should be {expected}: {trap.why}{told}"
             lines.append(
                 self._line(
                     "fooled", kind, title, name, effect, grade=grade, verdict=verdict, text=text, expected=expected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -191,6 +192,7 @@ def target_of(
         routes = tuple(takes) or (("path", "paths") if body is None else ("path",))
         return Target("http", text, routes, body=body, notes=notes, **common)
     if kind == "function":
+        text = re.sub(r"\.py:", ":", text)  # of a file's name
         guessed, why = _guessed(text, origin) if not takes else (tuple(takes), ())
         label = text.rpartition(":")[2].rpartition(".")[2] or "score"
         return Target("function", text, guessed, label, notes=(*why, *notes), **common)

@@ -102,8 +102,9 @@ def no_video(bench: Bench) -> Iterator[Finding]:
 
 def cut(bench: Bench) -> Iterator[Finding]:
     """Score files of which the last part is missing."""
-    cases = {f"clip {n + 1}, {share:.0%} of its bytes": bench.material.cut(item, share)
-             for share in (0.5, 0.8) for n, item in enumerate(bench.few)}  # fmt: skip
+    names = [bench.clips[n].name for n in bench.chosen]
+    cases = {f"{share:.0%} of {name}": bench.material.cut(item, share)
+             for share in (0.5, 0.8) for name, item in zip(names, bench.few, strict=True)}  # fmt: skip
     yield from _refused(bench, cases, bench.file_route)
 
 
@@ -165,7 +166,9 @@ def _refused(bench: Bench, cases: dict[str, Item], route: str | None) -> Iterato
             continue
         shown = "; ".join(f"{label}: {value:.4g}" for label, value in list(values.items())[:5])
         looks = [Look(str(cases[label].path), label, value) for label, value in list(values.items())[:2]]
-        text = f"a number, and no error, for {len(values)} of {len(cases)}: {shown}"
+        what = "a number" if np.isfinite(list(values.values())).any() else "not a number"
+        more = f" and {len(values) - 5} more" if len(values) > 5 else ""
+        text = f"{what}, and no error, for {len(values)} of {len(cases)}: {shown}{more}"
         yield Finding("bad", "scores a broken file", text, name, looks=looks)
 
 
