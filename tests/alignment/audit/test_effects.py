@@ -166,7 +166,10 @@ def unclear(n: int) -> float:
 
 
 def test_seen_in_the_right_direction() -> None:
-    assert (card(UP, blur=worse)["blur"].grade, card(UP, blur=worse)["blur"].verdict) == ("good", "noticed from strength 0.5")
+    assert (card(UP, blur=worse)["blur"].grade, card(UP, blur=worse)["blur"].verdict) == (
+        "good",
+        "noticed from strength 0.5",
+    )
     assert card(DOWN, blur=better)["blur"].verdict == "noticed from strength 0.5"
     line = card(UP, blur=worse)["blur"]
     assert line.effect == pytest.approx(-2.35)
@@ -241,6 +244,12 @@ def test_several_scores_and_nothing_scored() -> None:
     assert counts == [5, 5]
     nothing = Effects(lines_of({case: lambda _: None for case in PLAN.cases()}), UP, PLAN, 5)
     assert nothing.all().lines == []
+
+
+def test_unchanged_clips_without_a_score_are_told() -> None:
+    lost = Effects(lines_of({("clean", 0.0): lambda n: None if n == 3 else 0.0}), UP, PLAN, 5).all()
+    assert [(entry.part, entry.why) for entry in lost.not_tried] == [("sees", "3 has no score as it is: why")]
+    assert {line.clips for line in lost.lines} == {CLIPS - 1}
 
 
 def test_cases_that_did_not_apply_are_told() -> None:

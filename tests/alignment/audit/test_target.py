@@ -86,6 +86,7 @@ def test_guesses_by_the_parameter(parameter: str, takes: str | None) -> None:
         target = target_of("scorer:C.f")
         assert (target.takes, target.label, target.kind) == ((takes,), "f", "function")
         assert takes in target.notes[0]
+        assert target_of("scorer.py:C.f").text == target.text == "scorer:C.f"  # as a file is named
 
 
 @pytest.mark.parametrize("module", ["scorer", "package.scorer"])

@@ -23,7 +23,7 @@ Frames = NDArray[np.uint8]
 
 _LOSSLESS = {"qp": "0", "preset": "veryfast"}
 _REORDERED = {
-    "x265-params": "lossless=1:bframes=3:b-adapt=0:pools=1:frame-threads=1:log-level=none", "preset": "veryfast"
+    "x265-params": "lossless=1:bframes=3:b-adapt=0:pools=1:frame-threads=1:log-level=none", "preset": "ultrafast"
 }  # fmt: skip
 """Decoders hold the last frames back; x264 stores nothing out of order without loss."""
 CODECS: Mapping[str, tuple[str, str, Mapping[str, str]]] = {
