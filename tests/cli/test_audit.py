@@ -135,7 +135,7 @@ def test_compare(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     told = " ".join(shown.out.split())
     assert "Changed since the other card" in told
     assert "good: refused bad: scores a broken file" in told
-    assert "repeat the first bad line: vmmetrics audit planted:sentinel" in " ".join(shown.err.split())
+    assert "--checks cut --out new-again --compare new" in " ".join(shown.err.split())
     page = Path("new/index.html").read_text()
     assert "Compared with the card of planted:healthy" in page
     assert "Changed since the other card (1)" in page.replace("&nbsp;", " ")

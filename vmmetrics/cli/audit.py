@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -219,9 +220,12 @@ def finish(
     page = write_card_page(content, out, other)
     print_result(form, summary(card, other), output, data=lambda: content)
     messages.print(f"written: {page}", soft_wrap=True)
-    failing = [line for score in card.scores for line in score.failing() if line.repeat]
+    failing = [line for score in card.scores for line in score.failing() if line.repeat and line.part == "breaks"]
     if failing:
-        messages.print(f"repeat the first bad line: {failing[0].repeat}", soft_wrap=True, markup=False, highlight=False)
+        checks = ",".join(dict.fromkeys(line.check for line in failing))
+        again = ["--checks", checks, "--out", f"{out}-again", "--compare", str(out)]
+        text = f"mended? {shlex.join([*command_words(), *again])}"
+        messages.print(text, soft_wrap=True, markup=False, highlight=False)
     grades = [name for name in gates if name in GRADES] or ["bad", "error"]
     parts = [name for name in gates if name in PARTS] or list(PARTS)
     named = [line for score in card.scores for line in score.lines if line.grade in grades and line.part in parts]

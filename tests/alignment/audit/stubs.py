@@ -7,6 +7,7 @@ import random
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -288,3 +289,32 @@ def shouts_count(path: str, prompt: str) -> float:
     if not prompt:
         raise ValueError("Expected a prompt")
     return motion(path) + len(prompt) + 20 * sum(map(str.isupper, prompt))
+
+
+def worst_step(clip: Any, fps: float | None = None) -> float:
+    return float(np.abs(np.diff(_frames(clip).astype(np.float32), axis=0)).mean((1, 2, 3)).max())
+
+
+def sixteen_at_most(clip: Any, fps: float | None = None) -> float:
+    """Every n-th frame, rounded down: of 17 to 31 frames the first 16."""
+    frames = _frames(clip)
+    return _steps(frames[:: max(1, len(frames) // 16)][:16])
+
+
+def left_square(clip: Any, fps: float | None = None) -> float:
+    """A crop whose offsets are exchanged."""
+    frames = _frames(clip)
+    side = min(frames.shape[1:3])
+    return _steps(frames[:, :side, :side])
+
+
+def to_the_right(clip: Any, fps: float | None = None) -> float:
+    import cv2
+
+    grey = _frames(clip).mean(-1).astype(np.float32)
+    shifts = [cv2.phaseCorrelate(one, other)[0][0] for one, other in pairwise(grey)]
+    return max(0.0, float(np.mean(shifts)))
+
+
+def likes_flat_frames(clip: Any, fps: float | None = None) -> float:
+    return float(-_frames(clip).astype(float).std((1, 2, 3)).mean())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -129,7 +130,7 @@ KNOWN = [
     ("channels", "green_alone", ["frames"], "bad", "does not see red and blue"),
     ("channels", "without_blue", ["path"], "bad", "does not see blue"),
     ("channel-order", "motion", ["frames"], "open", "not told apart"),
-    ("rate", "motion", ["path"], "note", "does not use the frame rate"),
+    ("rate", "by_name", ["path"], "note", "does not use the frame rate"),
     ("rate", "whole_rates", ["path"], "bad", "rates are rounded"),
     ("again", "motion", ["path"], "good", "the same each time"),
     ("again", "draws", ["frames"], "bad", "another score in a later call"),
@@ -164,6 +165,12 @@ KNOWN = [
     ("prompts", "deaf_to_prompts", ["path"], "note", "prompts play no part"),
     ("frames-read", "motion", ["path"], "good", "every frame counts"),
     ("frames-read", "never_flushed", ["path"], "bad", "the last are not read"),
+    ("frames-read", "sixteen_at_most", ["frames"], "bad", "the last are not read"),
+    ("long-clips", "worst_step", ["frames"], "good", "every eighth of 128 frames counts"),
+    ("regions", "left_square", ["frames"], "note", "parts of the frame do not count"),
+    ("directions", "motion", ["frames"], "good", "all directions alike"),
+    ("directions", "to_the_right", ["frames"], "note", "directions count otherwise"),
+    ("rate", "motion", ["frames"], "note", "takes a rate that plays no part"),
     ("steady", "motion", ["frames"], "good", "any number of frames"),
     ("steady", "in_the_order_of_names", ["frames"], "note", "goes by the number of frames"),
     ("lightness", "averages", ["frames"], "good", "light and dark alike"),
@@ -201,6 +208,18 @@ def test_truth_is_found(
 def test_prompts_of_batches(scorer: str, mixed: bool, clips: list[Clip], tmp_path: Path) -> None:
     lines = lines_of(stub(scorer, "paths"), clips, tmp_path, "prompts")
     assert ("mixes up prompts" in [line.verdict for line in lines]) == mixed
+
+
+def test_little_of_a_stated_range(clips: list[Clip], tmp_path: Path) -> None:
+    target = replace(stub("motion", "frames"), ranges={"": (0.0, 1e5)})
+    (line,) = lines_of(target, clips, tmp_path, "distinct")
+    assert (line.grade, line.verdict) == ("note", "little of its range is used")
+
+
+@pytest.mark.parametrize(("higher", "verdict"), [(True, "flat frames are rewarded"), (False, "flat frames count")])
+def test_reward_for_flat_frames(higher: bool, verdict: str, clips: list[Clip], tmp_path: Path) -> None:
+    target = replace(stub("likes_flat_frames", "frames"), higher_is_better={"": higher})
+    assert [line.verdict for line in lines_of(target, clips, tmp_path, "flash")] == [verdict]
 
 
 @pytest.mark.parametrize(("scorer", "counts"), [("shouts_count", True), ("deaf_to_prompts", False)])

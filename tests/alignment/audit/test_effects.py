@@ -184,7 +184,7 @@ def test_contrary() -> None:
             "better from strength 0.5",
         )
     assert card(UNSAID, blur=better)["blur"].grade == "good"  # noticed; which way is better was not said
-    assert card(AMOUNT, blur=better)["blur"].grade == "good"  # more motion is no praise
+    assert card(AMOUNT, blur=better)["blur"].grade == "note"  # more motion is no praise
     assert card(AMOUNT, blur=better)["blur"].expected is None
 
 
@@ -192,7 +192,7 @@ def test_strength_from_which_it_is_noticed() -> None:
     result = Effects(lines_of({("mirror", 1.0): small, ("blur", 1.0): worse}), UP, PLAN, 5).all()
     line = next(line for line in result.lines if line.check == "blur")
     assert line.verdict == "noticed from strength 1"
-    assert line.text.startswith("at strength 1: 3.5 → 1.15: -2.35 [")
+    assert line.text.startswith("at strength 1: means 3.5 → 1.15, typically -2.35 [")
     assert "order of strengths" not in line.text
     result = Effects(lines_of({("mirror", 1.0): small, ("blur", 0.5): worse}), UP, PLAN, 5).all()
     line = next(line for line in result.lines if line.check == "blur")

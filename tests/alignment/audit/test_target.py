@@ -50,7 +50,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("no.such.module:f", None, "No module 'no.such.module'"),
         (":f", None, "No module ''"),
         ("scorer:absent", None, "No function 'absent'"),
-        ("scorer:nothing", None, "No function 'nothing'"),
+        ("scorer:nothing", None, "nothing in .* has no parameter"),
         ("scorer:unclear", None, "--takes"),
         ("faulty:f", None, "faulty.py"),
         ("math:sin", None, "--takes"),

@@ -24,7 +24,7 @@ from vmmetrics.types import FloatArray
 
 FEWEST = 5
 """Clips from which on an interval is given."""
-MOST_CLIPS = 1000
+MOST_CLIPS = 200
 """Clips beyond which it is not said how many would settle a line."""
 HARMLESS = 0.1
 """Change by a harmless change that counts as none, as a share of the range of the clean clips' scores."""
@@ -166,7 +166,8 @@ class Effects:
         )
         lost = f"; {effect.gone} lost their score" if effect.gone else ""
         times = f"{abs(effect.shift) / self.noise[name]:.1f} times its noise"
-        return f"{before:.3g} → {after:.3g}: {effect.shift:+.3g}{interval}, {times}, on {effect.clips} clips{lost}"
+        typical = f"typically {effect.shift:+.3g}{interval}"
+        return f"means {before:.3g} → {after:.3g}, {typical}, {times}, on {effect.clips} clips{lost}"
 
     def _line(self, part: str, check: str, title: str, name: str, effect: Effect | None, **fields: Any) -> Line:
         ends = {} if effect is None or not np.isfinite(effect.low) else {"low": effect.low, "high": effect.high}
@@ -228,6 +229,8 @@ class Effects:
             better = [s for s, e in points if self._is_moved(e, name) and sign * e.shift > 0]
             if better and not self._target.is_amount(name):
                 grade, verdict = "bad", f"better from strength {better[0]:g}"
+            elif noticed and better:
+                grade, verdict = "note", f"more from strength {better[0]:g}"
             elif noticed:
                 verdict = f"noticed from strength {noticed[0]:g}"
             elif abs(effect.low) <= self.noise[name] and abs(effect.high) <= self.noise[name]:

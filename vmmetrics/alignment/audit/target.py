@@ -256,8 +256,10 @@ def _guessed(text: str, origin: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     function = functions.get(name.rpartition(".")[2])
     arguments = [a for a in function.args.args if a.arg not in ("self", "cls")] if function else []
+    if function is None:
+        raise SetupError(f"No function {name!r} in {found}; one that is made or imported there needs --takes")
     if not arguments:
-        raise SetupError(f"No function {name!r} with a parameter in {found}; say how it takes clips by --takes")
+        raise SetupError(f"{name} in {found} has no parameter for a clip; say how it takes clips by --takes")
     first, annotation = arguments[0].arg, ast.unparse(arguments[0].annotation or ast.Constant(""))
     for route, names in _BY_NAME.items():
         if first in names:

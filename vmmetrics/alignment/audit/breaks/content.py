@@ -61,7 +61,9 @@ def rate(bench: Bench) -> Iterator[Finding]:
                     gap,
                 )
                 continue
-        verdict = "uses the frame rate" if depends else "does not use the frame rate"
+        taken = bench.target.kind == "function" and "fps" in bench.facts.get("named", ())
+        verdict = "takes a rate that plays no part" if taken else "does not use the frame rate"
+        verdict = "uses the frame rate" if depends else verdict
         text = f"the same frames at 2 and 3 times the rate change it by up to {moved[0]:.3g} and {moved[1]:.3g}"
         yield Finding("good" if depends else "note", verdict, text, name, max(moved))
 
@@ -208,6 +210,7 @@ def prompts(bench: Bench) -> Iterator[Finding]:
         turned = bench.ask([i._replace(prompt=other) for i, other in zip(prompted, others, strict=True)])
         worded = {what: bench.ask([i._replace(prompt=of(str(i.prompt))) for i in prompted])
                   for what, of in _WORDINGS.items()}  # fmt: skip
+        one, same = [bench.ask([i._replace(prompt=more.format(i.prompt)) for i in prompted]) for more in _MORE]
         route, swapped = bench.target.batch, None
         if route in ("paths", "folder"):
             alone = given if bench.route == route else bench.ask(prompted, route)
@@ -232,7 +235,9 @@ def prompts(bench: Bench) -> Iterator[Finding]:
         else:
             yield Finding("good", "asks for its prompt", "without one it refuses", name)
         whole = typical_gap(given, turned, name)
-        if counts := [what for what, of in worded.items() if matters and typical_gap(given, of, name) > whole / 2]:
+        counts = [what for what, of in worded.items() if typical_gap(given, of, name) > whole / 2]
+        counts += ["letters within words"] if typical_gap(one, same, name) > whole / 2 else []
+        if matters and counts:
             text = f"{' and '.join(counts)} change its scores as much as half of what another prompt does"
             yield Finding("note", "the form of a prompt counts", text, name)
     if swapped is not None:
@@ -250,8 +255,9 @@ def prompts(bench: Bench) -> Iterator[Finding]:
                 )
 
 
+_MORE = ("{} A hundred tired people, scattered about.", "{} A dozen sleepy people, strewn about.")
 _WORDINGS = {"capitals": str.upper, "a full stop": "{}.".format, "a line feed at its end": "{}\n".format}
-"""Forms of one prompt."""
+"""Forms of one prompt; words in which others are found ("red" in "hundred"), and words of the same meaning."""
 
 
 def typical_gap(before: Sequence[Answer], after: Sequence[Answer], name: str) -> float:
@@ -323,6 +329,9 @@ def distinct(bench: Bench) -> Iterator[Finding]:
                 f"{len(set(values))} values for {len(values)} clips, none with more than two digits{rest}",
                 name,
             )
+        elif span and np.ptp(values) < (span[1] - span[0]) / 50:
+            text = f"{min(values):.4g} to {max(values):.4g} of {span[0]:g} to {span[1]:g}{rest}"
+            yield Finding("note", "little of its range is used", text, name)
         elif count > max(2, len(values) // 5):
             yield Finding(
                 "note", "equal scores", f"{count} of {len(values)} different clips score {common:.4g}{rest}", name

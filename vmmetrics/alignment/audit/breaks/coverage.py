@@ -10,8 +10,8 @@ import cv2
 import numpy as np
 
 from vmmetrics.alignment.audit.breaks.bench import Bench, Check, Finding, always, differences
-from vmmetrics.alignment.audit.calls import Item
-from vmmetrics.alignment.audit.lines import Grade, Look
+from vmmetrics.alignment.audit.calls import Answer, Item
+from vmmetrics.alignment.audit.lines import GRADES, Grade, Look
 from vmmetrics.alignment.audit.material import Frames, array_of, scaled, with_frames
 
 LONG = 128
@@ -27,27 +27,33 @@ def foreign(bench: Bench, item: Item, count: int) -> Frames:
 
 
 def frames_read(bench: Bench) -> Iterator[Finding]:
-    """Put a foreign frame in place of each frame in turn."""
-    items = bench.few[:2]
-    counts = [len(item.times) for item in items]
+    """Put a foreign frame in place of each frame in turn, in a clip and in one two thirds longer."""
+    first = array_of(bench.few[0])
+    longer = np.concatenate([first, first[-2::-1]])[: len(first) * 5 // 3]
+    clips = [with_frames(bench.few[0], frames, bench.few[0].fps) for frames in (first, longer)]
     make = bench.material.reordered
     with bench.process():
-        before = bench.ask([make(with_frames(item, array_of(item))) for item in items])
+        before = bench.ask([make(clip) for clip in clips])
         if not any(answer.scores for answer in before):  # it reads no H.265
             make = bench.material.lossless
-            before = bench.ask([make(with_frames(item, array_of(item))) for item in items])
-        after = []
-        for t in range(min(counts)):
+            before = bench.ask([make(clip) for clip in clips])
+        after: list[list[Answer]] = []
+        for clip in clips:
             changed = []
-            for item in items:
-                frames = array_of(item).copy()
-                frames[t] = foreign(bench, item, 1)[0]
-                changed.append(make(with_frames(item, frames)))
+            for t in range(len(clip)):
+                frames = clip.frames.copy()
+                frames[t] = foreign(bench, bench.few[0], 1)[0]
+                changed.append(make(replace(clip, frames=frames)))
             after.append(bench.ask(changed))
     for name in bench.names:
-        read = [t for t, answers in enumerate(after) if bench.moves(before, answers, name)]
-        scored = any(name in answer.scores for answer in before)
-        yield _coverage(read, min(counts), "frame", name) if scored else unscored(name)
+        if not any(name in answer.scores for answer in before):
+            yield unscored(name)
+            continue
+        found = []
+        for clip, one, of in zip(clips, before, after, strict=True):
+            read = [t for t, answer in enumerate(of) if bench.moves([one], [answer], name)]
+            found.append(_coverage(read, len(clip), "frame", name))
+        yield min(found, key=lambda finding: GRADES.index(finding.grade))
 
 
 def unscored(name: str) -> Finding:
@@ -71,7 +77,7 @@ def _coverage(read: Sequence[int], count: int, what: str, name: str) -> Finding:
 
 
 def long_clips(bench: Bench) -> Iterator[Finding]:
-    """Replace each eighth of a clip of 128 small frames."""
+    """Replace each eighth of a clip of 128 small frames: by noise, by its first frame, by black and white in turn."""
     frames = np.concatenate([scaled(array_of(item), 96, 96) for item in bench.items])
     frames = np.concatenate([frames] * math.ceil(LONG / len(frames)))[:LONG]
     base = with_frames(bench.few[0], frames, 16.0)
@@ -79,10 +85,11 @@ def long_clips(bench: Bench) -> Iterator[Finding]:
         before = bench.ask([bench.material.lossless(base)])
         after = []
         for part in np.array_split(np.arange(LONG), 8):
-            noise, still = frames.copy(), frames.copy()
+            noise, still, strobe = frames.copy(), frames.copy(), frames.copy()
             noise[part] = bench.rng.integers(0, 256, noise[part].shape)
             still[part] = frames[part[0]]
-            changed = [bench.material.lossless(with_frames(bench.few[0], f, 16.0)) for f in (noise, still)]
+            strobe[part] = np.where(part % 2, 255, 0)[:, None, None, None]
+            changed = [bench.material.lossless(with_frames(bench.few[0], f, 16.0)) for f in (noise, still, strobe)]
             after.append(bench.ask(changed))
     if not before[0].scores:
         yield Finding("note", "refuses, and says so", f"a clip of {LONG} frames: {before[0].refused}")
@@ -91,13 +98,17 @@ def long_clips(bench: Bench) -> Iterator[Finding]:
         if name not in before[0].scores:
             yield unscored(name)
             continue
-        read = [t for t, answers in enumerate(after) if bench.moves([*before, *before], answers, name)]
+        read = [t for t, answers in enumerate(after) if bench.moves(before * 3, answers, name)]
         yield _coverage(read, 8, f"eighth of {LONG} frames", name)
 
 
 def regions(bench: Bench) -> Iterator[Finding]:
-    """Put other content into each ninth of the frame."""
-    items = bench.few[:3]
+    """Put other content into each ninth of the frame, of wide and tall ones as well."""
+    other = [
+        bench.material.changed(bench.few[0], scaled(array_of(bench.few[0]), *size)) for size in ((192, 96), (96, 192))
+    ]
+    items = [*bench.few[:3], *other]
+    shapes = [int(np.sign(array_of(item).shape[2] - array_of(item).shape[1])) for item in items]  # tall, square, wide
     with bench.process():
         before = bench.ask([bench.material.lossless(with_frames(item, array_of(item))) for item in items])
         after = []
@@ -114,7 +125,12 @@ def regions(bench: Bench) -> Iterator[Finding]:
                 after.append(bench.ask(changed))
     names = [f"{up}{side}" for up in ("top ", "", "bottom ") for side in ("left", "middle", "right")]
     for name in bench.names:
-        unread = [names[n] for n, answers in enumerate(after) if not bench.moves(before, answers, name)]
+        scored = [n for n, answer in enumerate(before) if name in answer.scores]
+        groups = [[n for n in scored if shapes[n] == shape] for shape in {shapes[n] for n in scored}]
+        unread = [
+            names[at] for at, answers in enumerate(after)
+            if any(not bench.moves([before[n] for n in of], [answers[n] for n in of], name) for of in groups)
+        ]  # fmt: skip
         if not any(name in answer.scores for answer in before):
             yield unscored(name)
         elif unread:
@@ -253,7 +269,16 @@ def flash(bench: Bench) -> Iterator[Finding]:
             after[colour] = bench.ask(items)
     for name in bench.names:
         unseen = [colour for colour, answers in after.items() if not bench.moves(bench.reference, answers, name)]
-        if unseen:
+        sign = bench.target.sign(name) * (not bench.target.is_amount(name))
+        gains = [
+            sign * (one.scores[name] - was.scores[name])
+            for answers in after.values() for one, was in zip(answers, bench.reference, strict=True)
+            if name in one.scores and name in was.scores
+        ]  # fmt: skip
+        if not unseen and gains and min(gains) > bench.tolerance(name, [], 0.02):
+            text = f"two black, white or grey frames make every clip better, by {min(gains):.3g} at least"
+            yield Finding("note", "flat frames are rewarded", text, name)
+        elif unseen:
             yield Finding(
                 "bad", "flat frames are passed over", f"two {' or '.join(unseen)} frames change no score", name
             )

@@ -103,7 +103,7 @@ def no_video(bench: Bench) -> Iterator[Finding]:
 def cut(bench: Bench) -> Iterator[Finding]:
     """Score files of which the last part is missing."""
     names = [bench.clips[n].name for n in bench.chosen]
-    cases = {f"{share:.0%} of {name}": bench.material.cut(item, share)
+    cases = {f"the first {share:.0%} of {name}": bench.material.cut(item, share)
              for share in (0.5, 0.8) for name, item in zip(names, bench.few, strict=True)}  # fmt: skip
     yield from _refused(bench, cases, bench.file_route)
 
@@ -140,9 +140,10 @@ def _constants(
             if item.path
         ]
         if not np.isfinite(values).all():
-            yield Finding("bad", "no finite number", f"{what}: NaN or infinite, without an error", name, looks=looks)
+            text = f"{what}: NaN or infinite; an exception, or None, says that there is no score"
+            yield Finding("bad", "no finite number", text, name, looks=looks)
         elif len(values) > 1 and len(set(values)) == 1 and not bench.target.is_amount(name):
-            text = f"{what}: {values[0]:.4g} for {len(values)} different clips, without an error"
+            text = f"{what}: {values[0]:.4g} for {len(values)} different clips, where an exception or None is due"
             yield Finding("bad", f"always {values[0]:.4g}", text, name, looks=looks)
         else:
             text = f"{what}: {min(values):.4g} to {max(values):.4g} for {len(values)} clips"
@@ -166,10 +167,12 @@ def _refused(bench: Bench, cases: dict[str, Item], route: str | None) -> Iterato
             continue
         shown = "; ".join(f"{label}: {value:.4g}" for label, value in list(values.items())[:5])
         looks = [Look(str(cases[label].path), label, value) for label, value in list(values.items())[:2]]
-        what = "a number" if np.isfinite(list(values.values())).any() else "not a number"
+        is_number = np.isfinite(list(values.values())).any()
+        what = "a number" if is_number else "NaN"
         more = f" and {len(values) - 5} more" if len(values) > 5 else ""
-        text = f"{what}, and no error, for {len(values)} of {len(cases)}: {shown}{more}"
-        yield Finding("bad", "scores a broken file", text, name, looks=looks)
+        text = f"{what}, where an exception or None is due, for {len(values)} of {len(cases)}: {shown}{more}"
+        verdict = "scores a broken file" if is_number else "NaN for a broken file"
+        yield Finding("bad", verdict, text, name, looks=looks)
 
 
 def tiny(bench: Bench) -> Iterator[Finding]:

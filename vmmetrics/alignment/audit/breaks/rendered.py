@@ -21,13 +21,18 @@ def _texture(rng: np.random.Generator, size: int) -> Frames:
     return np.repeat(levels[..., None], 3, -1)
 
 
+_WAYS = {"left": (3, 0), "right": (-3, 0), "up": (0, 3), "down": (0, -3), "still": (0, 0)}
+"""Steps of the window over a texture, by where the texture goes."""
+
+
 def directions(bench: Bench) -> Iterator[Finding]:
-    """Move a texture by three pixels a frame sideways, and up, in wide frames and in tall ones."""
+    """Move a texture by three pixels a frame to the left and right, up and down, in wide frames and in tall ones."""
     texture = _texture(bench.rng, 300)
     cases = {}
     for shape, (width, height) in {"wide": (192, 80), "tall": (80, 192)}.items():
-        for way, (dx, dy) in {"sideways": (3, 0), "up": (0, 3), "still": (0, 0)}.items():
-            frames = np.stack([texture[t * dy : t * dy + height, t * dx : t * dx + width] for t in range(16)])
+        for way, (dx, dy) in _WAYS.items():
+            places = [(48 + (t - 8) * dy, 48 + (t - 8) * dx) for t in range(16)]
+            frames = np.stack([texture[y : y + height, x : x + width] for y, x in places])
             cases[shape, way] = bench.material.exact(with_frames(bench.few[0], frames, 8.0))
     with bench.process():
         answers = dict(zip(cases, (bench.survived(item) for item in cases.values()), strict=True))
@@ -35,12 +40,12 @@ def directions(bench: Bench) -> Iterator[Finding]:
         values = {case: answer.scores.get(name, math.nan) for case, answer in answers.items()}
         uneven, figures = [], []
         for shape in ("wide", "tall"):
-            side, up, still = (values[shape, way] for way in ("sideways", "up", "still"))
-            moved = max(abs(side - still), abs(up - still)) if math.isfinite(still) else max(abs(side), abs(up))
-            figures.append(f"{shape}: {side:.3g} sideways, {up:.3g} up")
-            if abs(side - up) > max(0.3 * moved, bench.tolerance(name, [], 0.02)):
+            *moving, still = (values[shape, way] for way in _WAYS)
+            moved = max(abs(value - (still if math.isfinite(still) else 0.0)) for value in moving)
+            figures.append(f"{shape}: " + ", ".join(f"{v:.3g} {w}" for v, w in zip(moving, _WAYS, strict=False)))
+            if np.ptp(moving) > max(0.3 * moved, bench.tolerance(name, [], 0.02)):
                 uneven.append(shape)
-        if not all(math.isfinite(values[shape, way]) for shape in ("wide", "tall") for way in ("sideways", "up")):
+        if not all(math.isfinite(value) for (_, way), value in values.items() if way != "still"):
             yield Finding("open", "not told apart", "a moving texture has no score", name)
         elif uneven:
             text = f"the same motion in pixels scores otherwise by its direction: {'; '.join(figures)}"
