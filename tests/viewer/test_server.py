@@ -261,13 +261,6 @@ def test_chromium_seeks_to_every_frame_at_its_scored_time(
             assert np.mean(columns) == pytest.approx(10 + 5 * frame, abs=1.5), frame
 
 
-LOADED = """async () => {
-    const video = document.querySelector("video[src]");
-    if (video.readyState < 2) await new Promise((done) => video.addEventListener("loadeddata", done));
-    return video.duration;
-}"""
-
-
 @pytest.mark.browser
 def test_a_served_report_shows_a_clip_with_its_overlay(report: Path, browser: Any) -> None:
     faults: list[str] = []
@@ -279,7 +272,8 @@ def test_a_served_report_shows_a_clip_with_its_overlay(report: Path, browser: An
         row = page.evaluate("vm.data.index.clips.overlay.findIndex((there, row) => there && vm.data.media(row).url)")
         page.goto(f"{server.url}#view=clip&clip={page.evaluate('(row) => vm.data.id(row)', row)}")
         page.wait_for_selector("video[src]")
-        assert page.evaluate(LOADED) > 0
+        page.wait_for_function("document.querySelector('video[src]').readyState >= 2")  # it seeks meanwhile
+        assert page.evaluate("document.querySelector('video[src]').duration") > 0
         assert page.evaluate("async (row) => (await vm.data.overlay(row)).frames", row) > 0
         assert page.evaluate("async (row) => (await vm.data.detail(row)).events.length", row) > 0
     assert not faults

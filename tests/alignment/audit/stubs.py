@@ -318,3 +318,49 @@ def to_the_right(clip: Any, fps: float | None = None) -> float:
 
 def likes_flat_frames(clip: Any, fps: float | None = None) -> float:
     return float(-_frames(clip).astype(float).std((1, 2, 3)).mean())
+
+
+def _misfit(clip: Any, way: int) -> float:
+    """Distance of each frame from the one before, moved along by the shift between both, or the other way round."""
+    import cv2
+
+    grey, faults = _frames(clip).mean(-1).astype(np.float32), []
+    for one, other in pairwise(grey):
+        dx, dy = cv2.phaseCorrelate(one, other)[0] if one.std() and other.std() else (0, 0)
+        moved = np.roll(one, (way * round(dy), way * round(dx)), (0, 1))
+        faults.append(np.abs(moved - other)[8:-8, 8:-8].mean())
+    return float(-np.mean(faults))
+
+
+def aligned(clip: Any, fps: float | None = None) -> float:
+    return _misfit(clip, 1)
+
+
+def aligned_backwards(clip: Any, fps: float | None = None) -> float:
+    return _misfit(clip, -1)
+
+
+def steps_that_are_any(clip: Any, fps: float | None = None) -> float:
+    """Mean over the frames that move."""
+    steps = np.abs(np.diff(_frames(clip).astype(float), axis=0)).mean((1, 2, 3))
+    return float(steps[steps > 0].mean()) if steps.any() else 0.0
+
+
+def slopes(clip: Any, fps: float | None = None) -> float:
+    return float((np.diff(_frames(clip).astype(float), axis=2) ** 2).mean())
+
+
+def upward_slopes(clip: Any, fps: float | None = None) -> float:
+    """Slopes in bytes: what falls is cut to 0."""
+    return float((np.diff(_frames(clip).astype(float), axis=2).clip(0) ** 2).mean())
+
+
+def reads_ten_words(path: str, prompt: str) -> float:
+    if not prompt:
+        raise ValueError("Expected a prompt")
+    return motion(path) + _asked(" ".join(prompt.split()[:10]))
+
+
+def infinite_for_a_copy(path: str, reference: str) -> float:
+    distance = compares(path, reference)
+    return float(-np.log(distance)) if distance else np.inf

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -174,19 +174,19 @@ def alike(
     """Yield whether pairs of clips that are nearly the same score alike, on average."""
     with bench.process():
         asked = [
-            (label, bench.reference if before is bench.few else bench.ask(before), bench.ask(after), after)
-            for label, before, after in cases
+            (bench.reference if before is bench.few else bench.ask(before), bench.ask(after))
+            for _, before, after in cases
         ]
     for name in bench.names:
         large, figures, looks, compared = [], [], [], 0
-        for label, before, after, items in asked:
+        for (label, items, changed), (before, after) in zip(cases, asked, strict=True):
             gaps = [g for g in differences(before, after, name) if g is not None]
             compared += len(gaps)
             mean = float(np.mean(gaps)) if gaps else 0.0
             figures.append(f"{label}: {mean:.3g} on average")
             if mean > max(share * bench.typical[name], 3 * bench.slack[name]):
                 large.append(label)
-                looks += bench.look(items[0], label, after[0], bench.few[0], before[0], name)
+                looks += bench.look(changed[0], label, after[0], items[0], before[0], name)
         if not compared:
             yield unscored(name)
             continue
@@ -198,66 +198,72 @@ def alike(
 
 
 def prompts(bench: Bench) -> Iterator[Finding]:
-    """Leave the prompt out, or empty; in batches, exchange clips with their prompts."""
+    """Leave the prompt out, or empty; give it other forms, and a long beginning; in batches, exchange it."""
     prompted = [
         item._replace(prompt=item.prompt or f"a thing that moves, number {n}") for n, item in enumerate(bench.few)
     ]
+    others = [next(p for p in PROMPTS[n:] + PROMPTS[:n] if p != i.prompt) for n, i in enumerate(prompted)]
+
+    def ask(change: Callable[[str], str], prompts: Sequence[str | None] | None = None) -> list[Answer]:
+        asked = prompts or [item.prompt for item in prompted]
+        return bench.ask([i._replace(prompt=change(str(p))) for i, p in zip(prompted, asked, strict=True)])
+
     with bench.process():
-        given = bench.ask(prompted)
-        without = bench.ask(prompted, None, ("prompt", "prompts"))
-        empty = bench.ask([item._replace(prompt="") for item in prompted])
-        others = [next(p for p in PROMPTS[n:] + PROMPTS[:n] if p != i.prompt) for n, i in enumerate(prompted)]
-        turned = bench.ask([i._replace(prompt=other) for i, other in zip(prompted, others, strict=True)])
-        worded = {what: bench.ask([i._replace(prompt=of(str(i.prompt))) for i in prompted])
-                  for what, of in _WORDINGS.items()}  # fmt: skip
-        one, same = [bench.ask([i._replace(prompt=more.format(i.prompt)) for i in prompted]) for more in _MORE]
-        route, swapped = bench.target.batch, None
-        if route in ("paths", "folder"):
-            alone = given if bench.route == route else bench.ask(prompted, route)
-            swapped = (alone, bench.ask(prompted[::-1], route, together=True)[::-1])
-            twice = [prompted[0], prompted[0]._replace(prompt=others[0]), prompted[-1]]
-            doubled = (bench.ask(twice, route), bench.ask(twice, route, together=True)) if route == "paths" else None
-    for name in bench.names:
-        matters = bench.moves(given, turned, name)
-        if not matters:
-            yield Finding("note", "prompts play no part", "another clip's prompt changes no score", name)
-        elif bench.target.kind == "function" and any(name in answer.scores for answer in without):
-            yield Finding(
-                "bad", "scores without a prompt", "prompts count, yet without one it gives numbers, and no error", name
-            )
+        given, turned = ask(str), ask(str, others)
+        matter = [name for name in bench.names if bench.moves(given, turned, name)]
+        for name in bench.names:
+            if name not in matter:
+                yield Finding("note", "prompts play no part", "another clip's prompt changes no score", name)
+        if not matter:
+            return
+        without, empty = bench.ask(prompted, None, ("prompt", "prompts")), ask("".format)
+        forms = {what: ask(form) for what, form in _FORMS.items()}
+        one, same = (ask(more.format) for more in _MORE)
+        long, ended = (ask(_LONG.format, of) for of in (None, others))
+        mixed = _mixed_up(bench, prompted, others)
+    for name in matter:
+        if bench.target.kind == "function" and any(name in answer.scores for answer in without):
+            text = "prompts count, yet without one it gives numbers, and no error"
+            yield Finding("bad", "scores without a prompt", text, name)
         elif any(name in answer.scores for answer in empty):
-            yield Finding(
-                "note",
-                "scores an empty prompt",
-                "without a prompt it refuses, with an empty one it gives numbers",
-                name,
-            )
+            text = "without a prompt it refuses, with an empty one it gives numbers"
+            yield Finding("note", "scores an empty prompt", text, name)
         else:
             yield Finding("good", "asks for its prompt", "without one it refuses", name)
         whole = typical_gap(given, turned, name)
-        counts = [what for what, of in worded.items() if typical_gap(given, of, name) > whole / 2]
+        counts = [what for what, of in forms.items() if typical_gap(given, of, name) > whole / 2]
         counts += ["letters within words"] if typical_gap(one, same, name) > whole / 2 else []
-        if matters and counts:
+        if counts:
             text = f"{' and '.join(counts)} change its scores as much as half of what another prompt does"
             yield Finding("note", "the form of a prompt counts", text, name)
-    if swapped is not None:
-        pairs = [swapped, *([doubled] if doubled else [])]
-        for name in bench.names:
-            wrong = [
-                (one, other)
-                for one, other in pairs
-                if max((g for g in differences(one, other, name) if g is not None), default=0.0)
-                > bench.tolerance(name, [], 0.001)
-            ]
-            if wrong:
-                yield Finding(
-                    "bad", "mixes up prompts", "clips with their prompts score otherwise together than alone", name
-                )
+        if not bench.moves(long, ended, name):
+            text = f"after {len(_LONG.split()) - 1} words, another prompt changes no score"
+            yield Finding("note", "the end of a long prompt does not count", text, name)
+        if name in mixed:
+            text = "clips with their prompts score otherwise together than alone"
+            yield Finding("bad", "mixes up prompts", text, name)
 
 
+def _mixed_up(bench: Bench, prompted: Sequence[Item], others: Sequence[str]) -> set[str]:
+    """Return the scores that differ where clips are scored together, one of them with two prompts, from those alone."""
+    route = bench.target.batch
+    if route not in ("paths", "folder"):
+        return set()
+    twice = [prompted[0], prompted[0]._replace(prompt=others[0]), prompted[-1]]
+    asked = [prompted[::-1], *([twice] if route == "paths" else [])]
+    pairs = [(bench.ask(items, route), bench.ask(items, route, together=True)) for items in asked]
+    return {
+        name for name in bench.names for alone, together in pairs
+        if any(gap is not None and gap > bench.tolerance(name, [], 0.001) for gap in differences(alone, together, name))
+    }  # fmt: skip
+
+
+_FORMS = {"capitals": str.upper, "a full stop": "{}.".format, "a line feed at its end": "{}\n".format}
+"""Forms of one prompt."""
 _MORE = ("{} A hundred tired people, scattered about.", "{} A dozen sleepy people, strewn about.")
-_WORDINGS = {"capitals": str.upper, "a full stop": "{}.".format, "a line feed at its end": "{}\n".format}
-"""Forms of one prompt; words in which others are found ("red" in "hundred"), and words of the same meaning."""
+"""Words in which others are found ("red" in "hundred"), and words of the same meaning."""
+_LONG = ", ".join(f"in the {n}th of many quiet rooms of a large old house" for n in range(4, 12)) + ": {}"
+"""A prompt after a long beginning."""
 
 
 def typical_gap(before: Sequence[Answer], after: Sequence[Answer], name: str) -> float:
@@ -267,8 +273,9 @@ def typical_gap(before: Sequence[Answer], after: Sequence[Answer], name: str) ->
 
 
 def references(bench: Bench) -> Iterator[Finding]:
-    """Compare with the wrong reference: that of another clip, one of twice as many frames, none at all."""
+    """Compare with the clip itself, and with the wrong reference: of another clip, of twice as many frames, none."""
     halves, wholes, others, missing = [], [], [], []
+    selves = [item._replace(reference=item.path) for item in bench.few]
     for item in bench.few:
         frames = array_of(item)
         half = with_frames(item, frames[: len(frames) // 2], item.fps)
@@ -278,7 +285,7 @@ def references(bench: Bench) -> Iterator[Finding]:
         others.append(item._replace(reference=other))
         missing.append(item._replace(reference=str(bench.material.folder / "no-reference.mp4")))
     with bench.process():
-        paired, cut, wrong, without = (bench.ask(items) for items in (halves, wholes, others, missing))
+        paired, cut, wrong, without, own = (bench.ask(items) for items in (halves, wholes, others, missing, selves))
     for name in bench.names:
         bound = bench.tolerance(name, [])
         same = [gap is not None and gap <= bound for gap in differences(paired, cut, name)]
@@ -289,6 +296,8 @@ def references(bench: Bench) -> Iterator[Finding]:
         elif all(same):
             text = "half a clip scores against the whole reference as against its half"
             yield Finding("bad", "missing frames do not count", text, name)
+        elif any(not math.isfinite(answer.scores.get(name, 0.0)) for answer in own):
+            yield Finding("note", "no finite number for an exact copy", "a clip against itself: NaN or infinite", name)
         else:
             yield Finding("good", "compares with its reference", "another, a longer one and none are told apart", name)
 

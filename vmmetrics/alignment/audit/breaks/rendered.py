@@ -55,26 +55,74 @@ def directions(bench: Bench) -> Iterator[Finding]:
 
 
 def steady(bench: Bench) -> Iterator[Finding]:
-    """Move a texture by a pixel a frame through 10, 17, 24 and 40 frames: no moment differs from another."""
+    """Move a texture by a pixel a frame through 10, 17, 24 and 40 frames, and through half of 24 that then stand still.
+
+    No moment of steady motion differs from another.
+    """
     texture = _texture(bench.rng, 260)
-    items = []
-    for count in (10, 17, 24, 40):
-        frames = np.stack([texture[:120, t : t + 128] for t in range(count)])
-        items.append(bench.material.exact(with_frames(bench.few[0], frames, 8.0)))
-    still = bench.material.exact(with_frames(bench.few[0], np.stack([texture[:120, :128]] * 24), 8.0))
+    paths = [range(10), range(17), range(24), range(40), [min(t, 12) for t in range(24)], [0] * 24]
+    items = [
+        bench.material.exact(with_frames(bench.few[0], np.stack([texture[:120, t : t + 128] for t in path]), 8.0))
+        for path in paths
+    ]
     with bench.process():
-        answers = [bench.survived(item) for item in (*items, still)]
+        answers = [bench.survived(item) for item in items]
     for name in bench.names:
-        *values, nothing = (answer.scores.get(name, math.nan) for answer in answers)
+        *values, half, nothing = (answer.scores.get(name, math.nan) for answer in answers)
         if not np.isfinite(values).all():
             yield Finding("open", "not told apart", "a moving texture has no score", name)
             continue
         whole = abs(values[2] - nothing) if math.isfinite(nothing) else abs(values[2])
-        text = f"10, 17, 24, 40 frames: {', '.join(f'{value:.3g}' for value in values)}; still: {nothing:.3g}"
-        if np.ptp(values) > max(0.25 * whole, bench.tolerance(name, [], 0.02)):
+        bound = bench.tolerance(name, [], 0.02)
+        text = (
+            f"10, 17, 24, 40 frames: {', '.join(f'{value:.3g}' for value in values)}; "
+            f"half of 24: {half:.3g}; still: {nothing:.3g}"
+        )
+        if np.ptp(values) > max(0.25 * whole, bound):
             yield Finding("note", "goes by the number of frames", text, name)
+        elif whole > bound and abs(half - values[2]) < 0.1 * whole:
+            yield Finding("note", "still moments do not count", text, name)
         else:
             yield Finding("good", "any number of frames", text, name)
+
+
+def coherence(bench: Bench) -> Iterator[Finding]:
+    """Move a texture, hold it, and show unrelated frames: where those are worse than a still, motion is hardly so."""
+    texture = _texture(bench.rng, 300)
+    moving = np.stack([texture[:120, 3 * t : 3 * t + 160] for t in range(16)])
+    unrelated = np.stack([_texture(bench.rng, 160)[:120] for _ in range(16)])
+    shown = (moving, np.stack([moving[0]] * 16), unrelated)
+    with bench.process():
+        answers = [bench.survived(bench.material.exact(with_frames(bench.few[0], f, 8.0))) for f in shown]
+    for name in bench.names:
+        motion, still, chaos = (answer.scores.get(name, math.nan) for answer in answers)
+        text = f"steady motion: {motion:.3g}; still: {still:.3g}; frames with nothing in common: {chaos:.3g}"
+        if not np.isfinite((motion, still, chaos)).all() or abs(chaos - still) <= bench.tolerance(name, [], 0.02):
+            yield Finding("open", "not told apart", text, name)
+        elif bench.target.sign(name) * (chaos - still) < 0 and (motion - still) / (chaos - still) > 0.6:
+            yield Finding("note", "steady motion counts as chaos does", text, name)
+        else:
+            yield Finding("good", "steady motion is not chaos", text, name)
+
+
+def mirrored(bench: Bench) -> Iterator[Finding]:
+    """Move ramps that grow slowly and fall at once, and dots: mirrored, upside down, light and dark exchanged."""
+    y, x = np.mgrid[:120, :160]
+    dots = [
+        (int(r), int(c)) for r, c in zip(bench.rng.integers(8, 112, 12), bench.rng.integers(8, 152, 12), strict=True)
+    ]
+    frames = np.empty((16, 120, 160, 3), np.uint8)
+    for t in range(16):
+        levels = 78 + 3 * ((x + 2 * t) % 20) + 2 * ((y + t) % 20)  # 78 to 173, 125.5 in the middle
+        for row, column in dots:
+            levels[row : row + 3, (column + 2 * t) % 150 : (column + 2 * t) % 150 + 3] = 250
+        frames[t] = levels[..., None]
+    turned = {"mirrored": frames[:, :, ::-1], "upside down": frames[:, ::-1], "light and dark exchanged": 255 - frames}
+    whole = bench.material.exact(with_frames(bench.few[0], frames, 8.0))
+    cases = [
+        (label, [whole], [bench.material.exact(with_frames(bench.few[0], of, 8.0))]) for label, of in turned.items()
+    ]
+    yield from alike(bench, cases, 0.5, "mirrored, or negative, alike", grade="note")
 
 
 def contrast(bench: Bench) -> Iterator[Finding]:
@@ -183,10 +231,13 @@ def hues(bench: Bench) -> Iterator[Finding]:
 
 
 CHECKS = (
-    Check("directions", "A texture that moves sideways, and up",
+    Check("directions", "A texture that moves left, right, up and down",
           "an axis is lost, or scaled by the other side", always, directions),
     Check("steady", "A texture that moves steadily, in few frames and many",
           "a window or an edge counts by the number of frames", always, steady),
+    Check("coherence", "A texture that moves steadily, and unrelated frames",
+          "frames are aligned the wrong way round", always, coherence),
+    Check("mirrored", "Ramps and dots, mirrored and negative", "negative slopes are cut to 0", always, mirrored),
     Check("growing-contrast", "A square that moves, in growing contrast",
           "values overflow and wrap around", always, contrast),
     Check("lightness", "Half the contrast, dark and light", "sums of 8 bits wrap around", always, lightness),
