@@ -51,8 +51,8 @@ class GivenCamera:
         return Camera(homographies, (self.kind,) * pairs, np.ones(pairs))
 
 
-def scene_with(poses: Poses, num_frames: int = FRAMES, camera: GivenCamera | None = None) -> Scene:
-    clip = Clip(np.zeros((num_frames, 8, 8, 3), np.uint8), np.arange(num_frames) / 24, 24.0)
+def scene_with(poses: Poses, num_frames: int = FRAMES, camera: GivenCamera | None = None, side: int = 32) -> Scene:
+    clip = Clip(np.zeros((num_frames, side, side, 3), np.uint8), np.arange(num_frames) / 24, 24.0)
     models = Models(DISFlow(), camera or GivenCamera(), NoObjects(), None, GivenPoses(poses), None)  # type: ignore[arg-type]
     return Scene(clip, models)
 
@@ -85,6 +85,11 @@ def test_nobody_small_people_and_one_frame_are_missing_with_their_reason() -> No
     assert ois.measure(scene_with(nobody), "vmbench").missing == "no person"
     assert "too small" in (ois.measure(scene_with(body(size=0.5)), "vmmetrics").missing or "")
     assert "one frame" in (ois.measure(scene_with(body(), num_frames=1), "vmmetrics").missing or "")
+    tiny = scene_with(body(), side=31)
+    assert (
+        ois.measure(tiny, "vmmetrics").missing == "frames of 31 by 31 pixels are too small to judge: at least 32 a side"
+    )
+    assert ois.measure(tiny, "vmbench").score is not None
 
 
 def test_small_people_are_left_out_and_absence_is_no_size() -> None:

@@ -30,7 +30,9 @@ class Given:
         return PointTracks(xy, np.ones(xy.shape[:2], bool), queries[:, 0].astype(np.int64))
 
 
-def scene_with(*presences: tuple[np.ndarray, np.ndarray | None], frames: int = FRAMES, fps: float = 8.0) -> Scene:
+def scene_with(
+    *presences: tuple[np.ndarray, np.ndarray | None], frames: int = FRAMES, fps: float = 8.0, height: int = SIZE[1]
+) -> Scene:
     labels = np.zeros((frames, SIZE[1] // 2, SIZE[0] // 2), np.uint8)
     things = []
     for i, (present, occluded) in enumerate(presences, 1):
@@ -38,7 +40,7 @@ def scene_with(*presences: tuple[np.ndarray, np.ndarray | None], frames: int = F
         hidden = np.zeros(frames, bool) if occluded is None else occluded
         things.append(SceneObject(i, "object", present, hidden))
     given = Given(Objects(labels, tuple(things), SCALE))
-    clip = Clip(np.zeros((frames, SIZE[1], SIZE[0], 3), np.uint8), np.arange(frames) / fps, fps)
+    clip = Clip(np.zeros((frames, height, SIZE[0], 3), np.uint8), np.arange(frames) / fps, fps)
     return Scene(clip, Models(given, given, given, given, given, given))  # type: ignore[arg-type]
 
 
@@ -47,7 +49,10 @@ def frames_where(first: int, last: int, count: int = FRAMES) -> np.ndarray:
     return (index >= first) & (index <= last)
 
 
-def test_no_object_and_one_frame_are_missing() -> None:
+def test_no_object_one_frame_and_tiny_frames_are_missing() -> None:
+    tiny = scene_with((np.ones(FRAMES, bool), None), height=16)
+    assert measure(tiny, "vmmetrics").missing == "frames of 80 by 16 pixels are too small to judge: at least 32 a side"
+    assert measure(tiny, "vmbench").score == 1
     assert measure(scene_with(), "vmbench").missing == "no object"
     assert measure(scene_with((np.ones(1, bool), None), frames=1), "vmmetrics").score is None
 

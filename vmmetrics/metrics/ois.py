@@ -12,6 +12,7 @@ from vmmetrics.functional.body_motion import body_motion
 from vmmetrics.functional.limbs import OUTLINE_REASONS as REASONS
 from vmmetrics.functional.limbs import silhouette_deviations
 from vmmetrics.functional.shapes import shape_constancy_score
+from vmmetrics.perception.content import too_small
 from vmmetrics.perception.scene import Poses, Scene
 from vmmetrics.perception.surfaces import follow_surfaces, owners
 from vmmetrics.types import BoolArray, FloatArray, MetricResult, Protocol
@@ -43,6 +44,8 @@ def measure(scene: Scene, protocol: Protocol) -> MetricResult:
         return MetricResult(None, "the prompt's tags expect no body", applicable=False)
     if len(scene.clip) == 1:
         return MetricResult(None, "one frame: no change of shape to judge")
+    if protocol == "vmmetrics" and (why := too_small(scene.clip)) is not None:
+        return MetricResult(None, why)
     released = scene.models.released
     if released is not None and protocol == "vmbench":
         keypoints, scores = scene.once("released person", lambda: released.person(scene))
@@ -54,8 +57,8 @@ def measure(scene: Scene, protocol: Protocol) -> MetricResult:
         return object_integrity_score(poses.keypoints[:, 0], poses.scores[:, 0], protocol=protocol)
     large = large_enough(poses.keypoints)
     if not large.any():
-        too_small = f"people are too small to judge (torso under {SMALLEST_TORSO:.0f} pixels)"
-        return _without_people(scene, protocol, too_small)
+        why = f"people are too small to judge (torso under {SMALLEST_TORSO:.0f} pixels)"
+        return _without_people(scene, protocol, why)
     evidence = limb_evidence(poses)
     selected = {reason: deviations[:, large] for reason, deviations in evidence.items()}
     keypoints, scores = poses.keypoints[:, large], poses.scores[:, large]

@@ -10,6 +10,7 @@ from vmmetrics.functional import ObjectHistory, temporal_coherence_score
 from vmmetrics.functional.pas import FOLLOWED_SHARE
 from vmmetrics.functional.tcs import LEFT
 from vmmetrics.perception import points
+from vmmetrics.perception.content import too_small
 from vmmetrics.perception.own_motion import own_motion_of
 from vmmetrics.perception.scene import Objects, PointTracks, ReleasedFlow, ReleasedObjects, Scene, SceneObject
 from vmmetrics.perception.textured_patches import TexturedPatch, textured_patches
@@ -34,6 +35,8 @@ def measure(scene: Scene, protocol: Protocol) -> MetricResult:
     clip, released = scene.clip, scene.models.released
     if len(clip) == 1:
         return MetricResult(None, "one frame: nothing can vanish or appear")
+    if protocol == "vmmetrics" and (why := too_small(clip)) is not None:
+        return MetricResult(None, why)
     if protocol == "vmbench" and points.released_step(clip.fps) < 1:
         return MetricResult(None, f"the released code needs 2 frames per second but the clip has {clip.fps:g}")
     if scene.no_subject is not None:

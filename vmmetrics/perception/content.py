@@ -17,6 +17,8 @@ from vmmetrics.types import COLLAPSE_REASONS, Collapse, FloatArray, UInt8Array
 WIDTH = 256
 """Width of working images, pixels."""
 _TALLEST = 64 * WIDTH  # a clip 1 pixel wide and 65,535 high would take 4 GB a frame
+LEAST_SIDE = 32
+"""Least side of a frame, pixels, in which objects and bodies are judged; in smaller ones every clip scored 1."""
 BLOCK = 8
 """Side of the blocks whose mean brightness is compared over time, working pixels."""
 SAME_LEVELS = 4.0
@@ -69,6 +71,13 @@ class Unjudgeable:
 
     kind: Collapse
     reason: str
+
+
+def too_small(clip: Clip) -> str | None:
+    """Return why a clip shows too little of objects and bodies to judge them; None for one of :data:`LEAST_SIDE`."""
+    if min(clip.width, clip.height) >= LEAST_SIDE:
+        return None
+    return f"frames of {clip.width} by {clip.height} pixels are too small to judge: at least {LEAST_SIDE} a side"
 
 
 def find_unjudgeable(clip: Clip) -> Unjudgeable | None:
