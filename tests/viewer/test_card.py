@@ -157,7 +157,7 @@ def test_a_card_beside_marks_what_changed(tmp_path: Path) -> None:
     page = Page(text)
     said = "".join(page.said)
     assert "Compared with the card of my:old" in said and "Changed since the other card (1)" in said
-    assert re.search(r"Only in the other card</h3><ul><li>contrast</li></ul>", text)
+    assert re.search(r"Only in the other card</h3><ul><li>contrast: [^<]*</li></ul>", text)
     (first, _, second, _) = page.tables[1][1:]  # each row with the one that unfolds
     assert "not noticed" in first[1] and "noticed from 0.25" in first[2]
     assert "noticed from 0.5" in second[1] and "noticed from 0.5" in second[2]

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
-from vmmetrics.alignment.audit.card import beside
+from vmmetrics.alignment.audit.card import Beside, beside
 from vmmetrics.alignment.report.tables import flat_settings
 from vmmetrics.errors import ClipError
 from vmmetrics.utils.display.bundle import digest
@@ -89,10 +89,6 @@ def _url(file: str) -> str | None:
     return None if path.is_absolute() or ".." in path.parts else quote(os.fsencode(path))
 
 
-def _key(line: Json) -> tuple[str, str, str]:
-    return line["part"], line["check"], line["title"]
-
-
 def _opening(card: Json, other: Json | None) -> Iterator[str]:
     target = card["target"]
     facts = [f"a {target['kind']} that takes {', '.join(target['takes'])}" if target["takes"] else target["kind"]]
@@ -104,12 +100,10 @@ def _opening(card: Json, other: Json | None) -> Iterator[str]:
         yield f"<p>Compared with the card of {text(other['target']['text'])} ({text(versions)}).</p>"
 
 
-def _score(key: str, score: Json, other: Json | None, rows: Mapping[str, int]) -> str:
+def _score(key: str, score: Json, other: Beside | None, rows: Mapping[str, int]) -> str:
     """Return the section of a score: how its lines are graded, those to look at first, and a table for each part."""
     lines = score["lines"]
-    before = {_key(line): line for line in other["lines"]} if other else {}
-    pairs = ((line, before.get(_key(line), line)) for line in lines)
-    changed = [any(line[name] != was[name] for name in ("grade", "verdict")) for line, was in pairs]
+    before, changed = (other.before, other.changed) if other else ([None] * len(lines), [])
     failed = [n for n, line in enumerate(lines) if line["grade"] == "bad"]
     failed.sort(key=lambda n: lines[n]["part"] != "breaks")  # first what is wrong in any metric
     parts = [part for part in PARTS if any(line["part"] == part for line in lines)]
@@ -121,15 +115,15 @@ def _score(key: str, score: Json, other: Json | None, rows: Mapping[str, int]) -
         f'<section class="score" id="{key}" data-name="{text(score["name"])}" data-bad="{len(failed)}">',
         f"<h2>{text(score['name'])} <small>{text(' · '.join(facts))}</small></h2>",
         _grid(key, parts, lines),
-        _list("Changed since the other card", key, lines, [n for n, differs in enumerate(changed) if differs], before),
-        _list("Bad", key, lines, failed, {}),
+        _list("Changed since the other card", key, lines, changed, before),
+        _list("Bad", key, lines, failed, [None] * len(lines)),
     ]
-    if gone := [line["title"] for line in before.values() if _key(line) not in set(map(_key, lines))]:
-        content.append(f"<h3>Only in the other card</h3>{html_list(gone)}")
+    if other and other.gone:
+        content.append(f"<h3>Only in the other card</h3>{html_list(other.gone)}")
     more = '<th scope="col">Other card</th>' if other else ""
     head = f'<tr><th scope="col">Check</th><th scope="col">Verdict</th>{more}<th scope="col">Effect</th></tr>'
     for part in parts:
-        numbers = sorted((n for n, line in enumerate(lines) if line["part"] == part), key=lambda n: not changed[n])
+        numbers = sorted((n for n, line in enumerate(lines) if line["part"] == part), key=lambda n: n not in changed)
         unit = None if part == "people" else score["noise"]  # agreement with people is no change of the score
         reach = max((abs(value) for n in numbers for value in _ends(lines[n], unit)), default=0.0)
         reach = max(reach, _LEAST) if unit else reach
@@ -137,8 +131,9 @@ def _score(key: str, score: Json, other: Json | None, rows: Mapping[str, int]) -
         caption = f"<caption>Bars end at ±{_figure(reach)}{inside}.</caption>" if reach else ""
         content.append(f'<h3 id="{key}-{part}">{PARTS[part]}</h3><table class="lines">{caption}<thead>{head}</thead>')
         for n in numbers:
-            beside = f'<td class="before">{_verdict(before.get(_key(lines[n])))}</td>' if other else ""
-            content.append(_line(f"{key}-l{n}", lines[n], _effect(lines[n], unit, reach), beside, changed[n], rows))
+            beside = f'<td class="before">{_verdict(before[n])}</td>' if other else ""
+            effect = _effect(lines[n], unit, reach)
+            content.append(_line(f"{key}-l{n}", lines[n], effect, beside, n in changed, rows))
         content.append("</table>")
     return "\n".join([*content, "</section>"])
 
@@ -159,11 +154,11 @@ def _grade(grade: str) -> str:
     return f'<span class="grade g-{grade}">{GRADES[grade]}</span>'
 
 
-def _list(title: str, key: str, lines: Sequence[Json], numbers: Sequence[int], before: Mapping[Any, Json]) -> str:
+def _list(title: str, key: str, lines: Sequence[Json], numbers: Sequence[int], before: Sequence[Json | None]) -> str:
     """Return links to some lines with verdicts and figures, those of before as well; nothing where there are none."""
     items = ""
     for n in numbers:
-        was = f"{_verdict(before[_key(lines[n])])} → " if before else ""
+        was = f"{_verdict(before[n])} → " if before[n] else ""
         item = f'<a href="#{key}-l{n}">{text(lines[n]["title"])}</a>: {was}{_verdict(lines[n])}'
         items += f"<li>{item}<small>{text(lines[n]['text'])}</small></li>"
     return f'<section class="claims"><h3>{title} ({len(numbers)})</h3><ul>{items}</ul></section>' if items else ""

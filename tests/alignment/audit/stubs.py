@@ -364,3 +364,19 @@ def reads_ten_words(path: str, prompt: str) -> float:
 def infinite_for_a_copy(path: str, reference: str) -> float:
     distance = compares(path, reference)
     return float(-np.log(distance)) if distance else np.inf
+
+
+def refuses_many_words(path: str, prompt: str) -> float:
+    if not 0 < len(prompt.split()) < 77:
+        raise ValueError("Expected 1 to 76 words")
+    return motion(path) + _asked(prompt)
+
+
+def counts_words(path: str, prompt: str) -> float:
+    if not prompt:
+        raise ValueError("Expected a prompt")
+    return motion(path) + len(prompt.split())
+
+
+def raises_for_a_copy(path: str, reference: str) -> float:
+    return 1 / compares(path, reference)

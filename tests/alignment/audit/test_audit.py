@@ -15,7 +15,7 @@ import pytest
 
 from vmmetrics.alignment.audit.audit import audit
 from vmmetrics.alignment.audit.calls import Limits
-from vmmetrics.alignment.audit.card import SCHEMA, read_card, summary
+from vmmetrics.alignment.audit.card import SCHEMA, beside, read_card, summary
 from vmmetrics.alignment.audit.plan import AuditPlan
 from vmmetrics.alignment.audit.target import Target
 from vmmetrics.alignment.audit.truth import Truth
@@ -348,3 +348,26 @@ def test_hostile_names_and_texts_are_text(name: str, clips: list[Clip], tmp_path
     assert sorted(path.name for path in out.iterdir() if path.suffix != ".lock") == [
         "audit.json", "card.json", "checks.jsonl", "clips", "index.html",
     ]  # fmt: skip
+
+
+def test_lines_beside_those_of_another_card() -> None:
+    def card(*verdicts: tuple[str, str], **settings: Any) -> dict[str, Any]:
+        lines = [
+            {"part": part, "check": part[:3], "title": part, "grade": "note", "verdict": verdict}
+            for part, verdict in verdicts
+        ]
+        return {"scores": [{"name": "s", "lines": lines}], "settings": settings}
+
+    ours = card(("breaks", "asks"), ("breaks", "long"), ("sees", "ignored"))
+    theirs = card(("breaks", "asks"), ("breaks", "form"), ("breaks", "long"), ("fooled", "better"), ("sees", "noticed"))
+    found = beside(ours, theirs)["s"]
+    assert [was and was["verdict"] for was in found.before] == ["asks", "long", "noticed"]
+    assert found.changed == [2]
+    assert found.gone == ["breaks: form", "fooled: better"]
+    asked = {**ours, "settings": {"parts": ["breaks", "sees"], "checks": ["bre", "see"]}}
+    assert beside(asked, theirs)["s"].gone == ["breaks: form"]
+    assert beside({**asked, "settings": {"parts": ["breaks", "sees"]}}, theirs)["s"].gone == ["breaks: form"]
+    renamed = card(("breaks", "asks"))
+    renamed["scores"][0]["lines"][0]["title"] = "another title"
+    assert beside(renamed, card(("breaks", "refuses")))["s"].changed == [0]
+    assert beside(card(), None) == {}

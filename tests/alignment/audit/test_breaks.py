@@ -174,6 +174,7 @@ KNOWN = [
     ("steady", "motion", ["frames"], "good", "any number of frames"),
     ("steady", "in_the_order_of_names", ["frames"], "note", "goes by the number of frames"),
     ("steady", "steps_that_are_any", ["frames"], "note", "still moments do not count"),
+    ("steady", "worst_step", ["frames"], "note", "still moments do not count"),
     ("mirrored", "slopes", ["path"], "good", "mirrored, or negative, alike"),
     ("mirrored", "upward_slopes", ["frames"], "note", "changes: mirrored"),
     ("lightness", "averages", ["frames"], "good", "light and dark alike"),
@@ -189,6 +190,7 @@ KNOWN = [
     ("references", "compares", ["path"], "good", "compares with its reference"),
     ("references", "compares_up_to_the_shorter", ["path"], "bad", "missing frames do not count"),
     ("references", "infinite_for_a_copy", ["path"], "note", "no finite number for an exact copy"),
+    ("references", "raises_for_a_copy", ["path"], "note", "no finite number for an exact copy"),
     ("references", "deaf_to_references", ["path"], "bad", "the reference plays no part"),
     ("references", "makes_up_a_reference", ["path"], "bad", "scores without a reference"),
     ("distinct", "compares", ["path"], "good", "differ"),
@@ -227,21 +229,28 @@ def test_reward_for_flat_frames(higher: bool, verdict: str, clips: list[Clip], t
 
 
 @pytest.mark.parametrize(
-    ("scorer", "verdict"),
-    [("aligned", "is not chaos"), ("aligned_backwards", "counts as chaos does"), ("motion", "is not chaos")],
-)
-def test_motion_against_chaos(scorer: str, verdict: str, clips: list[Clip], tmp_path: Path) -> None:
-    target = replace(stub(scorer, "frames"), higher_is_better={"": True})
-    assert [line.verdict for line in lines_of(target, clips, tmp_path, "coherence")] == [f"steady motion {verdict}"]
+    ("scorer", "higher", "grade"),
+    [("aligned", True, "good"), ("aligned_backwards", True, "note"), ("aligned_backwards", None, "open"),
+     ("motion", False, "good"), ("motion", True, "open")],
+)  # fmt: skip
+def test_motion_against_unrelated_frames(
+    scorer: str, higher: bool | None, grade: str, clips: list[Clip], tmp_path: Path
+) -> None:
+    target = replace(stub(scorer, "frames"), higher_is_better={} if higher is None else {"": higher})
+    (line,) = lines_of(target, clips, tmp_path, "coherence")
+    assert line.grade == grade
+    assert (line.verdict.split(" costs ")[0] == "steady motion") == (grade != "open")
 
 
-@pytest.mark.parametrize(("scorer", "counts"), [("shouts_count", True), ("deaf_to_prompts", False)])
+@pytest.mark.parametrize(("scorer", "counts"), [("shouts_count", True), ("counts_words", False)])
 def test_forms_of_a_prompt(scorer: str, counts: bool, clips: list[Clip], tmp_path: Path) -> None:
     texts = [line.text for line in lines_of(stub(scorer), clips, tmp_path, "prompts") if "form" in line.verdict]
     assert [text.split(" change")[0] for text in texts] == ["capitals"] * counts
 
 
-@pytest.mark.parametrize(("scorer", "short"), [("reads_ten_words", True), ("asks_for_a_prompt", False)])
+@pytest.mark.parametrize(
+    ("scorer", "short"), [("reads_ten_words", True), ("asks_for_a_prompt", False), ("refuses_many_words", False)]
+)
 def test_ends_of_long_prompts(scorer: str, short: bool, clips: list[Clip], tmp_path: Path) -> None:
     verdicts = [line.verdict for line in lines_of(stub(scorer), clips, tmp_path, "prompts")]
     assert ("the end of a long prompt does not count" in verdicts) == short

@@ -33,8 +33,8 @@ def motion(path):
         raise ValueError("one frame")
     return float(np.abs(np.diff(clip.frames.astype(float), axis=0)).mean() * clip.fps)
 """
-BREAKS = ("distinct", "frames-read", "channel-order", "rate", "fade", "grey", "names", "containers", "no-video", "cut",
-          "one-frame")  # fmt: skip
+BREAKS = ("distinct", "frames-read", "long-clips", "channel-order", "rate", "fade", "grey", "names", "containers",
+          "no-video", "cut", "one-frame")  # fmt: skip
 PLAN = AuditPlan(
     probe=Plan(defects=("blur", "stutter"), strengths=(0.5, 1.0), invariances=("reencode", "brightness"),
                harmless_strengths=(0.5, 1.0), rates=False),

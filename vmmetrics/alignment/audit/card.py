@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from vmmetrics.alignment.audit.lines import GRADES, PARTS, Line, NotTried, finite
 from vmmetrics.errors import SetupError
@@ -143,19 +143,50 @@ def read_card(path: Path) -> dict[str, Any]:
 # Tables for the terminal.
 
 
-def beside(card: Mapping[str, Any], other: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
-    """Return the scores of another card by the name of ours, with the lines of the checks that ours has.
+class Beside(NamedTuple):
+    """A score of another card beside ours.
+
+    Attributes:
+        before: Its line of the same check for each of ours, or None.
+        changed: Numbers of our lines that have another grade or verdict there.
+        gone: Titles and verdicts of its lines that ours lacks.
+    """
+
+    before: Sequence[Mapping[str, Any] | None]
+    changed: Sequence[int]
+    gone: Sequence[str]
+
+
+def beside(card: Mapping[str, Any], other: Mapping[str, Any] | None) -> dict[str, Beside]:
+    """Return the scores of another card by the name of ours, without lines of checks that ours was not asked for.
 
     Of two cards of one score each, those are compared whatever their names.
     """
     scores = {score["name"]: score for score in (other["scores"] if other else ())}
     if len(scores) == len(card["scores"]) == 1:
         scores = {card["scores"][0]["name"]: scores.popitem()[1]}
-    asked = card["settings"].get("checks")
-    return {
-        name: {**score, "lines": [line for line in score["lines"] if asked is None or line["check"] in asked]}
-        for name, score in scores.items()
-    }
+    asked, parts = card["settings"].get("checks"), (*card["settings"].get("parts", PARTS), "people")
+    found = {}
+    for score in card["scores"]:
+        if score["name"] not in scores:
+            continue
+        theirs = [line for line in scores[score["name"]]["lines"]
+                  if line["part"] in parts and (asked is None or line["check"] in asked)]  # fmt: skip
+        before: list[Mapping[str, Any] | None] = [None] * len(score["lines"])
+        for alike in (("title", "verdict"), ("title",), ()):  # a check may have several lines
+            for n, line in enumerate(score["lines"]):
+                of = ("part", "check", *alike)
+                match = [was for was in theirs if all(line[key] == was[key] for key in of)]
+                if before[n] is None and match and (alike or line["part"] != "people"):
+                    before[n] = match[0]
+                    theirs.remove(match[0])
+        pairs = enumerate(zip(score["lines"], before, strict=True))
+        changed = [n for n, (line, was) in pairs if was is not None and any(line[of] != was[of] for of in _VERDICT)]
+        found[score["name"]] = Beside(before, changed, [f"{line['title']}: {line['verdict']}" for line in theirs])
+    return found
+
+
+_VERDICT = ("grade", "verdict")
 
 
 def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayTable]:
@@ -186,13 +217,8 @@ def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayT
         for line in score.lines:
             if (line.grade, line.part) == ("note", "breaks"):
                 notes.add(score.name, line.part, line.check, line.verdict)
-        before = {(line["part"], line["check"], line["title"]): line for line in theirs.get(score.name, _NONE)["lines"]}
-        for line in score.lines:
-            was = before.get((line.part, line.check, line.title))
-            if was is not None and (was["grade"], was["verdict"]) != (line.grade, line.verdict):
-                now = f"{line.grade}: {line.verdict}"
-                changed.add(score.name, line.part, line.check, f"{was['grade']}: {was['verdict']}", now)
+        for n in theirs[score.name].changed if score.name in theirs else ():
+            line, was = score.lines[n], theirs[score.name].before[n] or {}
+            now = f"{line.grade}: {line.verdict}"
+            changed.add(score.name, line.part, line.check, f"{was['grade']}: {was['verdict']}", now)
     return [table for table in (counts, failing, notes, changed) if table.rows]
-
-
-_NONE: Mapping[str, Any] = {"lines": []}

@@ -92,6 +92,8 @@ class _FileBench(Bench):
         arguments: As for a bench.
     """
 
+    blind = True
+
     def __init__(
         self, answer_of: Callable[[str, Item], Answer], left_out: Callable[[str], str | None], *arguments: Any,
         **more: Any,

@@ -112,10 +112,13 @@ class Bench:
         facts: What the runner says of the target.
         constant: Names of scores that are the same for every clip.
         check: Name of the check that runs; empty before the first.
+        blind: True if what is asked must not depend on answers, which are made elsewhere.
 
     Raises:
         NotRunError: The target cannot be loaded, or scores no clip.
     """
+
+    blind = False
 
     def __init__(
         self,
@@ -327,14 +330,15 @@ class Bench:
             yield Finding(grade, f"another score: {label}", text, name, gap, looks)
 
     def look(
-        self, item: Item, label: str, answer: Answer, beside: Item | None, expected: Answer | None, name: str
-    ) -> list[Look]:
-        """Return a clip to look at; none for an array alone."""
+        self, item: Item, label: str, answer: Answer, beside: Item | None, expected: Answer | None, name: str,
+        was: str = "as it was",
+    ) -> list[Look]:  # fmt: skip
+        """Return a clip to look at, another beside it; none for an array alone."""
         if item.path is None or not Path(item.path).is_file():
             return []
         other = None if expected is None else expected.scores.get(name)
         at = beside.path if beside is not None else None
-        return [Look(item.path, label, answer.scores.get(name), at, "as it was", other)]
+        return [Look(item.path, label, answer.scores.get(name), at, was, other)]
 
     def by(self, route: str) -> list[Answer]:
         """Return the answers for :attr:`few` by a way of taking clips, scored once by each."""

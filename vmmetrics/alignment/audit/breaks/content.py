@@ -22,14 +22,17 @@ RATE = 10.0
 def rate(bench: Bench) -> Iterator[Finding]:
     """Show the same frames at two and three times the rate; leave the rate out where it is a parameter."""
     route = bench.file_route if bench.file_route == bench.route else bench.array_route or bench.route
-    paced = [1.0, 2.0, 3.0]
+
+    def at(pace: Callable[[Sequence[float]], Sequence[float]]) -> list[Answer]:
+        return bench.ask([bench.material.retimed(item, pace(item.times)) for item in bench.few], route)
+
     with bench.process():
-        answers = [bench.ask([_paced(bench, item, pace) for item in bench.few], route) for pace in paced]
-        whole = [bench.material.retimed(item, (np.arange(len(item.times)) / RATE).tolist()) for item in bench.few]
-        slower = [
-            bench.material.retimed(item, (np.arange(len(item.times)) / (RATE + 0.4)).tolist()) for item in bench.few
-        ]
-        level_rate, little = bench.ask(whole, route), bench.ask(slower, route)
+        plain, doubled = bench.by(route), at(lambda times: [time / 2 for time in times])
+        answers = [plain, doubled, at(lambda times: [time / 3 for time in times])]
+        level_rate = little = plain
+        if bench.blind or any(bench.moves(plain, doubled, name) for name in bench.names):
+            level_rate = at(lambda times: (np.arange(len(times)) / RATE).tolist())
+            little = at(lambda times: (np.arange(len(times)) / (RATE + 0.4)).tolist())
         without = bench.ask(bench.few, route, ("fps",)) if "fps" in bench.facts.get("named", ()) else None
     for name in bench.names:
         values = [a.scores[name] for a in answers[0] if name in a.scores]
@@ -68,12 +71,6 @@ def rate(bench: Bench) -> Iterator[Finding]:
         yield Finding("good" if depends else "note", verdict, text, name, max(moved))
 
 
-def _paced(bench: Bench, item: Item, pace: float) -> Item:
-    if pace == 1:
-        return item
-    return bench.material.retimed(item, [time / pace for time in item.times])
-
-
 def irregular(bench: Bench) -> Iterator[Finding]:
     """Show frames at uneven times that follow the motion: a film from which frames were dropped at random."""
     items, clips = [], []
@@ -103,14 +100,14 @@ def irregular(bench: Bench) -> Iterator[Finding]:
 
 def length(bench: Bench) -> Iterator[Finding]:
     """Show clips there and back once and twice: twice as long, alike in every second."""
-    once, twice, short = [], [], []
-    for item in bench.few:
+    few, once, twice, short = bench.few[:3], list[Item](), list[Item](), list[Item]()
+    for item in few:
         frames = array_of(item)
         there = np.concatenate([frames, frames[-2:0:-1]])
         once.append(bench.material.item(with_frames(item, there, item.fps)))
         twice.append(bench.material.item(with_frames(item, np.concatenate([there, there]), item.fps)))
         short.append(bench.material.item(with_frames(item, frames[: len(frames) * 5 // 8], item.fps)))
-    cases = [("twice as long", once, twice), ("five eighths of the frames", bench.few, short)]
+    cases = [("twice as long", once, twice), ("five eighths of the frames", few, short)]
     yield from alike(bench, cases, 0.5, "length plays no part", grade="note")
 
 
@@ -174,7 +171,7 @@ def alike(
     """Yield whether pairs of clips that are nearly the same score alike, on average."""
     with bench.process():
         asked = [
-            (bench.reference if before is bench.few else bench.ask(before), bench.ask(after))
+            (bench.reference[: len(before)] if before[0] is bench.few[0] else bench.ask(before), bench.ask(after))
             for _, before, after in cases
         ]
     for name in bench.names:
@@ -183,10 +180,11 @@ def alike(
             gaps = [g for g in differences(before, after, name) if g is not None]
             compared += len(gaps)
             mean = float(np.mean(gaps)) if gaps else 0.0
-            figures.append(f"{label}: {mean:.3g} on average")
+            figures.append(f"{label}: {mean:.3g} on average" if gaps else f"{label}: no score")
             if mean > max(share * bench.typical[name], 3 * bench.slack[name]):
                 large.append(label)
-                looks += bench.look(changed[0], label, after[0], items[0], before[0], name)
+                was = "as it was" if items[0] in bench.few else f"not: {label}"
+                looks += bench.look(changed[0], label, after[0], items[0], before[0], name, was)
         if not compared:
             yield unscored(name)
             continue
@@ -216,27 +214,28 @@ def prompts(bench: Bench) -> Iterator[Finding]:
                 yield Finding("note", "prompts play no part", "another clip's prompt changes no score", name)
         if not matter:
             return
-        without, empty = bench.ask(prompted, None, ("prompt", "prompts")), ask("".format)
+        without = bench.ask(prompted, None, ("prompt", "prompts")) if bench.target.kind == "function" else []
+        empty = ask("".format)
         forms = {what: ask(form) for what, form in _FORMS.items()}
         one, same = (ask(more.format) for more in _MORE)
         long, ended = (ask(_LONG.format, of) for of in (None, others))
         mixed = _mixed_up(bench, prompted, others)
     for name in matter:
-        if bench.target.kind == "function" and any(name in answer.scores for answer in without):
+        if any(math.isfinite(answer.scores.get(name, math.nan)) for answer in without):
             text = "prompts count, yet without one it gives numbers, and no error"
             yield Finding("bad", "scores without a prompt", text, name)
-        elif any(name in answer.scores for answer in empty):
-            text = "without a prompt it refuses, with an empty one it gives numbers"
-            yield Finding("note", "scores an empty prompt", text, name)
+        elif any(math.isfinite(answer.scores.get(name, math.nan)) for answer in empty):
+            yield Finding("note", "scores an empty prompt", "prompts count, and an empty one has a score", name)
         else:
             yield Finding("good", "asks for its prompt", "without one it refuses", name)
         whole = typical_gap(given, turned, name)
-        counts = [what for what, of in forms.items() if typical_gap(given, of, name) > whole / 2]
-        counts += ["letters within words"] if typical_gap(one, same, name) > whole / 2 else []
+        least = max(whole / 2, bench.tolerance(name, []))
+        counts = [what for what, of in forms.items() if typical_gap(given, of, name) > least]
+        counts += ["letters within words"] if typical_gap(one, same, name) > least else []
         if counts:
             text = f"{' and '.join(counts)} change its scores as much as half of what another prompt does"
             yield Finding("note", "the form of a prompt counts", text, name)
-        if not bench.moves(long, ended, name):
+        if any(name in answer.scores for answer in long) and not bench.moves(long, ended, name):
             text = f"after {len(_LONG.split()) - 1} words, another prompt changes no score"
             yield Finding("note", "the end of a long prompt does not count", text, name)
         if name in mixed:
@@ -247,7 +246,7 @@ def prompts(bench: Bench) -> Iterator[Finding]:
 def _mixed_up(bench: Bench, prompted: Sequence[Item], others: Sequence[str]) -> set[str]:
     """Return the scores that differ where clips are scored together, one of them with two prompts, from those alone."""
     route = bench.target.batch
-    if route not in ("paths", "folder"):
+    if route not in ("paths", "folder") or "prompts" not in bench.facts.get("named", ()):
         return set()
     twice = [prompted[0], prompted[0]._replace(prompt=others[0]), prompted[-1]]
     asked = [prompted[::-1], *([twice] if route == "paths" else [])]
@@ -260,7 +259,7 @@ def _mixed_up(bench: Bench, prompted: Sequence[Item], others: Sequence[str]) -> 
 
 _FORMS = {"capitals": str.upper, "a full stop": "{}.".format, "a line feed at its end": "{}\n".format}
 """Forms of one prompt."""
-_MORE = ("{} A hundred tired people, scattered about.", "{} A dozen sleepy people, strewn about.")
+_MORE = ("{} Hundreds of tired people, scattered about.", "{} Crowds of sleepy people, strewn about.")
 """Words in which others are found ("red" in "hundred"), and words of the same meaning."""
 _LONG = ", ".join(f"in the {n}th of many quiet rooms of a large old house" for n in range(4, 12)) + ": {}"
 """A prompt after a long beginning."""
@@ -289,15 +288,18 @@ def references(bench: Bench) -> Iterator[Finding]:
     for name in bench.names:
         bound = bench.tolerance(name, [])
         same = [gap is not None and gap <= bound for gap in differences(paired, cut, name)]
-        if typical_gap(bench.reference, wrong, name) <= bound:
+        compared = [gap for gap in differences(bench.reference, wrong, name) if gap is not None]
+        exact = [answer.scores.get(name, math.nan) for answer in own]
+        if compared and max(compared) <= bound:
             yield Finding("bad", "the reference plays no part", "the reference of another clip changes no score", name)
-        elif any(name in answer.scores for answer in without):
+        elif any(math.isfinite(answer.scores.get(name, math.nan)) for answer in without):
             yield Finding("bad", "scores without a reference", "where its file is missing it gives numbers", name)
         elif all(same):
             text = "half a clip scores against the whole reference as against its half"
             yield Finding("bad", "missing frames do not count", text, name)
-        elif any(not math.isfinite(answer.scores.get(name, 0.0)) for answer in own):
-            yield Finding("note", "no finite number for an exact copy", "a clip against itself: NaN or infinite", name)
+        elif not np.isfinite(exact).all():
+            why = next((answer.refused for answer in own if answer.refused), None) or "NaN or infinite"
+            yield Finding("note", "no finite number for an exact copy", f"a clip against itself: {why}", name)
         else:
             yield Finding("good", "compares with its reference", "another, a longer one and none are told apart", name)
 
@@ -379,7 +381,7 @@ CHECKS = (
           "sides are cut to blocks, or lengths count in pixels", always, sizes),
     Check("sides", "Turned by a quarter", "width and height are exchanged", always, sides),
     Check("level", "Noise of one grey level", "a threshold or a ratio lets the least noise decide", always, level),
-    Check("references", "References of other clips, longer ones, none",
+    Check("references", "References: the clip itself, of other clips, longer ones, none",
           "clip and reference are paired up to the shorter one", _takes_references, references),
     Check("prompts", "Prompts left out and exchanged",
           "a prompt is made up, or is that of another clip", _takes_prompts, prompts),

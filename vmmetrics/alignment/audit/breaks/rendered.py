@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from vmmetrics.alignment.audit.breaks.bench import Bench, Check, Finding, always
 from vmmetrics.alignment.audit.breaks.content import alike
+from vmmetrics.alignment.audit.breaks.coverage import unscored
 from vmmetrics.alignment.audit.calls import Item
 from vmmetrics.alignment.audit.material import Frames, array_of, with_frames
 
@@ -21,32 +23,34 @@ def _texture(rng: np.random.Generator, size: int) -> Frames:
     return np.repeat(levels[..., None], 3, -1)
 
 
+def _scores(bench: Bench, shown: Iterable[Frames]) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    """Yield the values of each score for rendered frames, NaN where it has none."""
+    with bench.process():
+        answers = [bench.survived(bench.material.exact(with_frames(bench.few[0], f, 8.0))) for f in shown]
+    for name in bench.names:
+        yield name, np.array([answer.scores.get(name, math.nan) for answer in answers])
+
+
+_PARTLY = "some clips of this check have no finite score"
 _WAYS = {"left": (3, 0), "right": (-3, 0), "up": (0, 3), "down": (0, -3), "still": (0, 0)}
 """Steps of the window over a texture, by where the texture goes."""
 
 
 def directions(bench: Bench) -> Iterator[Finding]:
     """Move a texture by three pixels a frame to the left and right, up and down, in wide frames and in tall ones."""
-    texture = _texture(bench.rng, 300)
-    cases = {}
-    for shape, (width, height) in {"wide": (192, 80), "tall": (80, 192)}.items():
-        for way, (dx, dy) in _WAYS.items():
+    texture, shown = _texture(bench.rng, 300), list[Frames]()
+    for width, height in ((192, 80), (80, 192)):
+        for dx, dy in _WAYS.values():
             places = [(48 + (t - 8) * dy, 48 + (t - 8) * dx) for t in range(16)]
-            frames = np.stack([texture[y : y + height, x : x + width] for y, x in places])
-            cases[shape, way] = bench.material.exact(with_frames(bench.few[0], frames, 8.0))
-    with bench.process():
-        answers = dict(zip(cases, (bench.survived(item) for item in cases.values()), strict=True))
-    for name in bench.names:
-        values = {case: answer.scores.get(name, math.nan) for case, answer in answers.items()}
-        uneven, figures = [], []
-        for shape in ("wide", "tall"):
-            *moving, still = (values[shape, way] for way in _WAYS)
+            shown.append(np.stack([texture[y : y + height, x : x + width] for y, x in places]))
+    for name, values in _scores(bench, shown):
+        uneven, figures = False, []
+        for shape, (*moving, still) in zip(("wide", "tall"), values.reshape(2, -1).tolist(), strict=True):
             moved = max(abs(value - (still if math.isfinite(still) else 0.0)) for value in moving)
             figures.append(f"{shape}: " + ", ".join(f"{v:.3g} {w}" for v, w in zip(moving, _WAYS, strict=False)))
-            if np.ptp(moving) > max(0.3 * moved, bench.tolerance(name, [], 0.02)):
-                uneven.append(shape)
-        if not all(math.isfinite(value) for (_, way), value in values.items() if way != "still"):
-            yield Finding("open", "not told apart", "a moving texture has no score", name)
+            uneven |= np.ptp(moving) > max(0.3 * moved, bench.tolerance(name, [], 0.02))
+        if not np.isfinite(values.reshape(2, -1)[:, :-1]).all():
+            yield unscored(name, _PARTLY)
         elif uneven:
             text = f"the same motion in pixels scores otherwise by its direction: {'; '.join(figures)}"
             yield Finding("note", "directions count otherwise", text, name)
@@ -55,32 +59,26 @@ def directions(bench: Bench) -> Iterator[Finding]:
 
 
 def steady(bench: Bench) -> Iterator[Finding]:
-    """Move a texture by a pixel a frame through 10, 17, 24 and 40 frames, and through half of 24 that then stand still.
+    """Move a texture by a pixel a frame through 10, 17, 24 and 40 frames, and through a third of 24, then still.
 
     No moment of steady motion differs from another.
     """
     texture = _texture(bench.rng, 260)
-    paths = [range(10), range(17), range(24), range(40), [min(t, 12) for t in range(24)], [0] * 24]
-    items = [
-        bench.material.exact(with_frames(bench.few[0], np.stack([texture[:120, t : t + 128] for t in path]), 8.0))
-        for path in paths
-    ]
-    with bench.process():
-        answers = [bench.survived(item) for item in items]
-    for name in bench.names:
-        *values, half, nothing = (answer.scores.get(name, math.nan) for answer in answers)
+    paths = [range(10), range(17), range(24), range(40), [min(t, 8) for t in range(24)], [0] * 24]
+    shown = [np.stack([texture[:120, t : t + 128] for t in path]) for path in paths]
+    for name, (*values, part, nothing) in _scores(bench, shown):
         if not np.isfinite(values).all():
-            yield Finding("open", "not told apart", "a moving texture has no score", name)
+            yield unscored(name, _PARTLY)
             continue
         whole = abs(values[2] - nothing) if math.isfinite(nothing) else abs(values[2])
         bound = bench.tolerance(name, [], 0.02)
         text = (
             f"10, 17, 24, 40 frames: {', '.join(f'{value:.3g}' for value in values)}; "
-            f"half of 24: {half:.3g}; still: {nothing:.3g}"
+            f"a third of 24: {part:.3g}; still: {nothing:.3g}"
         )
         if np.ptp(values) > max(0.25 * whole, bound):
             yield Finding("note", "goes by the number of frames", text, name)
-        elif whole > bound and abs(half - values[2]) < 0.1 * whole:
+        elif math.isfinite(nothing) and whole > bound and abs(part - values[2]) < 0.1 * whole:
             yield Finding("note", "still moments do not count", text, name)
         else:
             yield Finding("good", "any number of frames", text, name)
@@ -91,69 +89,63 @@ def coherence(bench: Bench) -> Iterator[Finding]:
     texture = _texture(bench.rng, 300)
     moving = np.stack([texture[:120, 3 * t : 3 * t + 160] for t in range(16)])
     unrelated = np.stack([_texture(bench.rng, 160)[:120] for _ in range(16)])
-    shown = (moving, np.stack([moving[0]] * 16), unrelated)
-    with bench.process():
-        answers = [bench.survived(bench.material.exact(with_frames(bench.few[0], f, 8.0))) for f in shown]
-    for name in bench.names:
-        motion, still, chaos = (answer.scores.get(name, math.nan) for answer in answers)
+    for name, (motion, still, chaos) in _scores(bench, (moving, np.stack([moving[0]] * 16), unrelated)):
         text = f"steady motion: {motion:.3g}; still: {still:.3g}; frames with nothing in common: {chaos:.3g}"
-        if not np.isfinite((motion, still, chaos)).all() or abs(chaos - still) <= bench.tolerance(name, [], 0.02):
-            yield Finding("open", "not told apart", text, name)
-        elif bench.target.sign(name) * (chaos - still) < 0 and (motion - still) / (chaos - still) > 0.6:
-            yield Finding("note", "steady motion counts as chaos does", text, name)
+        worse = bench.target.sign(name) * (not bench.target.is_amount(name)) * (still - chaos)
+        if not np.isfinite((motion, still, chaos)).all():
+            yield unscored(name, _PARTLY)
+        elif worse <= bench.tolerance(name, [], 0.02):
+            yield unscored(name, f"unrelated frames score no worse than a still; {text}")
+        elif (share := (motion - still) / (chaos - still)) > 0.6:
+            yield Finding("note", f"steady motion costs {share:.0%} of what unrelated frames do", text, name)
         else:
-            yield Finding("good", "steady motion is not chaos", text, name)
+            yield Finding("good", "steady motion costs less than unrelated frames", text, name)
 
 
 def mirrored(bench: Bench) -> Iterator[Finding]:
     """Move ramps that grow slowly and fall at once, and dots: mirrored, upside down, light and dark exchanged."""
     y, x = np.mgrid[:120, :160]
-    dots = [
-        (int(r), int(c)) for r, c in zip(bench.rng.integers(8, 112, 12), bench.rng.integers(8, 152, 12), strict=True)
-    ]
+    dots = bench.rng.integers(8, (112, 152), (12, 2)).tolist()
     frames = np.empty((16, 120, 160, 3), np.uint8)
     for t in range(16):
-        levels = 78 + 3 * ((x + 2 * t) % 20) + 2 * ((y + t) % 20)  # 78 to 173, 125.5 in the middle
+        levels = 80 + 3 * ((x + 2 * t) % 20) + 2 * ((y + t) % 20)  # 80 to 175, 127.5 in the middle
         for row, column in dots:
             levels[row : row + 3, (column + 2 * t) % 150 : (column + 2 * t) % 150 + 3] = 250
         frames[t] = levels[..., None]
     turned = {"mirrored": frames[:, :, ::-1], "upside down": frames[:, ::-1], "light and dark exchanged": 255 - frames}
-    whole = bench.material.exact(with_frames(bench.few[0], frames, 8.0))
-    cases = [
-        (label, [whole], [bench.material.exact(with_frames(bench.few[0], of, 8.0))]) for label, of in turned.items()
-    ]
-    yield from alike(bench, cases, 0.5, "mirrored, or negative, alike", grade="note")
+    for name, (whole, *values) in _scores(bench, (frames, *turned.values())):
+        text = "; ".join(f"{what}: {v:.3g}" for what, v in zip(("as it is", *turned), (whole, *values), strict=True))
+        bound = max(0.5 * bench.typical[name], 3 * bench.slack[name])
+        other = [what for what, value in zip(turned, values, strict=True) if abs(value - whole) > bound]
+        if not np.isfinite((whole, *values)).all():
+            yield unscored(name, _PARTLY)
+        elif other:
+            yield Finding("note", f"changes: {other[0]}", f"slopes, up or down, are as steep in each: {text}", name)
+        else:
+            yield Finding("good", "mirrored, or negative, alike", text, name)
 
 
 def contrast(bench: Bench) -> Iterator[Finding]:
     """Move a light square over a dark ground, in contrasts that grow up to white on black."""
-    strengths = (40, 85, 130, 170, 190, 215, 255)
-    items = []
+    strengths, shown = (40, 85, 130, 170, 190, 215, 255), list[Frames]()
     for strength in strengths:
         frames = np.full((16, 96, 96, 3), (255 - strength) // 2, np.uint8)
         for t in range(16):
             frames[t, 30:60, 6 + 3 * t : 36 + 3 * t] = (255 - strength) // 2 + strength
-        items.append(bench.material.exact(with_frames(bench.few[0], frames, 8.0)))
-    with bench.process():
-        answers = [bench.survived(item) for item in items]
-    for name in bench.names:
-        values = np.array([answer.scores.get(name, math.nan) for answer in answers])
+        shown.append(frames)
+    for name, values in _scores(bench, shown):
         if not np.isfinite(values).all():
-            yield Finding("open", "not told apart", "a moving square has no score", name)
+            yield unscored(name, _PARTLY)
             continue
-        text = "; ".join(f"{s}: {v:.3g}" for s, v in zip(strengths, values, strict=True))
+        figures = "; ".join(f"{s}: {v:.3g}" for s, v in zip(strengths, values, strict=True))
+        text = f"by grey levels between square and ground: {figures}"
         # how far the curve goes back on its way
         rise = float(np.max(np.maximum.accumulate(values) - values))
         fall = float(np.max(values - np.minimum.accumulate(values)))
-        whole = float(np.ptp(values))
-        if min(rise, fall) > max(0.5 * whole, bench.tolerance(name, [], 0.02)):
-            yield Finding(
-                "note", "turns back as contrast grows", f"by grey levels between square and ground: {text}", name
-            )
+        if min(rise, fall) > max(0.5 * float(np.ptp(values)), bench.tolerance(name, [], 0.02)):
+            yield Finding("note", "turns back as contrast grows", text, name)
         else:
-            yield Finding(
-                "good", "grows or falls with contrast", f"by grey levels between square and ground: {text}", name
-            )
+            yield Finding("good", "grows or falls with contrast", text, name)
 
 
 def lightness(bench: Bench) -> Iterator[Finding]:
@@ -213,15 +205,11 @@ def hues(bench: Bench) -> Iterator[Finding]:
     red = base.astype(np.uint8)
     moving = [np.roll(red, shift, -1) for shift in range(3)]
     shown = (frames for colour in moving for frames in (colour, np.stack([colour[0]] * 16)))
-    items = [bench.material.exact(with_frames(bench.few[0], frames, 8.0)) for frames in shown]
-    with bench.process():
-        answers = [bench.survived(item) for item in items]
-    for name in bench.names:
-        values = np.array([answer.scores.get(name, math.nan) for answer in answers]).reshape(3, 2)
+    for name, values in _scores(bench, shown):
         if not np.isfinite(values).all():
-            yield Finding("open", "not told apart", "wavering colours have no score", name)
+            yield unscored(name, _PARTLY)
             continue
-        changes = np.abs(values[:, 0] - values[:, 1])
+        changes = np.abs(values[::2] - values[1::2])
         text = ", ".join(f"{of} {change:.3g}" for of, change in zip(("red", "green", "blue"), changes, strict=True))
         # by its weight in lightness, one colour counts up to three times as much as another
         if changes.max() > max(8 * float(np.median(changes)), bench.tolerance(name, [], 0.02)):
