@@ -38,7 +38,8 @@ def measure(scene: Scene, protocol: Protocol) -> MetricResult:
             with the published models the first instance of each frame, which may change.
 
     Returns:
-        Score in 0..1, 1 best; missing for one frame, frames under 32 pixels (protocol ``"vmmetrics"``), without a person or object to judge, or where it does not apply.
+        Score in 0..1, 1 best; missing for one frame, under ``"vmmetrics"`` for frames under 32 pixels, without a person
+        or object to judge, or where it does not apply.
     """
     if protocol == "vmmetrics" and not expects_body(scene.clip):
         return MetricResult(None, "the prompt's tags expect no body", applicable=False)

@@ -30,7 +30,8 @@ def measure(scene: Scene, protocol: Protocol) -> MetricResult:
             models its whole control flow).
 
     Returns:
-        Score, 1 best; missing for one frame, and under ``"vmmetrics"`` for frames under 32 pixels. Events have the object's box in the last frame before a vanishing, or the first of an appearance.
+        Score, 1 best; missing for one frame, and under ``"vmmetrics"`` for frames under 32 pixels. Events have the
+        object's box in the last frame before a vanishing, or the first of an appearance.
     """
     clip, released = scene.clip, scene.models.released
     if len(clip) == 1:
