@@ -220,7 +220,7 @@ def finish(
     page = write_card_page(content, out, other)
     print_result(form, summary(card, other), output, data=lambda: content)
     messages.print(f"written: {page}", soft_wrap=True)
-    failing = [line for score in card.scores for line in score.failing() if line.repeat and line.part == "breaks"]
+    failing = [line for score in card.scores for line in score.failing() if line.repeat]
     if failing:
         checks = ",".join(dict.fromkeys(line.check for line in failing))
         again = ["--checks", checks, "--out", f"{out}-again", "--compare", str(out)]

@@ -380,3 +380,38 @@ def counts_words(path: str, prompt: str) -> float:
 
 def raises_for_a_copy(path: str, reference: str) -> float:
     return 1 / compares(path, reference)
+
+
+def ring(clip: Any, fps: float | None = None) -> float:
+    """The step from the last frame to the first counts as well."""
+    frames = _frames(clip).astype(float)
+    return float(np.abs(frames - np.roll(frames, 1, axis=0)).mean((1, 2, 3)).max())
+
+
+def slow_changes(path: str) -> float:
+    """Light that changes up to three times a second: steps of the frequency hide small changes of the rate."""
+    frames, times = planted.read(path)
+    light = frames.mean((1, 2, 3)) - frames.mean()
+    spectrum = np.abs(np.fft.rfft(light))
+    return float(spectrum[np.fft.rfftfreq(len(light), float(np.diff(times).mean())) <= 3].sum())
+
+
+def at_the_average_rate(path: str) -> float:
+    import av
+
+    with av.open(path) as file:
+        return motion(path) * float(file.streams.video[0].average_rate or 1)
+
+
+def padded_rows(clip: Any, fps: float | None = None) -> float:
+    """Rows as decoders lay them out, in multiples of 64."""
+    frames = _frames(clip)
+    return _steps(np.pad(frames, ((0, 0), (0, 0), (0, -frames.shape[2] % 64), (0, 0))))
+
+
+def named_colours(path: str, prompt: str) -> float:
+    """Share of the colours that stand in the prompt, also within words."""
+    colours = [n for n, name in enumerate(("red", "green", "blue")) if name in prompt]
+    if not colours:
+        raise ValueError("Expected a prompt that names a colour")
+    return float(planted.read(path)[0].mean((0, 1, 2))[colours].sum()) * len(colours)

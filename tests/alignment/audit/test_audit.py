@@ -15,7 +15,8 @@ import pytest
 
 from vmmetrics.alignment.audit.audit import audit
 from vmmetrics.alignment.audit.calls import Limits
-from vmmetrics.alignment.audit.card import SCHEMA, beside, read_card, summary
+from vmmetrics.alignment.audit.card import SCHEMA, Card, ScoreCard, beside, read_card, summary
+from vmmetrics.alignment.audit.lines import Grade, Line
 from vmmetrics.alignment.audit.plan import AuditPlan
 from vmmetrics.alignment.audit.target import Target
 from vmmetrics.alignment.audit.truth import Truth
@@ -371,3 +372,23 @@ def test_lines_beside_those_of_another_card() -> None:
     renamed["scores"][0]["lines"][0]["title"] = "another title"
     assert beside(renamed, card(("breaks", "refuses")))["s"].changed == [0]
     assert beside(card(), None) == {}
+
+
+def test_open_lines_that_lean_the_wrong_way_are_named() -> None:
+    def line(check: str, effect: float, grade: Grade = "open", expected: str | None = "not higher") -> Line:
+        return Line("fooled", check, check, grade, "not told apart", "", score="s", effect=effect, expected=expected)
+
+    lines = [
+        line("frozen", 2.0),
+        line("slow", 0.5),
+        line("dark", -2.0),
+        line("loop", 2.0, "bad"),
+        line("x", 2.0, expected=None),
+    ]
+    score = ScoreCard("s", True, None, 1.0, 10.0, lines)
+    card = Card(1, {}, {}, {}, 0.0, [], [score, replace(score, name="t", higher_is_better=False)], [])
+    (table,) = [of for of in summary(card) if of.key == "leaning"]
+    assert [[cell.text for cell in row.cells] for row in table.rows] == [
+        ["s", "fooled", "frozen"],
+        ["t", "fooled", "dark"],
+    ]

@@ -42,6 +42,12 @@ class ScoreCard:
         failing = [line for line in self.lines if line.grade in ("bad", "error")]
         return sorted(failing, key=lambda line: line.part != "breaks")
 
+    def leans(self, line: Line) -> bool:
+        """Return True for a line not told apart, where the score gets better beyond its noise but should not."""
+        sign = {True: 1.0, False: -1.0, None: 0.0}[self.higher_is_better]
+        risen = sign * (line.effect or 0.0) > (self.noise or 0.0)
+        return risen and line.grade == "open" and line.expected in ("worse", "lower", "not higher")
+
     def to_json(self) -> dict[str, Any]:
         """Return it as ``card.json`` has it."""
         fields = {
@@ -204,12 +210,19 @@ def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayT
     failing = DisplayTable(
         "failing", "What speaks against it", "", heads("score", "part", "check", "verdict", "figures", texts=5)
     )
+    leaning = DisplayTable(
+        "leaning", "Not told apart, but better where it should not be", "more clips would tell (--clips)",
+        heads("score", "part", "checks", texts=3),
+    )  # fmt: skip
     notes = DisplayTable(
         "notes", "To know: no fault where it is meant", "", heads("score", "part", "check", "verdict", texts=4)
     )
     for score in card.scores:
         for part in PARTS:
             of_part = Counter(line.grade for line in score.lines if line.part == part)
+            wrong = [line.check for line in score.lines if line.part == part and score.leans(line)]
+            if wrong:
+                leaning.add(score.name, part, ", ".join(dict.fromkeys(wrong)))
             if of_part:
                 counts.add(score.name, part, *(str(of_part[grade]) if of_part[grade] else NONE for grade in GRADES))
         for line in score.failing():
@@ -217,8 +230,9 @@ def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayT
         for line in score.lines:
             if (line.grade, line.part) == ("note", "breaks"):
                 notes.add(score.name, line.part, line.check, line.verdict)
-        for n in theirs[score.name].changed if score.name in theirs else ():
+        numbers = theirs[score.name].changed if score.name in theirs else ()
+        for n in sorted(numbers, key=lambda n: (score.lines[n].part != "breaks", score.lines[n].grade != "bad")):
             line, was = score.lines[n], theirs[score.name].before[n] or {}
             now = f"{line.grade}: {line.verdict}"
             changed.add(score.name, line.part, line.check, f"{was['grade']}: {was['verdict']}", now)
-    return [table for table in (counts, failing, notes, changed) if table.rows]
+    return [table for table in (counts, failing, leaning, notes, changed) if table.rows]

@@ -167,7 +167,8 @@ class Effects:
         lost = f"; {effect.gone} lost their score" if effect.gone else ""
         times = f"{abs(effect.shift) / self.noise[name]:.1f} times its noise"
         typical = f"typically {effect.shift:+.3g}{interval}"
-        return f"means {before:.3g} → {after:.3g}, {typical}, {times}, on {effect.clips} clips{lost}"
+        up = sum(change > 0 for change in changes.values())
+        return f"means {before:.3g} → {after:.3g}, {typical}, {times}; up on {up} of {effect.clips} clips{lost}"
 
     def _line(self, part: str, check: str, title: str, name: str, effect: Effect | None, **fields: Any) -> Line:
         ends = {} if effect is None or not np.isfinite(effect.low) else {"low": effect.low, "high": effect.high}

@@ -154,11 +154,11 @@ class Material:
         return item._replace(path=str(path))
 
     def retimed(self, item: Item, times: Sequence[float]) -> Item:
-        """Return a clip with the same packets at other times, in seconds."""
+        """Return a clip with the same packets at other times, in seconds; the last stays for the mean time."""
         import av
 
         path, ticks = self.new(".mp4"), to_ticks(times)
-        steps = [*np.diff(ticks).tolist(), int(np.median(np.diff(ticks)))]
+        steps = [*np.diff(ticks).tolist(), round((ticks[-1] - ticks[0]) / (len(ticks) - 1))]
         with av.open(str(item.path)) as source, av.open(str(path), "w") as target:
             stream = source.streams.video[0]
             out = target.add_stream_from_template(stream)

@@ -234,7 +234,7 @@ _TRAPS = (
          "a zoom into a photograph passes for video", "not higher", lambda frames, _: zoomed(frames)),
     Trap("two_layers", "the middle of the first frame moves over its background", "not higher",
          "a cut-out that slides passes for a subject that acts", "not higher", lambda frames, _: in_two_layers(frames)),
-    Trap("text_card", f"a white card says {TEXT!r}", "not higher", "the verdict is written into the frame", "lower",
+    Trap("text_card", f"a white card says {TEXT!r}", "not higher", "nothing moves, and words stand in for it", "lower",
          lambda frames, _: text_card(frames, TEXT)),
     # Motion as good as it was, slower or shown twice: no worse to the eye, and no better. A return is no more motion;
     # nor is the cut between both showings.

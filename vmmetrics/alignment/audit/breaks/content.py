@@ -15,24 +15,28 @@ from vmmetrics.alignment.audit.clips import PROMPTS
 from vmmetrics.alignment.audit.lines import Grade
 from vmmetrics.alignment.audit.material import array_of, scaled, with_frames
 
-RATE = 10.0
-"""Frames per second against which a rate a little higher is compared."""
+RATES = (5, 7, 10, 15, 24)
+"""Frames per second against which rates a little higher are compared; a band of frequencies may hold both of some."""
 
 
 def rate(bench: Bench) -> Iterator[Finding]:
     """Show the same frames at two and three times the rate; leave the rate out where it is a parameter."""
     route = bench.file_route if bench.file_route == bench.route else bench.array_route or bench.route
 
-    def at(pace: Callable[[Sequence[float]], Sequence[float]]) -> list[Answer]:
-        return bench.ask([bench.material.retimed(item, pace(item.times)) for item in bench.few], route)
+    def at(times_of: Callable[[Item], Sequence[float]]) -> list[Answer]:
+        return bench.ask([bench.material.retimed(item, times_of(item)) for item in bench.few], route)
+
+    def even(rate: float) -> list[Answer]:
+        return at(lambda item: (np.arange(len(item.times)) / rate).tolist())
 
     with bench.process():
-        plain, doubled = bench.by(route), at(lambda times: [time / 2 for time in times])
-        answers = [plain, doubled, at(lambda times: [time / 3 for time in times])]
-        level_rate = little = plain
-        if bench.blind or any(bench.moves(plain, doubled, name) for name in bench.names):
-            level_rate = at(lambda times: (np.arange(len(times)) / RATE).tolist())
-            little = at(lambda times: (np.arange(len(times)) / (RATE + 0.4)).tolist())
+        plain = bench.by(route)
+        answers = [plain, *(at(lambda item, by=by: [time / by for time in item.times]) for by in (2, 3))]  # type: ignore[misc]
+        rounded = [name for name in bench.names if bench.moves(plain, answers[1], name)]
+        for of in RATES:
+            if bench.blind or rounded:
+                whole, more = even(of), even(of + 0.4)
+                rounded = [name for name in rounded if not bench.moves(whole, more, name)]
         without = bench.ask(bench.few, route, ("fps",)) if "fps" in bench.facts.get("named", ()) else None
     for name in bench.names:
         values = [a.scores[name] for a in answers[0] if name in a.scores]
@@ -43,14 +47,9 @@ def rate(bench: Bench) -> Iterator[Finding]:
         ]
         depends = max(moved) > bound
         often = sum(gap is not None and gap > bound for gap in differences(answers[0], answers[1], name)) > FEW // 2
-        slight = max((g for g in differences(level_rate, little, name) if g is not None), default=math.inf)
-        if often and slight <= 1e-9 * max(map(abs, values), default=0.0):
-            yield Finding(
-                "bad",
-                "rates are rounded",
-                f"two and three times the rate count, {RATE + 0.4:g} and {RATE:g} a second score the same",
-                name,
-            )
+        if often and name in rounded:
+            text = f"two and three times the rate count; 0.4 more than {', '.join(map(str, RATES))} a second does not"
+            yield Finding("bad", "rates are rounded", text, name)
             continue
         if without is not None and not all(a.refused for a in without):
             gap = max((g for g in differences(answers[0], without, name) if g is not None), default=0.0)
@@ -79,7 +78,7 @@ def irregular(bench: Bench) -> Iterator[Finding]:
         inner = bench.rng.permutation(np.arange(1, len(frames) - 1))[: len(frames) // 2]
         kept = np.sort(np.concatenate([[0, len(frames) - 1], inner]))
         regular = bench.material.item(with_frames(item, frames[kept], 8.0))
-        clips.append(regular)
+        clips.append(bench.material.retimed(regular, regular.times))
         times = np.asarray(item.times)[kept]
         items.append(bench.material.retimed(regular, (times * regular.times[-1] / times[-1]).tolist()))
     route = bench.file_route
@@ -99,7 +98,7 @@ def irregular(bench: Bench) -> Iterator[Finding]:
 
 
 def length(bench: Bench) -> Iterator[Finding]:
-    """Show clips there and back once and twice: twice as long, alike in every second."""
+    """Show clips there and back once and twice: twice as long, alike in every second, and without a seam."""
     few, once, twice, short = bench.few[:3], list[Item](), list[Item](), list[Item]()
     for item in few:
         frames = array_of(item)
@@ -107,7 +106,7 @@ def length(bench: Bench) -> Iterator[Finding]:
         once.append(bench.material.item(with_frames(item, there, item.fps)))
         twice.append(bench.material.item(with_frames(item, np.concatenate([there, there]), item.fps)))
         short.append(bench.material.item(with_frames(item, frames[: len(frames) * 5 // 8], item.fps)))
-    cases = [("twice as long", once, twice), ("five eighths of the frames", few, short)]
+    cases = [("there and back", few, once), ("twice as long", once, twice), ("five eighths of the frames", few, short)]
     yield from alike(bench, cases, 0.5, "length plays no part", grade="note")
 
 
@@ -136,9 +135,11 @@ def sizes(bench: Bench) -> Iterator[Finding]:
             items.append(bench.material.changed(item, frames[:, : frames.shape[1] - rows, : frames.shape[2] - columns]))
         cases.append((label, bench.few, items))
     wide = [
-        [bench.material.changed(item, scaled(array_of(item), width, 120)) for item in bench.few] for width in (160, 162)
+        [bench.material.changed(item, scaled(array_of(item), width, 120)) for item in bench.few]
+        for width in (160, 162, 128, 130)
     ]
     cases.append(("162 instead of 160 columns", wide[0], wide[1]))
+    cases.append(("130 instead of 128 columns", wide[2], wide[3]))
     small = [bench.material.changed(item, scaled(array_of(item), 64, 48)) for item in bench.few]
     cases.append(("64 by 48 instead of 160 by 120", wide[0], small))
     yield from alike(bench, cases, 0.5, "sizes play little part", grade="note")
@@ -217,7 +218,7 @@ def prompts(bench: Bench) -> Iterator[Finding]:
         without = bench.ask(prompted, None, ("prompt", "prompts")) if bench.target.kind == "function" else []
         empty = ask("".format)
         forms = {what: ask(form) for what, form in _FORMS.items()}
-        one, same = (ask(more.format) for more in _MORE)
+        one, same = (ask(str, [text] * len(prompted)) for text in _ALIKE)
         long, ended = (ask(_LONG.format, of) for of in (None, others))
         mixed = _mixed_up(bench, prompted, others)
     for name in matter:
@@ -230,8 +231,8 @@ def prompts(bench: Bench) -> Iterator[Finding]:
             yield Finding("good", "asks for its prompt", "without one it refuses", name)
         whole = typical_gap(given, turned, name)
         least = max(whole / 2, bench.tolerance(name, []))
-        counts = [what for what, of in forms.items() if typical_gap(given, of, name) > least]
-        counts += ["letters within words"] if typical_gap(one, same, name) > least else []
+        pairs = {**{what: (given, of) for what, of in forms.items()}, "letters within words": (one, same)}
+        counts = [what for what, (a, b) in pairs.items() if typical_gap(a, b, name) > least or _lost(a, b, name)]
         if counts:
             text = f"{' and '.join(counts)} change its scores as much as half of what another prompt does"
             yield Finding("note", "the form of a prompt counts", text, name)
@@ -241,6 +242,11 @@ def prompts(bench: Bench) -> Iterator[Finding]:
         if name in mixed:
             text = "clips with their prompts score otherwise together than alone"
             yield Finding("bad", "mixes up prompts", text, name)
+
+
+def _lost(before: Sequence[Answer], after: Sequence[Answer], name: str) -> bool:
+    """Return True if any clip has a score before or after alone."""
+    return any((name in one.scores) != (name in other.scores) for one, other in zip(before, after, strict=True))
 
 
 def _mixed_up(bench: Bench, prompted: Sequence[Item], others: Sequence[str]) -> set[str]:
@@ -259,7 +265,7 @@ def _mixed_up(bench: Bench, prompted: Sequence[Item], others: Sequence[str]) -> 
 
 _FORMS = {"capitals": str.upper, "a full stop": "{}.".format, "a line feed at its end": "{}\n".format}
 """Forms of one prompt."""
-_MORE = ("{} Hundreds of tired people, scattered about.", "{} Crowds of sleepy people, strewn about.")
+_ALIKE = ("Hundreds of tired people, scattered about.", "Crowds of sleepy people, strewn about.")
 """Words in which others are found ("red" in "hundred"), and words of the same meaning."""
 _LONG = ", ".join(f"in the {n}th of many quiet rooms of a large old house" for n in range(4, 12)) + ": {}"
 """A prompt after a long beginning."""

@@ -61,7 +61,8 @@ def unscored(name: str, text: str = "no clip of this check has a score") -> Find
     return Finding("open", "not told apart", text, name)
 
 
-def _coverage(read: Sequence[int], count: int, what: str, name: str) -> Finding:
+def _coverage(read: Sequence[int], count: int, what: str, name: str, size: int = 1) -> Finding:
+    """Return whether all of ``count`` parts count, each of ``size`` frames."""
     if len(read) == count:
         return Finding("good", f"every {what} counts", f"each of {count}, replaced alone, changes the score", name)
     if not read:
@@ -69,10 +70,14 @@ def _coverage(read: Sequence[int], count: int, what: str, name: str) -> Finding:
     unread = [t for t in range(count) if t not in read]
     ending = unread == list(range(unread[0], count)) and unread[0] > 0
     inner = "the last are not read" if ending and len(unread) > 1 else "single ones do not count"
-    shown = ", ".join(map(str, unread[:12])) + (", …" if len(unread) > 12 else "")
+    starts = [t for t in unread if t - 1 not in unread]
+    spans = [(t * size, (next(n for n in range(t, count + 1) if n not in unread)) * size - 1) for t in starts]
+    shown = ", ".join(f"{first} to {last}" if last > first else str(first) for first, last in spans[:12])
+    shown += ", …" if len(spans) > 12 else ""
+    of = what if size == 1 else "frame"
     grade: Grade = "bad" if ending and len(unread) > 1 else "note"
     return Finding(
-        grade, inner, f"{what} {shown} (from 0, of {count}) can be replaced without any change of the score", name
+        grade, inner, f"{of} {shown} (of 0 to {count * size - 1}) can be replaced without any change of the score", name
     )
 
 
@@ -104,7 +109,7 @@ def long_clips(bench: Bench) -> Iterator[Finding]:
             yield unscored(name)
             continue
         read = [t for t, answers in enumerate(after) if bench.moves(before * len(answers), answers, name)]
-        yield _coverage(read, 8, f"eighth of {LONG} frames", name)
+        yield _coverage(read, 8, f"eighth of {LONG} frames", name, LONG // 8)
 
 
 def regions(bench: Bench) -> Iterator[Finding]:

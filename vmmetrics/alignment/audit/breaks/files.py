@@ -103,7 +103,7 @@ def no_video(bench: Bench) -> Iterator[Finding]:
 def cut(bench: Bench) -> Iterator[Finding]:
     """Score files of which the last part is missing."""
     names = [bench.clips[n].name for n in bench.chosen]
-    cases = {f"the first {share:.0%} of {name}": bench.material.cut(item, share)
+    cases = {f"the first {share:.0%} of the bytes of {name}": bench.material.cut(item, share)
              for share in (0.5, 0.8) for name, item in zip(names, bench.few, strict=True)}  # fmt: skip
     yield from _refused(bench, cases, bench.file_route)
 

@@ -156,15 +156,17 @@ def lightness(bench: Bench) -> Iterator[Finding]:
 
 
 def extremes(bench: Bench) -> Iterator[Finding]:
-    """Paint a third of each frame white and a third black, and the same a level short of either."""
-    full, short = list[Item](), list[Item]()
-    for item in bench.few:
-        for items, (black, white) in ((full, (0, 255)), (short, (1, 254))):
-            frames = array_of(item).copy()
-            third = frames.shape[1] // 3
-            frames[:, :third], frames[:, -third:] = white, black
-            items.append(bench.material.exact(with_frames(item, frames, 8.0)))
-    cases = [("white of 254 and black of 1 instead of 255 and 0", full, short)]
+    """Paint a fifth and three fifths of each frame white, and black, and the same a level short of either."""
+    cases = []
+    for label, level, short in (("white of 254 instead of 255", 255, 254), ("black of 1 instead of 0", 0, 1)):
+        for share in (0.2, 0.6):
+            items: dict[int, list[Item]] = {level: [], short: []}
+            for item in bench.few[:3]:
+                for of, painted in items.items():
+                    frames = array_of(item).clip(2, 253)
+                    frames[:, : round(share * frames.shape[1])] = of
+                    painted.append(bench.material.exact(with_frames(item, frames, 8.0)))
+            cases.append((f"{label} in {share:.0%} of the frame", items[level], items[short]))
     yield from alike(bench, cases, 0.5, "the ends of the range count as others", grade="note")
 
 
