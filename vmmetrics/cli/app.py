@@ -18,8 +18,8 @@ cas = group(
     },
 )
 audit = group(
-    "Audit any scorer of videos: what it sees, ignores, is fooled by, and breaks on. TARGET may stand for run TARGET "
-    "(options: run -h).",
+    "Audit any scorer of videos: what it sees, ignores, is fooled by, and breaks on. For example: vmmetrics audit "
+    "my_metric:score --range 0 1 --out card (options: run -h).",
     {"run": "audit:run", "checks": "audit:checks", "make": "audit_results:make", "read": "audit_results:read"},
     default="run",
 )
