@@ -18,7 +18,8 @@ WIDTH = 256
 """Width of working images, pixels."""
 _TALLEST = 64 * WIDTH  # a clip 1 pixel wide and 65,535 high would take 4 GB a frame
 LEAST_SIDE = 32
-"""Least side of a frame, pixels, in which objects and bodies are judged; in smaller ones every clip scored 1."""
+"""Least side of a frame, pixels, in which objects and bodies are judged. At 8 pixels all but one of ten clips had 1 or
+no score; at 16 and 24, some were penalised that were whole at 48. Chosen on these ten."""
 BLOCK = 8
 """Side of the blocks whose mean brightness is compared over time, working pixels."""
 SAME_LEVELS = 4.0

@@ -254,6 +254,18 @@ def test_forms_of_a_prompt(scorer: str, counts: bool, clips: list[Clip], tmp_pat
     assert [text.split(" change")[0] for text in texts] == ["capitals"] * counts
 
 
+def test_letters_within_words(clips: list[Clip], tmp_path: Path) -> None:
+    (line,) = [of for of in lines_of(stub("named_colours"), clips, tmp_path, "prompts") if "form" in of.verdict]
+    assert "letters within words" in line.text
+
+
+def test_frames_that_are_never_read(clips: list[Clip], tmp_path: Path) -> None:
+    (line,) = lines_of(stub("sixteen_at_most", "frames"), clips, tmp_path, "frames-read")
+    assert line.text.startswith("frame 16 to 22 (of 0 to 22) can be replaced")
+    (line,) = lines_of(stub("first_and_last", "frames"), clips, tmp_path, "long-clips")
+    assert line.text.startswith("frame 16 to 111 (of 0 to 127) can be replaced")
+
+
 @pytest.mark.parametrize(
     ("scorer", "short"), [("reads_ten_words", True), ("asks_for_a_prompt", False), ("refuses_many_words", False)]
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vmmetrics.alignment.audit.lines import GRADES, PARTS, Line, NotTried, finite
+from vmmetrics.alignment.audit.lines import GRADES, PARTS, Line, NotTried, finite, sign_of
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.display.tables import NONE, DisplayTable, heads
 from vmmetrics.utils.schema import check, plain, read_json
@@ -44,8 +44,7 @@ class ScoreCard:
 
     def leans(self, line: Line) -> bool:
         """Return True for a line not told apart, where the score gets better beyond its noise but should not."""
-        sign = {True: 1.0, False: -1.0, None: 0.0}[self.higher_is_better]
-        risen = sign * (line.effect or 0.0) > (self.noise or 0.0)
+        risen = sign_of(self.higher_is_better) * (line.effect or 0.0) > (self.noise or 0.0)
         return risen and line.grade == "open" and line.expected in ("worse", "lower", "not higher")
 
     def to_json(self) -> dict[str, Any]:

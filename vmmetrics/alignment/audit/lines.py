@@ -80,6 +80,11 @@ class Line:
         }
 
 
+def sign_of(higher_is_better: bool | None) -> float:
+    """Return 1 if a higher score is better, -1 if a lower one is, 0 where it was not said."""
+    return {True: 1.0, False: -1.0, None: 0.0}[higher_is_better]
+
+
 def finite(value: float) -> float | None:
     """Return a number; None for NaN and infinities, which JSON does not have."""
     return value if math.isfinite(value) else None

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from vmmetrics.alignment.audit.lines import sign_of
 from vmmetrics.alignment.audit.runner import BATCHES
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.tables import sha256_of
@@ -86,7 +87,7 @@ class Target:
 
     def sign(self, score: str) -> float:
         """Return 1 if a higher score is better, -1 if a lower one is, 0 where it was not said."""
-        return {True: 1.0, False: -1.0, None: 0.0}[self.direction(score)]
+        return sign_of(self.direction(score))
 
     def span(self, score: str) -> tuple[float, float] | None:
         """Return least and greatest value of a score, where stated."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -23,15 +23,15 @@ def rate(bench: Bench) -> Iterator[Finding]:
     """Show the same frames at two and three times the rate; leave the rate out where it is a parameter."""
     route = bench.file_route if bench.file_route == bench.route else bench.array_route or bench.route
 
-    def at(times_of: Callable[[Item], Sequence[float]]) -> list[Answer]:
-        return bench.ask([bench.material.retimed(item, times_of(item)) for item in bench.few], route)
+    def at(times: Iterable[Sequence[float]]) -> list[Answer]:
+        return bench.ask([bench.material.retimed(item, of) for item, of in zip(bench.few, times, strict=True)], route)
 
     def even(rate: float) -> list[Answer]:
-        return at(lambda item: (np.arange(len(item.times)) / rate).tolist())
+        return at((np.arange(len(item.times)) / rate).tolist() for item in bench.few)
 
     with bench.process():
         plain = bench.by(route)
-        answers = [plain, *(at(lambda item, by=by: [time / by for time in item.times]) for by in (2, 3))]  # type: ignore[misc]
+        answers = [plain, *(at([time / by for time in item.times] for item in bench.few) for by in (2, 3))]
         rounded = [name for name in bench.names if bench.moves(plain, answers[1], name)]
         for of in RATES:
             if bench.blind or rounded:
@@ -134,14 +134,15 @@ def sizes(bench: Bench) -> Iterator[Finding]:
             frames = array_of(item)
             items.append(bench.material.changed(item, frames[:, : frames.shape[1] - rows, : frames.shape[2] - columns]))
         cases.append((label, bench.few, items))
-    wide = [
-        [bench.material.changed(item, scaled(array_of(item), width, 120)) for item in bench.few]
+    wide = {
+        width: [bench.material.changed(item, scaled(array_of(item), width, 120)) for item in bench.few]
         for width in (160, 162, 128, 130)
+    }
+    cases += [
+        (f"{more} instead of {width} columns", wide[width], wide[more]) for width, more in ((160, 162), (128, 130))
     ]
-    cases.append(("162 instead of 160 columns", wide[0], wide[1]))
-    cases.append(("130 instead of 128 columns", wide[2], wide[3]))
     small = [bench.material.changed(item, scaled(array_of(item), 64, 48)) for item in bench.few]
-    cases.append(("64 by 48 instead of 160 by 120", wide[0], small))
+    cases.append(("64 by 48 instead of 160 by 120", wide[160], small))
     yield from alike(bench, cases, 0.5, "sizes play little part", grade="note")
 
 
@@ -201,14 +202,14 @@ def prompts(bench: Bench) -> Iterator[Finding]:
     prompted = [
         item._replace(prompt=item.prompt or f"a thing that moves, number {n}") for n, item in enumerate(bench.few)
     ]
-    others = [next(p for p in PROMPTS[n:] + PROMPTS[:n] if p != i.prompt) for n, i in enumerate(prompted)]
+    own = [str(item.prompt) for item in prompted]
+    others = [next(p for p in PROMPTS[n:] + PROMPTS[:n] if p != prompt) for n, prompt in enumerate(own)]
 
-    def ask(change: Callable[[str], str], prompts: Sequence[str | None] | None = None) -> list[Answer]:
-        asked = prompts or [item.prompt for item in prompted]
-        return bench.ask([i._replace(prompt=change(str(p))) for i, p in zip(prompted, asked, strict=True)])
+    def ask(prompts: Iterable[str]) -> list[Answer]:
+        return bench.ask([item._replace(prompt=of) for item, of in zip(prompted, prompts, strict=True)])
 
     with bench.process():
-        given, turned = ask(str), ask(str, others)
+        given, turned = ask(own), ask(others)
         matter = [name for name in bench.names if bench.moves(given, turned, name)]
         for name in bench.names:
             if name not in matter:
@@ -216,16 +217,16 @@ def prompts(bench: Bench) -> Iterator[Finding]:
         if not matter:
             return
         without = bench.ask(prompted, None, ("prompt", "prompts")) if bench.target.kind == "function" else []
-        empty = ask("".format)
-        forms = {what: ask(form) for what, form in _FORMS.items()}
-        one, same = (ask(str, [text] * len(prompted)) for text in _ALIKE)
-        long, ended = (ask(_LONG.format, of) for of in (None, others))
+        empty = ask([""] * len(own))
+        forms = {what: ask(map(form, own)) for what, form in _FORMS.items()}
+        one, same = (ask([text] * len(own)) for text in _ALIKE)
+        long, ended = (ask(map(_LONG.format, of)) for of in (own, others))
         mixed = _mixed_up(bench, prompted, others)
     for name in matter:
-        if any(math.isfinite(answer.scores.get(name, math.nan)) for answer in without):
+        if _numbers(without, name):
             text = "prompts count, yet without one it gives numbers, and no error"
             yield Finding("bad", "scores without a prompt", text, name)
-        elif any(math.isfinite(answer.scores.get(name, math.nan)) for answer in empty):
+        elif _numbers(empty, name):
             yield Finding("note", "scores an empty prompt", "prompts count, and an empty one has a score", name)
         else:
             yield Finding("good", "asks for its prompt", "without one it refuses", name)
@@ -242,6 +243,11 @@ def prompts(bench: Bench) -> Iterator[Finding]:
         if name in mixed:
             text = "clips with their prompts score otherwise together than alone"
             yield Finding("bad", "mixes up prompts", text, name)
+
+
+def _numbers(answers: Sequence[Answer], name: str) -> list[float]:
+    """Return the finite values of a score."""
+    return [value for answer in answers if math.isfinite(value := answer.scores.get(name, math.nan))]
 
 
 def _lost(before: Sequence[Answer], after: Sequence[Answer], name: str) -> bool:
@@ -295,15 +301,14 @@ def references(bench: Bench) -> Iterator[Finding]:
         bound = bench.tolerance(name, [])
         same = [gap is not None and gap <= bound for gap in differences(paired, cut, name)]
         compared = [gap for gap in differences(bench.reference, wrong, name) if gap is not None]
-        exact = [answer.scores.get(name, math.nan) for answer in own]
         if compared and max(compared) <= bound:
             yield Finding("bad", "the reference plays no part", "the reference of another clip changes no score", name)
-        elif any(math.isfinite(answer.scores.get(name, math.nan)) for answer in without):
+        elif _numbers(without, name):
             yield Finding("bad", "scores without a reference", "where its file is missing it gives numbers", name)
         elif all(same):
             text = "half a clip scores against the whole reference as against its half"
             yield Finding("bad", "missing frames do not count", text, name)
-        elif not np.isfinite(exact).all():
+        elif len(_numbers(own, name)) < len(own):
             why = next((answer.refused for answer in own if answer.refused), None) or "NaN or infinite"
             yield Finding("note", "no finite number for an exact copy", f"a clip against itself: {why}", name)
         else:

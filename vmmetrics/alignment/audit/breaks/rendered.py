@@ -44,12 +44,12 @@ def directions(bench: Bench) -> Iterator[Finding]:
             places = [(48 + (t - 8) * dy, 48 + (t - 8) * dx) for t in range(16)]
             shown.append(np.stack([texture[y : y + height, x : x + width] for y, x in places]))
     for name, values in _scores(bench, shown):
-        uneven, figures = False, []
-        for shape, (*moving, still) in zip(("wide", "tall"), values.reshape(2, -1).tolist(), strict=True):
+        uneven, figures, shapes = False, [], values.reshape(2, -1)
+        for shape, (*moving, still) in zip(("wide", "tall"), shapes.tolist(), strict=True):
             moved = max(abs(value - (still if math.isfinite(still) else 0.0)) for value in moving)
             figures.append(f"{shape}: " + ", ".join(f"{v:.3g} {w}" for v, w in zip(moving, _WAYS, strict=False)))
             uneven |= np.ptp(moving) > max(0.3 * moved, bench.tolerance(name, [], 0.02))
-        if not np.isfinite(values.reshape(2, -1)[:, :-1]).all():
+        if not np.isfinite(shapes[:, :-1]).all():
             yield unscored(name, _PARTLY)
         elif uneven:
             text = f"the same motion in pixels scores otherwise by its direction: {'; '.join(figures)}"
