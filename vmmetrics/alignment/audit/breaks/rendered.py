@@ -91,12 +91,16 @@ def coherence(bench: Bench) -> Iterator[Finding]:
     unrelated = np.stack([_texture(bench.rng, 160)[:120] for _ in range(16)])
     for name, (motion, still, chaos) in _scores(bench, (moving, np.stack([moving[0]] * 16), unrelated)):
         text = f"steady motion: {motion:.3g}; still: {still:.3g}; frames with nothing in common: {chaos:.3g}"
-        worse = bench.target.sign(name) * (not bench.target.is_amount(name)) * (still - chaos)
+        sign = bench.target.sign(name)
+        cost, worst = sign * (still - motion), sign * (still - chaos)
+        bound = bench.tolerance(name, [], 0.02)
         if not np.isfinite((motion, still, chaos)).all():
             yield unscored(name, _PARTLY)
-        elif worse <= bench.tolerance(name, [], 0.02):
-            yield unscored(name, f"unrelated frames score no worse than a still; {text}")
-        elif (share := (motion - still) / (chaos - still)) > 0.6:
+        elif bench.target.is_amount(name) or (sign and cost <= bound):
+            yield Finding("good", "steady motion costs nothing", text, name)
+        elif worst <= bound:
+            yield unscored(name, f"nothing says that unrelated frames are worse than a still; {text}")
+        elif (share := cost / worst) > 0.6:
             yield Finding("note", f"steady motion costs {share:.0%} of what unrelated frames do", text, name)
         else:
             yield Finding("good", "steady motion costs less than unrelated frames", text, name)
