@@ -136,8 +136,11 @@ def test_compare(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     assert "Changed since the other card" in told
     assert "good: refused bad: scores a broken file" in told
     assert "--checks cut --out new-again --compare new" in " ".join(shown.err.split())
+    told = "lines: 0 no longer bad, 1 newly bad, 1 the same"
+    assert f"beside the other card: {told}" in shown.err
     page = Path("new/index.html").read_text()
     assert "Compared with the card of planted:healthy" in page
+    assert told in page
     assert "Changed since the other card (1)" in page.replace("&nbsp;", " ")
     assert run(monkeypatch, "planted:healthy", *options, "--out", "third", "--compare", "clips") == 2
     assert not Path("third").exists()

@@ -162,7 +162,7 @@ def plan_of(
     named = None if defects is None else parse_names(defects)
     return AuditPlan(
         parts=parse_names(parts), only=None if checks is None else parse_names(checks),
-        probe=Plan(defects=named, strengths=doses, harmless_strengths=(0.5, 1.0), rates=False),
+        probe=Plan(defects=named, strengths=doses, harmless_strengths=(1.0,), rates=False),
         jobs=jobs, limit=limit, seed=seed,
     )  # fmt: skip
 
@@ -211,7 +211,7 @@ def finish(
     Raises:
         typer.Exit: A line is of a grade and part that ``gates`` name.
     """
-    from vmmetrics.alignment.audit.card import summary
+    from vmmetrics.alignment.audit.card import compared, summary
     from vmmetrics.alignment.audit.lines import GRADES, PARTS
     from vmmetrics.cli.formats import print_result
     from vmmetrics.viewer.card import write_card_page
@@ -220,6 +220,8 @@ def finish(
     page = write_card_page(content, out, other)
     print_result(form, summary(card, other), output, data=lambda: content)
     messages.print(f"written: {page}", soft_wrap=True)
+    if other is not None:
+        messages.print(f"beside the other card: {compared(content, other)}", soft_wrap=True)
     failing = [line for score in card.scores for line in score.failing() if line.repeat]
     if failing:
         checks = ",".join(dict.fromkeys(line.check for line in failing))

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
-from vmmetrics.alignment.audit.card import Beside, beside
+from vmmetrics.alignment.audit.card import Beside, beside, compared
 from vmmetrics.alignment.report.tables import flat_settings
 from vmmetrics.errors import ClipError
 from vmmetrics.utils.display.bundle import digest
@@ -97,7 +97,8 @@ def _opening(card: Json, other: Json | None) -> Iterator[str]:
     yield html_list(target["notes"]) if target["notes"] else ""
     if other:
         versions = ", ".join(f"{name} {version}" for name, version in other["produced_by"].items())
-        yield f"<p>Compared with the card of {text(other['target']['text'])} ({text(versions)}).</p>"
+        found = text(compared(card, other))
+        yield f"<p>Compared with the card of {text(other['target']['text'])} ({text(versions)}); {found}.</p>"
 
 
 def _score(key: str, score: Json, other: Beside | None, rows: Mapping[str, int]) -> str:

@@ -15,7 +15,7 @@ import pytest
 
 from vmmetrics.alignment.audit.audit import audit
 from vmmetrics.alignment.audit.calls import Limits
-from vmmetrics.alignment.audit.card import SCHEMA, Card, ScoreCard, beside, read_card, summary
+from vmmetrics.alignment.audit.card import SCHEMA, Card, ScoreCard, beside, compared, read_card, summary
 from vmmetrics.alignment.audit.lines import Grade, Line
 from vmmetrics.alignment.audit.plan import AuditPlan
 from vmmetrics.alignment.audit.target import Target
@@ -214,6 +214,21 @@ def test_other_ratings_are_not_taken_for_those_before(folder: Path, tmp_path: Pa
     assert (ran, ran_again, third) == (True, True, (second, False))
 
 
+@pytest.mark.slow
+def test_smaller_strengths_where_the_greatest_moves_a_score(folder: Path, tmp_path: Path) -> None:
+    probe = Plan(defects=("shuffle", "blur"), strengths=(0.5, 1.0), invariances=("mirror",), rates=False)
+    smooth = replace(TARGET, text="planted:smooth", label="smooth")
+    card = audit(
+        smooth, tmp_path, clips=[folder], plan=AuditPlan(parts=("sees",), probe=probe, limits=Limits(60), jobs=2)
+    )
+    lines = {line.check: line for line in card.scores[0].lines}
+    assert lines["shuffle"].verdict.startswith("noticed")
+    assert lines["blur"].verdict in ("ignored", "not told apart")
+    cases = [json.loads(line) for line in (tmp_path / "probe" / "cases.jsonl").read_text().splitlines()]
+    asked = {kind: {case["strength"] for case in cases if case["kind"] == kind} for kind in probe.defects or ()}
+    assert asked == {"shuffle": {0.5, 1.0}, "blur": {1.0}}
+
+
 # The card.
 
 
@@ -372,6 +387,12 @@ def test_lines_beside_those_of_another_card() -> None:
     renamed["scores"][0]["lines"][0]["title"] = "another title"
     assert beside(renamed, card(("breaks", "refuses")))["s"].changed == [0]
     assert beside(card(), None) == {}
+    told = "lines: 0 no longer bad, 0 newly bad, 1 otherwise changed, 2 the same, 2 only there"
+    assert compared(ours, theirs) == told
+    for line in (ours["scores"][0]["lines"][0], theirs["scores"][0]["lines"][2]):
+        line["grade"] = "bad"
+    assert compared(ours, theirs).startswith("lines: 1 no longer bad, 1 newly bad, 1 otherwise changed, 2 only there")
+    assert compared(ours, {"scores": [{"name": name, "lines": []} for name in "ab"]}) == "no score of the same name"
 
 
 def test_open_lines_that_lean_the_wrong_way_are_named() -> None:

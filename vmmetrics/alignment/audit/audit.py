@@ -228,12 +228,13 @@ def _effects(
     function = function_of(target, plan.limits, by_clip, scratch)
     if listener is not None:
         listener.part("sees, ignores, is fooled by", 0)
-    lines = [] if scored_files is None else scored_files.lines
     if scored_files is None:
-        lines, _ = measure(
-            list(clips), function, plan=plan.effects, out=out / "probe", jobs=plan.jobs, prompts=prompts,
-            listener=listener,
-        )  # fmt: skip
+        asked = partial(
+            measure, list(clips), function, out=out / "probe", jobs=plan.jobs, prompts=prompts, listener=listener
+        )
+        lines = _lines_of_cases(asked, target, plan)
+    else:
+        lines = scored_files.lines
     shutil.rmtree(scratch, ignore_errors=True)
     result = Effects(lines, target, plan.effects, plan.tests).all()
     if not result.lines:
@@ -254,6 +255,18 @@ def _effects(
         return [look._replace(score=after, beside_score=before)]
 
     return replace(result, lines=[replace(line, looks=scored_look(line)) for line in result.lines])
+
+
+def _lines_of_cases(asked: partial[Any], target: Target, plan: AuditPlan) -> list[dict[str, Any]]:
+    """Return the lines of all cases; smaller strengths of a defect only where the greatest moves a score."""
+    smaller, greatest = plan.effects.strengths[:-1], plan.effects.strengths[-1:]
+    first = replace(plan.effects, strengths=greatest)
+    lines: list[dict[str, Any]] = asked(plan=first)[0]
+    moving = Effects(lines, target, first, plan.tests).moving()
+    if moving and smaller:
+        rest = replace(plan.effects, defects=moving, strengths=smaller, invariances=(), traps=())
+        lines += [line for line in asked(plan=rest)[0] if line["kind"] in moving]
+    return lines
 
 
 def _references(folder: Path | None, tasks: Sequence[Task]) -> dict[str, str]:

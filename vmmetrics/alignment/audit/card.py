@@ -194,6 +194,24 @@ def beside(card: Mapping[str, Any], other: Mapping[str, Any] | None) -> dict[str
 _VERDICT = ("grade", "verdict")
 
 
+def compared(card: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """Return how many lines of a card are mended, bad where they were not, and so on, against another card."""
+    counts = Counter[str]()
+    theirs = beside(card, other)
+    for score in (score for score in card["scores"] if score["name"] in theirs):
+        before, changed, gone = theirs[score["name"]]
+        counts["only there"] += len(gone)
+        for n, (line, was) in enumerate(zip(score["lines"], before, strict=True)):
+            failed, failing = (of is not None and of["grade"] in ("bad", "error") for of in (was, line))
+            if failed == failing or was is None:
+                counts["only here" if was is None else "otherwise changed" if n in changed else "the same"] += 1
+            else:
+                counts["no longer bad" if failed else "newly bad"] += 1
+    order = ("no longer bad", "newly bad", "otherwise changed", "the same", "only here", "only there")
+    told = [f"{counts[what]} {what}" for what in order if counts[what] or what in order[:2]]
+    return f"lines: {', '.join(told)}" if theirs else "no score of the same name"
+
+
 def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayTable]:
     """Return the tables of a card: how many lines of each grade, those against a score, notes, what changed."""
     changed = DisplayTable(

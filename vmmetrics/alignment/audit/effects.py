@@ -157,6 +157,15 @@ class Effects:
         ]
         return PartResult(lines, left, self.noise, self.spread)
 
+    def moving(self) -> tuple[str, ...]:
+        """Return the defects that move a score at their greatest strength."""
+        strongest = max(self._plan.strengths)
+        return tuple(
+            kind for kind in self._plan.defects or ()
+            if any(e is not None and self._is_moved(e, name)
+                   for name in self.names for e in (self._effect(name, kind, strongest),))
+        )  # fmt: skip
+
     def _figures(self, effect: Effect, name: str, kind: str, strength: float) -> str:
         changes = self._scores.changes(name, kind, strength)[0]
         before = float(np.mean([self._scores.clean[clip]["scores"][name] for clip in changes]))
@@ -203,17 +212,9 @@ class Effects:
             lines += self._ended(name, "sees", kind, title)
             if not points:
                 if lost := self._lost(name, kind, max(self._plan.strengths)):
+                    text = f"{lost} clips lose their score"
                     lines.append(
-                        self._line(
-                            "sees",
-                            kind,
-                            title,
-                            name,
-                            None,
-                            grade="good",
-                            verdict="refused",
-                            text=f"{lost} clips lose their score",
-                        )
+                        self._line("sees", kind, title, name, None, grade="good", verdict="refused", text=text)
                     )
                 continue
             sign = self._target.sign(name)

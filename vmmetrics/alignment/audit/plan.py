@@ -52,7 +52,7 @@ class AuditPlan:
     parts: tuple[str, ...] = ("sees", "ignores", "fooled", "breaks")
     only: tuple[str, ...] | None = None
     probe: Plan = field(
-        default_factory=lambda: Plan(strengths=(0.25, 0.5, 1.0), harmless_strengths=(0.5, 1.0), rates=False)
+        default_factory=lambda: Plan(strengths=(0.25, 0.5, 1.0), harmless_strengths=(1.0,), rates=False)
     )
     limits: Limits = field(default_factory=Limits)
     jobs: int = 1
