@@ -274,6 +274,7 @@ def test_outputs_without_a_number(text: str, key: str | None) -> None:
         (np.array([[2]]), {"": 2}),
         (True, {"": 1}),
         ({"a": 1, "b": None}, {"a": 1}),
+        ({"score": 0.5, "frames": 16, "of_frames": [0.4, 0.6], "model": "x"}, {"score": 0.5}),
     ],
 )
 def test_scores_of_what_is_returned(value: object, scores: dict[str, float]) -> None:
@@ -287,7 +288,13 @@ def test_values_that_are_no_scores(value: object) -> None:
 
 
 def test_no_score() -> None:
-    assert scores_of(None) == scores_of({}) == scores_of({"a": None}) == {"missing": "no score"}
+    assert (
+        scores_of(None)
+        == scores_of({})
+        == scores_of({"a": None})
+        == scores_of({"score": None, "at": 3})
+        == {"missing": "no score"}
+    )
 
 
 # Addresses.

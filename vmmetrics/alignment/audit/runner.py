@@ -48,11 +48,15 @@ def text_of(error: BaseException) -> str:
 
 
 def scores_of(value: Any) -> dict[str, Any]:
-    """Return ``{"scores": {name: number}}`` or ``{"missing": why}`` of what a target returned for a clip."""
+    """Return ``{"scores": {name: number}}`` or ``{"missing": why}`` of what a target returned for a clip.
+
+    What stands beside ``score`` is about it, or about the clip: frames read, scores of frames, a time.
+    """
     if value is None:
         return {"missing": "no score"}
     if isinstance(value, Mapping):
-        scores = {str(name): _number(part) for name, part in value.items() if part is not None}
+        named = {"score": value["score"]} if "score" in value else value
+        scores = {str(name): _number(part) for name, part in named.items() if part is not None}
         return {"scores": scores} if scores else {"missing": "no score"}
     return {"scores": {"": _number(value)}}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 
 import cv2
 import numpy as np
@@ -114,42 +115,44 @@ def long_clips(bench: Bench) -> Iterator[Finding]:
 
 def regions(bench: Bench) -> Iterator[Finding]:
     """Put other content into each ninth of the frame, of wide and tall ones as well."""
-    other = [
-        bench.material.changed(bench.few[0], scaled(array_of(bench.few[0]), *size)) for size in ((192, 96), (96, 192))
-    ]
+    first = bench.few[0]
+    other = [bench.material.changed(first, scaled(array_of(first), *size)) for size in ((192, 96), (96, 192))]
     items = [*bench.few[:3], *other]
     shapes = [int(np.sign(array_of(item).shape[2] - array_of(item).shape[1])) for item in items]  # tall, square, wide
+    groups = [[n for n, of in enumerate(shapes) if of == shape] for shape in dict.fromkeys(shapes)]
+    unread: dict[str, dict[str, None]] = {name: {} for name in bench.names}
     with bench.process():
         before = bench.ask([bench.material.lossless(with_frames(item, array_of(item))) for item in items])
-        after = []
-        for row in range(3):
-            for column in range(3):
-                changed = []
-                for item in items:
-                    frames = array_of(item).copy()
-                    _, height, width, _ = frames.shape
-                    rows = slice(row * height // 3, (row + 1) * height // 3)
-                    columns = slice(column * width // 3, (column + 1) * width // 3)
-                    frames[:, rows, columns] = foreign(bench, item, len(frames))[:, rows, columns]
-                    changed.append(bench.material.lossless(with_frames(item, frames)))
-                after.append(bench.ask(changed))
-    names = [f"{up}{side}" for up in ("top ", "", "bottom ") for side in ("left", "middle", "right")]
-    for name in bench.names:
-        scored = [n for n, answer in enumerate(before) if name in answer.scores]
-        groups = [[n for n in scored if shapes[n] == shape] for shape in {shapes[n] for n in scored}]
-        unread = [
-            names[at] for at, answers in enumerate(after)
-            if any(not bench.moves([before[n] for n in of], [answers[n] for n in of], name) for of in groups)
-        ]  # fmt: skip
+        for (up, row), (side, column), group in product(_ROWS.items(), _COLUMNS.items(), groups):
+            same = {name for name in bench.names if any(name in before[n].scores for n in group)}
+            for n in group:  # one that every score notices will do
+                if same or bench.blind:
+                    answer = bench.ask([_replaced(bench, items[n], row, column)])
+                    same = {name for name in same if not bench.moves([before[n]], answer, name)}
+            for name in same:
+                unread[name][f"{up}{side}"] = None
+    for name, places in unread.items():
         if not any(name in answer.scores for answer in before):
             yield unscored(name)
-        elif unread:
-            text = f"other content there changes no score: {', '.join(unread)}"
-            yield Finding("note" if len(unread) < 9 else "bad", "parts of the frame do not count", text, name)
+        elif places:
+            text = f"other content there changes no score: {', '.join(places)}"
+            yield Finding("note" if len(places) < 9 else "bad", "parts of the frame do not count", text, name)
         else:
             yield Finding(
                 "good", "the whole frame counts", "other content in each ninth of the frame changes the score", name
             )
+
+
+_ROWS, _COLUMNS = {"top ": 0, "": 1, "bottom ": 2}, {"left": 0, "middle": 1, "right": 2}
+
+
+def _replaced(bench: Bench, item: Item, row: int, column: int) -> Item:
+    """Return a clip with other content in a ninth of the frame."""
+    frames = array_of(item).copy()
+    _, height, width, _ = frames.shape
+    place = np.s_[:, row * height // 3 : (row + 1) * height // 3, column * width // 3 : (column + 1) * width // 3]
+    frames[place] = foreign(bench, item, len(frames))[place]
+    return bench.material.lossless(with_frames(item, frames))
 
 
 def channels(bench: Bench) -> Iterator[Finding]:
