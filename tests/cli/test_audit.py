@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import shlex
 import shutil
@@ -10,9 +11,12 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from rich.console import Console
 
-from vmmetrics.alignment.audit.lines import PARTS
+from vmmetrics.alignment.audit.card import Card, ScoreCard
+from vmmetrics.alignment.audit.lines import PARTS, Line
 from vmmetrics.alignment.audit.plan import CHECK_NAMES
+from vmmetrics.cli.audit import finish
 from vmmetrics.cli.main import main
 from vmmetrics.video.encoding import to_ticks, write_playable
 
@@ -144,6 +148,24 @@ def test_compare(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     assert "Changed since the other card (1)" in page.replace("&nbsp;", " ")
     assert run(monkeypatch, "planted:healthy", *options, "--out", "third", "--compare", "clips") == 2
     assert not Path("third").exists()
+
+
+def test_command_for_mended_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of *breaks*, in which a mend may break something else; nothing where no line is wrong in any score."""
+    monkeypatch.setattr(sys, "argv", ["vmmetrics", "audit", "m:f", "--out", "a b", "--seed", "3"])
+    lines = [Line(part, "cut", "t", "bad", "v", "x", score="s", repeat="r") for part in ("fooled", "breaks")]
+    told = []
+    for some in (lines, lines[:1]):
+        score = ScoreCard("s", True, None, 1.0, 1.0, some)
+        target = {"text": "m:f", "kind": "function", "takes": [], "notes": []}
+        card = Card(1, target, {}, {"checks": None}, 0.0, [], [score], [])
+        err = io.StringIO()
+        messages = Console(file=err, width=300)
+        finish(card, tmp_path, None, (), "text", Console(file=io.StringIO()), messages)
+        told.append(err.getvalue())
+    again = f"--seed 3 --parts breaks --out {tmp_path}-again --compare {tmp_path}"
+    assert f"mended? vmmetrics audit m:f {again}" in told[0]
+    assert "mended?" not in told[1]
 
 
 def test_formats(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -95,7 +95,10 @@ def test_the_page_is_whole_and_counts_the_grades(tmp_path: Path) -> None:
     said = "".join(page.said)
     assert all(text in said for text in ("there is none", "limits: memory", "1024 MiB", "12 clips", "expected: lower"))
     assert "shipped" not in said.rpartition("How this card was made")[2].partition("1 clip")[0]  # listed below it
-    assert said.index("Bad (2)") < said.index("Two frames a second: blur")
+    assert said.index("Against it, unless a score of its kind is meant so (2)") < said.index(
+        "Two frames a second: blur"
+    )
+    assert "Wrong in any score" not in said
 
 
 def test_effects_are_in_multiples_of_the_noise(tmp_path: Path) -> None:

@@ -222,11 +222,13 @@ def finish(
     messages.print(f"written: {page}", soft_wrap=True)
     if other is not None:
         messages.print(f"beside the other card: {compared(content, other)}", soft_wrap=True)
-    failing = [line for score in card.scores for line in score.failing() if line.repeat]
-    if failing:
-        checks = ",".join(dict.fromkeys(line.check for line in failing))
-        again = ["--checks", checks, "--out", f"{out}-again", "--compare", str(out)]
-        text = f"mended? {shlex.join([*command_words(), *again])}"
+    faults = [line for score in card.scores for line in score.failing() if line.repeat and line.part == "breaks"]
+    if faults:
+        limited = card.settings["checks"] is not None
+        which = (
+            ["--checks", ",".join(dict.fromkeys(line.check for line in faults))] if limited else ["--parts", "breaks"]
+        )
+        text = f"mended? {shlex.join([*command_words(), *which, '--out', f'{out}-again', '--compare', str(out)])}"
         messages.print(text, soft_wrap=True, markup=False, highlight=False)
     grades = [name for name in gates if name in GRADES] or ["bad", "error"]
     parts = [name for name in gates if name in PARTS] or list(PARTS)
@@ -256,5 +258,5 @@ class AuditProgress(CaseProgress):
         """Count a check."""
         self._checked += 1
         self._done = self._checked
-        if not self.show():
+        if not self.show() and self._checked * 10 // self._checks > (self._checked - 1) * 10 // self._checks:
             self._console.print(f"[{self._checked}/{self._checks}] {name}")

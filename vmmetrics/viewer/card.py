@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
-from vmmetrics.alignment.audit.card import Beside, beside, compared
+from vmmetrics.alignment.audit.card import AGAINST, Beside, beside, compared
 from vmmetrics.alignment.report.tables import flat_settings
 from vmmetrics.errors import ClipError
 from vmmetrics.utils.display.bundle import digest
@@ -106,7 +106,6 @@ def _score(key: str, score: Json, other: Beside | None, rows: Mapping[str, int])
     lines = score["lines"]
     before, changed = (other.before, other.changed) if other else ([None] * len(lines), [])
     failed = [n for n, line in enumerate(lines) if line["grade"] == "bad"]
-    failed.sort(key=lambda n: lines[n]["part"] != "breaks")  # first what is wrong in any metric
     parts = [part for part in PARTS if any(line["part"] == part for line in lines)]
     facts = [{True: "higher is better", False: "lower is better"}.get(score["higher_is_better"], "direction not known")]
     facts += ["from {} to {}".format(*map(_figure, score["range"]))] if score["range"] else []
@@ -117,7 +116,12 @@ def _score(key: str, score: Json, other: Beside | None, rows: Mapping[str, int])
         f"<h2>{text(score['name'])} <small>{text(' · '.join(facts))}</small></h2>",
         _grid(key, parts, lines),
         _list("Changed since the other card", key, lines, changed, before),
-        _list("Bad", key, lines, failed, [None] * len(lines)),
+        *(
+            _list(
+                title, key, lines, [n for n in failed if (lines[n]["part"] == "breaks") == wrong], [None] * len(lines)
+            )
+            for wrong, (_, title, _) in AGAINST.items()
+        ),
     ]
     if other and other.gone:
         content.append(f"<h3>Only in the other card</h3>{html_list(other.gone)}")

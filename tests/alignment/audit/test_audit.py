@@ -16,7 +16,7 @@ import pytest
 from vmmetrics.alignment.audit.audit import audit
 from vmmetrics.alignment.audit.calls import Limits
 from vmmetrics.alignment.audit.card import SCHEMA, Card, ScoreCard, beside, compared, read_card, summary
-from vmmetrics.alignment.audit.lines import Grade, Line
+from vmmetrics.alignment.audit.lines import Grade, Line, Part
 from vmmetrics.alignment.audit.plan import AuditPlan
 from vmmetrics.alignment.audit.target import Target
 from vmmetrics.alignment.audit.truth import Truth
@@ -278,7 +278,7 @@ def made(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, 
     target = replace(TARGET, text="planted:sentinel", label="sentinel", ranges={"": (-1.0, 1e4)})
     card = audit(target, out, clips=[folder], plan=EFFECTS, command=["vmmetrics", "audit", "a b:c", "--takes", "path"])
     write_card_page(card.to_json(), out)
-    assert [table.key for table in summary(card)] == ["grades", "failing"]
+    assert [table.key for table in summary(card)] == ["grades", "faults", "seen"]
     return out, json.loads((out / "card.json").read_text())
 
 
@@ -395,21 +395,30 @@ def test_lines_beside_those_of_another_card() -> None:
     assert compared(ours, {"scores": [{"name": name, "lines": []} for name in "ab"]}) == "no score of the same name"
 
 
-def test_open_lines_that_lean_the_wrong_way_are_named() -> None:
-    def line(check: str, effect: float, grade: Grade = "open", expected: str | None = "not higher") -> Line:
-        return Line("fooled", check, check, grade, "not told apart", "", score="s", effect=effect, expected=expected)
+def test_what_a_score_sees_and_where_it_leans() -> None:
+    def line(part: Part, check: str, effect: float, grade: Grade = "open", expected: str | None = "worse") -> Line:
+        verdict = {"good": "noticed from strength 0.5", "open": "not told apart", "note": "ignored", "bad": "better"}
+        return Line(part, check, check, grade, verdict[grade], "", score="s", effect=effect, expected=expected)
 
     lines = [
-        line("frozen", 2.0),
-        line("slow", 0.5),
-        line("dark", -2.0),
-        line("loop", 2.0, "bad"),
-        line("x", 2.0, expected=None),
-    ]
+        line("sees", "shuffle", -9.0, "good"), line("sees", "ghost", -3.8), line("sees", "melt", -0.5),
+        line("sees", "warp", 2.0), line("sees", "blur", 0.1, "note"), line("sees", "loop", 3.0, "bad"),
+        line("fooled", "frozen", 2.04, expected="not higher"), line("fooled", "slow", 0.5, expected="not higher"),
+        line("fooled", "dark", -2.0, expected="lower"), line("fooled", "x", 2.0, expected=None),
+        line("fooled", "black", -9.0, "good", "lower"), line("breaks", "rate", 9.0),
+    ]  # fmt: skip
     score = ScoreCard("s", True, None, 1.0, 10.0, lines)
-    card = Card(1, {}, {}, {}, 0.0, [], [score, replace(score, name="t", higher_is_better=False)], [])
-    (table,) = [of for of in summary(card) if of.key == "leaning"]
-    assert [[cell.text for cell in row.cells] for row in table.rows] == [
-        ["s", "fooled", "frozen"],
-        ["t", "fooled", "dark"],
-    ]
+    others = [replace(score, name="t", higher_is_better=False), replace(score, name="u", higher_is_better=None)]
+    (table,) = [of for of in summary(Card(1, {}, {}, {}, 0.0, [], [score, *others], [])) if of.key == "seen"]
+    rows = [[cell.text for cell in row.cells] for row in table.rows]
+    noise = ["sees", "not told apart from its noise", "melt"]
+    start = [["sees", "noticed", "shuffle 9.0"], ["sees", "ignored", "blur"]]
+    better, worse = ("not told apart, but better", "not told apart, but worse")
+    assert [row[1:] for row in rows if row[0] == "s"] == [
+        *start, noise, ["sees", better, "warp 2.0"], ["sees", worse, "ghost 3.8"], ["fooled", better, "frozen 2.0"],
+    ]  # fmt: skip
+    assert [row[1:] for row in rows if row[0] == "t"] == [
+        *start, noise, ["sees", better, "ghost 3.8"], ["sees", worse, "warp 2.0"], ["fooled", better, "dark 2.0"],
+    ]  # fmt: skip
+    unknown = ["sees", "not told apart, but another score", "ghost 3.8, warp 2.0"]
+    assert [row[1:] for row in rows if row[0] == "u"] == [*start, noise, unknown]

@@ -169,7 +169,7 @@ KNOWN = [
     ("long-clips", "worst_step", ["frames"], "good", "every eighth of 128 frames counts"),
     ("regions", "left_square", ["frames"], "note", "parts of the frame do not count"),
     ("directions", "motion", ["frames"], "good", "all directions alike"),
-    ("directions", "to_the_right", ["frames"], "note", "directions count otherwise"),
+    ("directions", "to_the_right", ["frames"], "note", "one motion, another score by its direction"),
     ("rate", "motion", ["frames"], "note", "takes a rate that plays no part"),
     ("steady", "motion", ["frames"], "good", "any number of frames"),
     ("steady", "in_the_order_of_names", ["frames"], "note", "goes by the number of frames"),

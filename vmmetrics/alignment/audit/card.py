@@ -42,10 +42,27 @@ class ScoreCard:
         failing = [line for line in self.lines if line.grade in ("bad", "error")]
         return sorted(failing, key=lambda line: line.part != "breaks")
 
-    def leans(self, line: Line) -> bool:
-        """Return True for a line not told apart, where the score gets better beyond its noise but should not."""
-        risen = sign_of(self.higher_is_better) * (line.effect or 0.0) > (self.noise or 0.0)
-        return risen and line.grade == "open" and line.expected in ("worse", "lower", "not higher")
+    def seen(self) -> dict[tuple[str, str], list[str]]:
+        """Return checks by part and what a score does with their defects; of traps those to which it leans alone."""
+        found: dict[tuple[str, str], list[str]] = {}
+        noise, sign = self.noise or 0.0, sign_of(self.higher_is_better)
+        for line in (line for line in self.lines if line.part in ("sees", "fooled") and line.effect is not None):
+            change = line.effect or 0.0
+            large = abs(change) > noise
+            toward = "better" if sign * change > 0 else "worse"
+            should = line.expected in ("worse", "lower", "not higher")
+            moved = f"not told apart, but {toward if sign and should else 'another score'}"
+            if line.part == "sees" and line.grade != "bad":
+                verdict = line.verdict.partition(" from ")[0]
+                if line.grade == "open":
+                    verdict = moved if large else "not told apart from its noise"
+            elif line.grade == "open" and large and should and toward == "better":
+                verdict = moved
+            else:
+                continue
+            times = f" {abs(change) / noise:.1f}" if noise and large else ""
+            found.setdefault((line.part, verdict), []).append(f"{line.check}{times}")
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """Return it as ``card.json`` has it."""
@@ -213,43 +230,53 @@ def compared(card: Mapping[str, Any], other: Mapping[str, Any]) -> str:
 
 
 def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayTable]:
-    """Return the tables of a card: how many lines of each grade, those against a score, notes, what changed."""
+    """Return the tables of a card: lines of each grade, faults, what it is fooled by, sees, notes, what changed."""
     changed = DisplayTable(
         "changed", "Changed since the other card", "", heads("score", "part", "check", "before", "now", texts=5)
     )
     theirs = beside(card.to_json(), other)
     counts = DisplayTable(
-        "grades",
-        "Lines by grade",
+        "grades", "Lines by grade",
         "open: not told apart; note: a fact that may be meant; 'vmmetrics audit checks' says what each does",
         heads("score", "part", *GRADES, texts=2),
-    )
-    failing = DisplayTable(
-        "failing", "What speaks against it", "", heads("score", "part", "check", "verdict", "figures", texts=5)
-    )
-    leaning = DisplayTable(
-        "leaning", "Not told apart, but better where it should not be", "more clips would tell (--clips)",
-        heads("score", "part", "checks", texts=3),
+    )  # fmt: skip
+    bad = {
+        wrong: DisplayTable(key, title, why, heads("score", "part", "check", "verdict", "figures", texts=5))
+        for wrong, (key, title, why) in AGAINST.items()
+    }
+    seen = DisplayTable(
+        "seen", "What it sees, and where it leans",
+        "with multiples of its noise; of what is not told apart, more clips would tell (--clips)",
+        heads("score", "part", "verdict", "checks", texts=4),
     )  # fmt: skip
     notes = DisplayTable(
-        "notes", "To know: no fault where it is meant", "", heads("score", "part", "check", "verdict", texts=4)
-    )
+        "notes", "To know: no fault where it is meant", "",
+        heads("score", "part", "check", "verdict", "figures", texts=5),
+    )  # fmt: skip
     for score in card.scores:
         for part in PARTS:
             of_part = Counter(line.grade for line in score.lines if line.part == part)
-            wrong = [line.check for line in score.lines if line.part == part and score.leans(line)]
-            if wrong:
-                leaning.add(score.name, part, ", ".join(dict.fromkeys(wrong)))
             if of_part:
                 counts.add(score.name, part, *(str(of_part[grade]) if of_part[grade] else NONE for grade in GRADES))
         for line in score.failing():
-            failing.add(score.name, line.part, line.check, line.verdict, line.text)
+            bad[line.part == "breaks"].add(score.name, line.part, line.check, line.verdict, line.text)
+        seen_first = sorted(score.seen().items(), key=lambda row: (row[0][0] != "sees", row[0][1] != "noticed", row[0]))
+        for (of, verdict), checks in seen_first:
+            seen.add(score.name, of, verdict, ", ".join(checks))
         for line in score.lines:
             if (line.grade, line.part) == ("note", "breaks"):
-                notes.add(score.name, line.part, line.check, line.verdict)
+                notes.add(score.name, line.part, line.check, line.verdict, line.text)
         numbers = theirs[score.name].changed if score.name in theirs else ()
         for n in sorted(numbers, key=lambda n: (score.lines[n].part != "breaks", score.lines[n].grade != "bad")):
             line, was = score.lines[n], theirs[score.name].before[n] or {}
             now = f"{line.grade}: {line.verdict}"
             changed.add(score.name, line.part, line.check, f"{was['grade']}: {was['verdict']}", now)
-    return [table for table in (counts, failing, leaning, notes, changed) if table.rows]
+    return [table for table in (counts, *bad.values(), seen, notes, changed) if table.rows]
+
+
+AGAINST = {
+    True: ("faults", "Wrong in any score: mend", ""),
+    False: ("against", "Against it, unless a score of its kind is meant so",
+            "typically: the median change, its interval valid for all lines of the score together"),
+}  # fmt: skip
+"""Key, title and explanation of the bad lines of *breaks*, and of those of the other parts."""

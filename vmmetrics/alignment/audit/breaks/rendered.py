@@ -53,7 +53,7 @@ def directions(bench: Bench) -> Iterator[Finding]:
             yield unscored(name, _PARTLY)
         elif uneven:
             text = f"the same motion in pixels scores otherwise by its direction: {'; '.join(figures)}"
-            yield Finding("note", "directions count otherwise", text, name)
+            yield Finding("note", "one motion, another score by its direction", text, name)
         else:
             yield Finding("good", "all directions alike", "; ".join(figures), name)
 
