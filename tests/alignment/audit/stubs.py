@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import planted
 
@@ -415,3 +416,45 @@ def named_colours(path: str, prompt: str) -> float:
     if not colours:
         raise ValueError("Expected a prompt that names a colour")
     return float(planted.read(path)[0].mean((0, 1, 2))[colours].sum()) * len(colours)
+
+
+def _balance(clip: Any, turned: bool) -> float:
+    """Horizontal against vertical detail at half size, 0 for as much of both; sides of the half may be exchanged."""
+    frames = _frames(clip).astype(np.float32).mean(-1)
+    height, width = frames.shape[1:]
+    size = (height // 2, width // 2) if turned else (width // 2, height // 2)
+    small = np.stack([cv2.resize(frame, size, interpolation=cv2.INTER_AREA) for frame in frames])
+    down, across = (float(np.abs(np.diff(small, axis=axis)).mean()) for axis in (1, 2))
+    return abs(across - down) / (across + down)
+
+
+def balance(clip: Any, fps: float | None = None) -> float:
+    return _balance(clip, turned=False)
+
+
+def balance_of_squashed_frames(clip: Any, fps: float | None = None) -> float:
+    return _balance(clip, turned=True)
+
+
+def perfect_where_undefined(clip: Any, fps: float | None = None) -> float:
+    return max(0.0, min(1.0, float(np.mean(_correlations(clip)))))
+
+
+def range_guessed_by_frame(clip: Any, fps: float | None = None) -> float:
+    """Mean lightness of the last frames, each taken for 0..1 where nothing in it is above 1."""
+    return float(np.mean([(f if f.max() <= 1 else f / 255).mean() for f in _frames(clip)[-6:].astype(np.float32)]))
+
+
+def twelve_a_second(frames: np.ndarray, fps: float) -> float:
+    """Change a second of a clip thinned to about twelve frames a second, which is taken for twelve."""
+    return 12 * _steps(planted.checked(frames)[:: max(1, int(fps // 12))])
+
+
+def lightness(clip: Any, fps: float | None = None) -> float:
+    return float(_frames(clip).mean())
+
+
+def blocks_of_sixteen(clip: Any, fps: float | None = None) -> float:
+    """Mean lightness with the columns that fill up blocks of sixteen."""
+    frames = _frames(clip)
+    return float(np.pad(frames, ((0, 0), (0, 0), (0, -frames.shape[2] % 16), (0, 0))).mean())

@@ -12,6 +12,7 @@ import pytest
 from vmmetrics.alignment.audit.breaks import breaks
 from vmmetrics.alignment.audit.breaks.bench import Bench, NotRunError, Variant, differences
 from vmmetrics.alignment.audit.calls import Answer, Limits
+from vmmetrics.alignment.audit.clips import sample_of, tasks_of
 from vmmetrics.alignment.audit.lines import Line, NotTried
 from vmmetrics.alignment.audit.plan import CHECK_NAMES
 from vmmetrics.alignment.audit.target import Target
@@ -199,6 +200,14 @@ KNOWN = [
     ("references", "raises_for_a_copy", ["path"], "note", "no finite number for an exact copy"),
     ("references", "deaf_to_references", ["path"], "bad", "the reference plays no part"),
     ("references", "makes_up_a_reference", ["path"], "bad", "scores without a reference"),
+    ("flash", "motion", ["frames"], "good", "flat frames count"),
+    ("extremes", "averages", ["frames"], "good", "the ends of the range count as others"),
+    ("extremes", "range_guessed_by_frame", ["frames"], "note", "changes: black frames with specks"),
+    ("rate", "twelve_a_second", ["frames"], "bad", "rates are rounded"),
+    ("fade", "motion", ["frames"], "good", "lighter and darker alike"),
+    ("fade", "one_without_contrast", ["frames"], "note", "a change of light alone is not seen"),
+    ("flat", "lightness", ["frames"], "good", "stills differ"),
+    ("flat", "blocks_of_sixteen", ["frames"], "note", "the width of flat frames counts"),
     ("distinct", "compares", ["path"], "good", "differ"),
     ("distinct", "motion", ["path"], "good", "differ"),
     ("distinct", "no_number", ["path"], "bad", "no finite number"),
@@ -215,6 +224,16 @@ def test_truth_is_found(
 
 
 @pytest.mark.parametrize(
+    ("scorer", "verdict"),
+    [("balance", "all directions alike"), ("balance_of_squashed_frames", "the shape of frames counts")],
+)
+def test_shapes_of_frames(scorer: str, verdict: str, tmp_path: Path) -> None:
+    """On clips that ship: those of gravel are alike in all directions, so that their scores hardly differ."""
+    (line,) = lines_of(stub(scorer, "frames"), sample_of(tasks_of([]), 8), tmp_path, "directions")
+    assert line.verdict == verdict
+
+
+@pytest.mark.parametrize(
     ("scorer", "mixed"), [("prompts_by_path", True), ("sorted_prompts", True), ("prompts_in_order", False)]
 )
 def test_prompts_of_batches(scorer: str, mixed: bool, clips: list[Clip], tmp_path: Path) -> None:
@@ -228,9 +247,13 @@ def test_little_of_a_stated_range(clips: list[Clip], tmp_path: Path) -> None:
     assert (line.grade, line.verdict) == ("note", "little of its range is used")
 
 
-@pytest.mark.parametrize(("higher", "verdict"), [(True, "flat frames are rewarded"), (False, "flat frames count")])
-def test_reward_for_flat_frames(higher: bool, verdict: str, clips: list[Clip], tmp_path: Path) -> None:
-    target = replace(stub("likes_flat_frames", "frames"), higher_is_better={"": higher})
+@pytest.mark.parametrize(
+    ("scorer", "higher", "verdict"),
+    [("likes_flat_frames", True, "flat frames are rewarded"), ("likes_flat_frames", False, "flat frames count"),
+     ("perfect_where_undefined", True, "flat frames are rewarded"), ("motion", False, "flat frames count")],
+)  # fmt: skip
+def test_reward_for_flat_frames(scorer: str, higher: bool, verdict: str, clips: list[Clip], tmp_path: Path) -> None:
+    target = replace(stub(scorer, "frames"), higher_is_better={"": higher})
     assert [line.verdict for line in lines_of(target, clips, tmp_path, "flash")] == [verdict]
 
 

@@ -10,7 +10,7 @@ from itertools import product
 import cv2
 import numpy as np
 
-from vmmetrics.alignment.audit.breaks.bench import Bench, Check, Finding, always, differences
+from vmmetrics.alignment.audit.breaks.bench import FEW, Bench, Check, Finding, always, differences
 from vmmetrics.alignment.audit.calls import Answer, Item
 from vmmetrics.alignment.audit.lines import GRADES, Grade, Look
 from vmmetrics.alignment.audit.material import Frames, array_of, scaled, with_frames
@@ -283,13 +283,17 @@ def flash(bench: Bench) -> Iterator[Finding]:
     for name in bench.names:
         unseen = [colour for colour, answers in after.items() if not bench.moves(bench.reference, answers, name)]
         sign = bench.target.sign(name) * (not bench.target.is_amount(name))
-        gains = [
-            sign * (one.scores[name] - was.scores[name])
-            for answers in after.values() for one, was in zip(answers, bench.reference, strict=True)
-            if name in one.scores and name in was.scores
-        ]  # fmt: skip
-        if not unseen and gains and min(gains) > bench.tolerance(name, [], 0.02):
-            text = f"two black, white or grey frames make every clip better, by {min(gains):.3g} at least"
+        bound, rewarded = bench.tolerance(name, [], 0.02), []
+        for colour, answers in after.items():
+            pairs = zip(answers, bench.reference, strict=True)
+            gains = [
+                sign * (a.scores[name] - was.scores[name])
+                for a, was in pairs if name in a.scores and name in was.scores
+            ]  # fmt: skip
+            if len(gains) > FEW // 2 and np.median(gains) > bound and min(gains) >= -bound:
+                rewarded.append(colour)
+        if not unseen and rewarded:
+            text = f"two {' or '.join(rewarded)} frames make clips better, and none worse"
             yield Finding("note", "flat frames are rewarded", text, name)
         elif unseen:
             yield Finding(

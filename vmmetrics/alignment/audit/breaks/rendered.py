@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.alignment.audit.breaks.bench import Bench, Check, Finding, always
+from vmmetrics.alignment.audit.breaks.bench import Bench, Check, Finding, always, differences
 from vmmetrics.alignment.audit.breaks.content import alike
 from vmmetrics.alignment.audit.breaks.coverage import unscored
 from vmmetrics.alignment.audit.calls import Item
@@ -37,23 +37,29 @@ _WAYS = {"left": (3, 0), "right": (-3, 0), "up": (0, 3), "down": (0, -3), "still
 
 
 def directions(bench: Bench) -> Iterator[Finding]:
-    """Move a texture by three pixels a frame to the left and right, up and down, in wide frames and in tall ones."""
+    """Move a texture by three pixels a frame to each side, in wide frames and in tall ones; in square ones to one."""
     texture, shown = _texture(bench.rng, 300), list[Frames]()
-    for width, height in ((192, 80), (80, 192)):
-        for dx, dy in _WAYS.values():
+    square = {way: _WAYS[way] for way in ("left", "still")}
+    for width, height, ways in ((192, 80, _WAYS), (80, 192, _WAYS), (124, 124, square)):
+        for dx, dy in ways.values():
             places = [(48 + (t - 8) * dy, 48 + (t - 8) * dx) for t in range(16)]
             shown.append(np.stack([texture[y : y + height, x : x + width] for y, x in places]))
     for name, values in _scores(bench, shown):
-        uneven, figures, shapes = False, [], values.reshape(2, -1)
+        uneven, figures, shapes = False, [], values[:10].reshape(2, -1)
         for shape, (*moving, still) in zip(("wide", "tall"), shapes.tolist(), strict=True):
             moved = max(abs(value - (still if math.isfinite(still) else 0.0)) for value in moving)
             figures.append(f"{shape}: " + ", ".join(f"{v:.3g} {w}" for v, w in zip(moving, _WAYS, strict=False)))
             uneven |= np.ptp(moving) > max(0.3 * moved, bench.tolerance(name, [], 0.02))
+        others = shapes[:, [0, -1]] - values[10:]  # what the two shapes have in common against square frames
         if not np.isfinite(shapes[:, :-1]).all():
             yield unscored(name, _PARTLY)
         elif uneven:
             text = f"the same motion in pixels scores otherwise by its direction: {'; '.join(figures)}"
             yield Finding("note", "one motion, another score by its direction", text, name)
+        elif ((np.abs(others) > 0.5 * bench.typical[name]).all(0) & (np.sign(others[0]) == np.sign(others[1]))).any():
+            figures.append("square: " + ", ".join(f"{v:.3g} {w}" for v, w in zip(values[10:], square, strict=True)))
+            figures.append("still: " + ", ".join(f"{v:.3g}" for v in shapes[:, -1]))
+            yield Finding("note", "the shape of frames counts", "; ".join(figures), name)
         else:
             yield Finding("good", "all directions alike", "; ".join(figures), name)
 
@@ -159,8 +165,26 @@ def lightness(bench: Bench) -> Iterator[Finding]:
     yield from alike(bench, [("light instead of dark", dark, light)], 0.5, "light and dark alike", grade="note")
 
 
+def fade(bench: Bench) -> Iterator[Finding]:
+    """Show a still that grows lighter by two levels a frame; the same backwards, alike but for the sign; and held."""
+    up, down, held = list[Item](), list[Item](), list[Item]()
+    for item in bench.few:
+        still = array_of(item)[:1].astype(int) * 3 // 4
+        frames = (still + 2 * np.arange(16)[:, None, None, None]).astype(np.uint8)
+        for of, shown in ((up, frames), (down, frames[::-1]), (held, np.repeat(frames[:1], 16, 0))):
+            of.append(bench.material.exact(with_frames(item, shown, 8.0)))
+    with bench.process():
+        before, after = bench.ask(held[:3]), bench.ask(up[:3])
+    for finding in alike(bench, [("darker instead of lighter", up, down)], 0.3, "lighter and darker alike"):
+        if finding.grade == "good" and not bench.moves(before, after, str(finding.score)):
+            text = "a still picture that grows lighter scores as one that is held"
+            yield finding._replace(grade="note", verdict="a change of light alone is not seen", text=text)
+        else:
+            yield finding
+
+
 def extremes(bench: Bench) -> Iterator[Finding]:
-    """Paint a fifth and three fifths of each frame white, and black, and the same a level short of either."""
+    """Paint a fifth and three fifths of each frame white, black, a level short of either; end with specks in black."""
     cases = []
     for label, level, short in (("white of 254 instead of 255", 255, 254), ("black of 1 instead of 0", 0, 1)):
         for share in (0.2, 0.6):
@@ -171,11 +195,19 @@ def extremes(bench: Bench) -> Iterator[Finding]:
                     frames[:, : round(share * frames.shape[1])] = of
                     painted.append(bench.material.exact(with_frames(item, frames, 8.0)))
             cases.append((f"{label} in {share:.0%} of the frame", items[level], items[short]))
+    dim: dict[int, list[Item]] = {2: [], 1: []}
+    for item in bench.few[:3]:
+        speckles = bench.rng.integers(0, 2, array_of(item).shape, np.uint8)
+        for of, items_of in dim.items():
+            frames = array_of(item).copy()
+            frames[len(frames) // 2 :] = of * speckles[len(frames) // 2 :]
+            items_of.append(bench.material.exact(with_frames(item, frames, 8.0)))
+    cases.append(("black frames with specks of 1 instead of 2", dim[2], dim[1]))
     yield from alike(bench, cases, 0.5, "the ends of the range count as others", grade="note")
 
 
 def flat(bench: Bench) -> Iterator[Finding]:
-    """Hold one picture, and one flat colour: where all stills score the same, flat ones do too."""
+    """Hold one picture, and one flat colour: where all stills score the same, flat ones do too, of any width."""
 
     def held(frame: Frames) -> Item:
         return bench.material.exact(with_frames(bench.few[0], np.stack([frame] * 16), 8.0))
@@ -185,6 +217,7 @@ def flat(bench: Bench) -> Iterator[Finding]:
     with bench.process():
         stills = [bench.survived(held(picture)) for picture in pictures]
         plain = {of: bench.survived(held(np.full_like(pictures[0], rgb))) for of, rgb in colours.items()}
+        widths = [bench.survived(held(np.full((120, w, 3), colours["red"], np.uint8))) for w in (160, 150)]
     for name in bench.names:
         values = [answer.scores[name] for answer in stills if math.isfinite(answer.scores.get(name, math.nan))]
         found = {of: answer.scores[name] for of, answer in plain.items() if name in answer.scores}
@@ -195,6 +228,9 @@ def flat(bench: Bench) -> Iterator[Finding]:
         )
         if len(values) < len(stills) or not found:
             yield Finding("good", "refused", "stills, or flat ones, have no score", name)
+        elif (differences(widths[:1], widths[1:], name)[0] or 0.0) > bench.tolerance(name, []):
+            figures = ", ".join(f"{answer.scores[name]:.4g}" for answer in widths)
+            yield Finding("note", "the width of flat frames counts", f"160 and 150 columns of red: {figures}", name)
         elif np.ptp(values) > bound:
             yield Finding("good", "stills differ", text, name)
         elif other:
@@ -235,6 +271,7 @@ CHECKS = (
     Check("growing-contrast", "A square that moves, in growing contrast",
           "values overflow and wrap around", always, contrast),
     Check("lightness", "Half the contrast, dark and light", "sums of 8 bits wrap around", always, lightness),
+    Check("fade", "A still that grows lighter, and darker", "only one sign of a change counts", always, fade),
     Check("extremes", "White and black, and a level short of them", "a histogram or a threshold leaves an end out",
           always, extremes),
     Check("flat", "Flat frames that are held", "a division by no contrast", always, flat),
