@@ -400,8 +400,7 @@ def line_of(bench: Bench, check: Check, finding: Finding) -> Line:
         grade, verdict = "open", "not told apart: its scores differ from call to call"
     if grade == "good" and finding.score in bench.constant and check.name != "distinct":
         grade, verdict = "open", "not told apart: the same score for every clip"
-    why = {"bad": "Often", "note": "Unless it is meant, often"}.get(grade)
-    text = f"{finding.text.rstrip('.')}. {why}: {check.fault}." if why else finding.text
+    text = f"{finding.text.rstrip('.')}. Often: {check.fault}." if grade == "bad" else finding.text
     return Line(
         "breaks", check.name, check.title, grade, verdict, text,
         score=finding.score, effect=finding.effect, looks=finding.looks,

@@ -271,10 +271,11 @@ CHECKS = (
     Check("growing-contrast", "A square that moves, in growing contrast",
           "values overflow and wrap around", always, contrast),
     Check("lightness", "Half the contrast, dark and light", "sums of 8 bits wrap around", always, lightness),
-    Check("fade", "A still that grows lighter, and darker", "only one sign of a change counts", always, fade),
+    Check("fade", "A still that grows lighter, and darker",
+          "only one sign of a change counts, or light is taken out", always, fade),
     Check("extremes", "White and black, and a level short of them", "a histogram or a threshold leaves an end out",
           always, extremes),
-    Check("flat", "Flat frames that are held", "a division by no contrast", always, flat),
+    Check("flat", "Flat frames that are held", "a division by no contrast, or columns that fill up blocks", always, flat),
     Check("hues", "Red, green and blue that waver", "hue, an angle, is subtracted as a number", always, hues),
 )  # fmt: skip
 """Checks by rendered clips."""
