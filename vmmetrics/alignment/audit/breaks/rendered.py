@@ -275,7 +275,8 @@ CHECKS = (
           "only one sign of a change counts, or light is taken out", always, fade),
     Check("extremes", "White and black, and a level short of them", "a histogram or a threshold leaves an end out",
           always, extremes),
-    Check("flat", "Flat frames that are held", "a division by no contrast, or columns that fill up blocks", always, flat),
+    Check("flat", "Flat frames that are held",
+          "a division by no contrast, or columns that fill up blocks", always, flat),
     Check("hues", "Red, green and blue that waver", "hue, an angle, is subtracted as a number", always, hues),
 )  # fmt: skip
 """Checks by rendered clips."""
