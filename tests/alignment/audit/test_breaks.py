@@ -202,7 +202,7 @@ KNOWN = [
     ("references", "makes_up_a_reference", ["path"], "bad", "scores without a reference"),
     ("flash", "motion", ["frames"], "good", "flat frames count"),
     ("extremes", "averages", ["frames"], "good", "the ends of the range count as others"),
-    ("extremes", "range_guessed_by_frame", ["frames"], "note", "changes: black frames with specks"),
+    ("extremes", "range_guessed_by_frame", ["frames"], "note", "changes: dark frames of 0 and 1"),
     ("rate", "twelve_a_second", ["frames"], "bad", "rates are rounded"),
     ("fade", "motion", ["frames"], "good", "lighter and darker alike"),
     ("fade", "one_without_contrast", ["frames"], "note", "a change of light alone is not seen"),
