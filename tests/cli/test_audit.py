@@ -127,8 +127,10 @@ def test_effects_of_the_command(here: Path, monkeypatch: pytest.MonkeyPatch) -> 
     options = ("--strengths", "1", "--defects", "standstill,boil", "--checks", "standstill")
     assert run(monkeypatch, *target, *options, "--out", "high") == 0
     assert card("high")["standstill"]["verdict"] == "noticed from strength 1"
+    assert "; better on 0 of 9 clips" in card("high")["standstill"]["text"]
     assert run(monkeypatch, *target, *options, "--direction", "lower", "--out", "low") == 4
     assert card("low")["standstill"]["verdict"] == "better from strength 1"
+    assert "; better on 9 of 9 clips" in card("low")["standstill"]["text"]
 
 
 def test_compare(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

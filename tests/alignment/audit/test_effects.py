@@ -225,7 +225,9 @@ def test_harmless_changes() -> None:
 
 @pytest.mark.parametrize(("target", "sign"), [(UP, 1), (DOWN, -1)])
 def test_traps_by_direction(target: Target, sign: int) -> None:
-    assert card(target, frozen=lambda n: sign * better(n))["frozen"].verdict == "fooled: better"
+    line = card(target, frozen=lambda n: sign * better(n))["frozen"]
+    assert line.verdict == "fooled: better"
+    assert "; should be no better: " in line.text
     assert card(target, frozen=lambda n: sign * worse(n))["frozen"].grade == "good"
 
 

@@ -264,6 +264,8 @@ def _lines_of_cases(asked: partial[Any], target: Target, plan: AuditPlan) -> lis
     lines: list[dict[str, Any]] = asked(plan=first)[0]
     moving = Effects(lines, target, first, plan.tests).moving()
     if moving and smaller:
+        if (listener := asked.keywords["listener"]) is not None:
+            listener.part("smaller strengths of the defects that move a score", 0)
         rest = replace(plan.effects, defects=moving, strengths=smaller, invariances=(), traps=())
         lines += [line for line in asked(plan=rest)[0] if line["kind"] in moving]
     return lines

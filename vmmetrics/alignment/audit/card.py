@@ -246,7 +246,7 @@ def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayT
     }
     seen = DisplayTable(
         "seen", "What it sees, and where it leans",
-        "with multiples of its noise; of what is not told apart, more clips would tell (--clips)",
+        "changes in multiples of its noise; --clips settles what is not told apart; other open lines are on the page",
         heads("score", "part", "verdict", "checks", texts=4),
     )  # fmt: skip
     notes = DisplayTable(
@@ -259,7 +259,8 @@ def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayT
             if of_part:
                 counts.add(score.name, part, *(str(of_part[grade]) if of_part[grade] else NONE for grade in GRADES))
         for line in score.failing():
-            bad[line.part == "breaks"].add(score.name, line.part, line.check, line.verdict, line.text)
+            text = line.text if line.part == "breaks" else f"{line.title}: {line.text}"
+            bad[line.part == "breaks"].add(score.name, line.part, line.check, line.verdict, text)
         seen_first = sorted(score.seen().items(), key=lambda row: (row[0][0] != "sees", row[0][1] != "noticed", row[0]))
         for (of, verdict), checks in seen_first:
             seen.add(score.name, of, verdict, ", ".join(checks))

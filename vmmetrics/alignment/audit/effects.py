@@ -24,6 +24,8 @@ from vmmetrics.types import FloatArray
 
 FEWEST = 5
 """Clips from which on an interval is given."""
+SHOULD = {"lower": "worse", "not higher": "no better"}
+"""What is expected of a score by which way is better, in words that hold for scores of which less is better."""
 MOST_CLIPS = 200
 """Clips beyond which it is not said how many would settle a line."""
 HARMLESS = 0.1
@@ -176,8 +178,10 @@ class Effects:
         lost = f"; {effect.gone} lost their score" if effect.gone else ""
         times = f"{abs(effect.shift) / self.noise[name]:.1f} times its noise"
         typical = f"typically {effect.shift:+.3g}{interval}"
-        up = sum(change > 0 for change in changes.values())
-        return f"means {before:.3g} → {after:.3g}, {typical}, {times}; up on {up} of {effect.clips} clips{lost}"
+        sign = 0.0 if self._target.is_amount(name) else self._target.sign(name)
+        up = sum(change * (sign or 1) > 0 for change in changes.values())
+        where = f"{'better' if sign else 'higher'} on {up} of {effect.clips} clips{lost}"
+        return f"means {before:.3g} → {after:.3g}, {typical}, {times}; {where}"
 
     def _line(self, part: str, check: str, title: str, name: str, effect: Effect | None, **fields: Any) -> Line:
         ends = {} if effect is None or not np.isfinite(effect.low) else {"low": effect.low, "high": effect.high}
@@ -301,7 +305,8 @@ class Effects:
                 continue
             grade, verdict = judged(expected, effect, sign, self.noise[name])
             told = self._enough(effect, name) if grade == "open" else ""
-            text = f"{self._figures(effect, name, kind, 1.0)}; should be {expected}: {trap.why}{told}"
+            should = expected if self._target.is_amount(name) else SHOULD.get(expected, expected)
+            text = f"{self._figures(effect, name, kind, 1.0)}; should be {should}: {trap.why}{told}"
             lines.append(
                 self._line(
                     "fooled", kind, title, name, effect, grade=grade, verdict=verdict, text=text, expected=expected
@@ -386,7 +391,7 @@ def other_prompts(target: Target, limits: Limits, clips: Sequence[Clip], effects
         if not any(of):
             grade, verdict = "note", "does not read the prompt"
         text = (
-            f"{effect.shift:+.3g} [{effect.low:.3g}, {effect.high:.3g}] on {effect.clips} clips; should be lower: {why}"
+            f"{effect.shift:+.3g} [{effect.low:.3g}, {effect.high:.3g}] on {effect.clips} clips; should be worse: {why}"
         )
         ends: dict[str, Any] = {"low": effect.low, "high": effect.high} if np.isfinite(effect.low) else {}
         lines.append(

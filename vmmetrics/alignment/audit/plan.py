@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from vmmetrics.alignment.audit.breaks import CHECKS
 from vmmetrics.alignment.audit.calls import Limits
-from vmmetrics.alignment.audit.effects import OTHER_PROMPT, OTHER_PROMPT_TITLE, OTHER_PROMPT_WHY
+from vmmetrics.alignment.audit.effects import OTHER_PROMPT, OTHER_PROMPT_TITLE, OTHER_PROMPT_WHY, SHOULD
 from vmmetrics.alignment.audit.lines import PARTS
 from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES
 from vmmetrics.alignment.perturbations.traps import TRAPS
@@ -25,8 +25,8 @@ def known_checks() -> Iterator[tuple[str, str, str, str]]:
     for name, change in INVARIANCES.items():
         yield "ignores", name, change.what, "the score changes, though nothing is worse"
     for name, trap in TRAPS.items():
-        yield "fooled", name, trap.what, f"should be {trap.expected}: {trap.why}"
-    yield "fooled", OTHER_PROMPT, OTHER_PROMPT_TITLE.lower(), f"should be lower: {OTHER_PROMPT_WHY}"
+        yield "fooled", name, trap.what, f"should be {SHOULD.get(trap.expected, trap.expected)}: {trap.why}"
+    yield "fooled", OTHER_PROMPT, OTHER_PROMPT_TITLE.lower(), f"should be worse: {OTHER_PROMPT_WHY}"
     for check in CHECKS:
         yield "breaks", check.name, check.title[0].lower() + check.title[1:], f"often: {check.fault}"
 
