@@ -156,14 +156,12 @@ def plan_of(
         typer.BadParameter: A strength is no number.
     """
     from vmmetrics.alignment.audit.plan import AuditPlan
-    from vmmetrics.alignment.probe.cases import Plan
 
     doses = options.numbers(parse_names(strengths), strengths, "numbers between commas")
     named = None if defects is None else parse_names(defects)
     return AuditPlan(
         parts=parse_names(parts), only=None if checks is None else parse_names(checks),
-        probe=Plan(defects=named, strengths=doses, harmless_strengths=(1.0,), rates=False),
-        jobs=jobs, limit=limit, seed=seed,
+        probe=replace(AuditPlan().probe, defects=named, strengths=doses), jobs=jobs, limit=limit, seed=seed,
     )  # fmt: skip
 
 
@@ -250,13 +248,9 @@ class AuditProgress(CaseProgress):
         """Begin a part."""
         self.stop()
         self._console.print(part)
-        self._checks, self._checked = total, 0
         if total:
-            self.start(total, 0)
+            self.start(total)
 
     def checked(self, name: str) -> None:
         """Count a check."""
-        self._checked += 1
-        self._done = self._checked
-        if not self.show() and self._checked * 10 // self._checks > (self._checked - 1) * 10 // self._checks:
-            self._console.print(f"[{self._checked}/{self._checks}] {name}")
+        self.step(detail=name)

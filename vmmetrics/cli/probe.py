@@ -184,13 +184,11 @@ class CaseProgress(Bar):
 
     def advance(self, line: dict[str, Any]) -> None:
         """Count a case, and say what went wrong with it."""
-        self._done += 1
         self._ends.append(time.monotonic())
         wrong = [line["error"]] if "error" in line else [f"{m}: {why}" for m, why in line.get("errors", {}).items()]
         for why in wrong:
             text = f"failed: {line['clip']}, {line['kind']} {line['strength']:.3g}: {why}"
             error(self._console, text)
-        if not self.show() and self._done * 10 // self._total > (self._done - 1) * 10 // self._total:
-            since, cases = (self._ends[0], len(self._ends) - 1) if len(self._ends) > 1 else (self._start, 1)
-            left = (self._ends[-1] - since) / cases * (self._total - self._done)  # without the start of the workers
-            self._console.print(f"[{self._done}/{self._total}] {left / 60:.0f} min left")
+        since, cases = (self._ends[0], len(self._ends) - 1) if len(self._ends) > 1 else (self._start, 1)
+        left = (self._ends[-1] - since) / cases * (self._total - self._done - 1)  # without the start of the workers
+        self.step(detail=f"{left / 60:.0f} min left")

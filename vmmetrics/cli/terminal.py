@@ -209,12 +209,12 @@ class Bar:
         self._bar.update(self._bar.task_ids[0], **{"completed": self._done, **fields})
         return True
 
-    def step(self, steps: int = 1) -> None:
-        """Count so many: a line for every tenth where there is no bar."""
+    def step(self, steps: int = 1, detail: str = "") -> None:
+        """Count so many: a line for every tenth, with the detail, where there is no bar."""
         before = self._done
         self._done += steps
         if not self.show() and self._done * 10 // self._total > before * 10 // self._total:
-            self._console.print(f"[{self._done}/{self._total}]")
+            self._console.print(f"[{self._done}/{self._total}] {detail}".rstrip())
 
     def phase(self, what: str, done: float, total: float, detail: str = "") -> None:
         """Show how far a phase of the work is: where there is no bar in a line at its start and now and then."""

@@ -97,8 +97,8 @@ def _opening(card: Json, other: Json | None) -> Iterator[str]:
     yield html_list(target["notes"]) if target["notes"] else ""
     if other:
         versions = ", ".join(f"{name} {version}" for name, version in other["produced_by"].items())
-        found = text(compared(card, other))
-        yield f"<p>Compared with the card of {text(other['target']['text'])} ({text(versions)}); {found}.</p>"
+        counts = text(compared(card, other))
+        yield f"<p>Compared with the card of {text(other['target']['text'])} ({text(versions)}); {counts}.</p>"
 
 
 def _score(key: str, score: Json, other: Beside | None, rows: Mapping[str, int]) -> str:

@@ -228,13 +228,8 @@ def _effects(
     function = function_of(target, plan.limits, by_clip, scratch)
     if listener is not None:
         listener.part("sees, ignores, is fooled by", 0)
-    if scored_files is None:
-        asked = partial(
-            measure, list(clips), function, out=out / "probe", jobs=plan.jobs, prompts=prompts, listener=listener
-        )
-        lines = _lines_of_cases(asked, target, plan)
-    else:
-        lines = scored_files.lines
+    ask = partial(measure, list(clips), function, out=out / "probe", jobs=plan.jobs, prompts=prompts, listener=listener)
+    lines = _lines_of_cases(ask, target, plan, listener) if scored_files is None else scored_files.lines
     shutil.rmtree(scratch, ignore_errors=True)
     result = Effects(lines, target, plan.effects, plan.tests).all()
     if not result.lines:
@@ -257,17 +252,19 @@ def _effects(
     return replace(result, lines=[replace(line, looks=scored_look(line)) for line in result.lines])
 
 
-def _lines_of_cases(asked: partial[Any], target: Target, plan: AuditPlan) -> list[dict[str, Any]]:
+def _lines_of_cases(
+    ask: partial[Any], target: Target, plan: AuditPlan, listener: AuditListener | None
+) -> list[dict[str, Any]]:
     """Return the lines of all cases; smaller strengths of a defect only where the greatest moves a score."""
     smaller, greatest = plan.effects.strengths[:-1], plan.effects.strengths[-1:]
     first = replace(plan.effects, strengths=greatest)
-    lines: list[dict[str, Any]] = asked(plan=first)[0]
+    lines: list[dict[str, Any]] = ask(plan=first)[0]
     moving = Effects(lines, target, first, plan.tests).moving()
     if moving and smaller:
-        if (listener := asked.keywords["listener"]) is not None:
+        if listener is not None:
             listener.part("smaller strengths of the defects that move a score", 0)
         rest = replace(plan.effects, defects=moving, strengths=smaller, invariances=(), traps=())
-        lines += [line for line in asked(plan=rest)[0] if line["kind"] in moving]
+        lines += [line for line in ask(plan=rest)[0] if line["kind"] in moving]
     return lines
 
 

@@ -38,13 +38,12 @@ class ScoreCard:
     lines: Sequence[Line]
 
     def failing(self) -> list[Line]:
-        """Return the lines graded bad, and those that could not be run; first those that are wrong in any metric."""
-        failing = [line for line in self.lines if line.grade in ("bad", "error")]
-        return sorted(failing, key=lambda line: line.part != "breaks")
+        """Return the lines graded bad, and those that could not be run."""
+        return [line for line in self.lines if line.grade in ("bad", "error")]
 
     def seen(self) -> dict[tuple[str, str], list[str]]:
         """Return checks by part and what a score does with their defects; of traps those to which it leans alone."""
-        found: dict[tuple[str, str], list[str]] = {}
+        checks: dict[tuple[str, str], list[str]] = {}
         noise, sign = self.noise or 0.0, sign_of(self.higher_is_better)
         for line in (line for line in self.lines if line.part in ("sees", "fooled") and line.effect is not None):
             change = line.effect or 0.0
@@ -61,8 +60,8 @@ class ScoreCard:
             else:
                 continue
             times = f" {abs(change) / noise:.1f}" if noise and large else ""
-            found.setdefault((line.part, verdict), []).append(f"{line.check}{times}")
-        return found
+            checks.setdefault((line.part, verdict), []).append(f"{line.check}{times}")
+        return checks
 
     def to_json(self) -> dict[str, Any]:
         """Return it as ``card.json`` has it."""
@@ -225,8 +224,8 @@ def compared(card: Mapping[str, Any], other: Mapping[str, Any]) -> str:
             else:
                 counts["no longer bad" if failed else "newly bad"] += 1
     order = ("no longer bad", "newly bad", "otherwise changed", "the same", "only here", "only there")
-    told = [f"{counts[what]} {what}" for what in order if counts[what] or what in order[:2]]
-    return f"lines: {', '.join(told)}" if theirs else "no score of the same name"
+    stated = [f"{counts[what]} {what}" for what in order if counts[what] or what in order[:2]]
+    return f"lines: {', '.join(stated)}" if theirs else "no score of the same name"
 
 
 def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayTable]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import takewhile
+from itertools import product, takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +24,7 @@ from vmmetrics.types import FloatArray
 
 FEWEST = 5
 """Clips from which on an interval is given."""
-SHOULD = {"lower": "worse", "not higher": "no better"}
+SHOULD = {"lower": "worse", "not higher": "no better", "unchanged": "unchanged"}
 """What is expected of a score by which way is better, in words that hold for scores of which less is better."""
 MOST_CLIPS = 200
 """Clips beyond which it is not said how many would settle a line."""
@@ -162,11 +162,9 @@ class Effects:
     def moving(self) -> tuple[str, ...]:
         """Return the defects that move a score at their greatest strength."""
         strongest = max(self._plan.strengths)
-        return tuple(
-            kind for kind in self._plan.defects or ()
-            if any(e is not None and self._is_moved(e, name)
-                   for name in self.names for e in (self._effect(name, kind, strongest),))
-        )  # fmt: skip
+        pairs = product(self._plan.defects or (), self.names)
+        effects = ((kind, name, self._effect(name, kind, strongest)) for kind, name in pairs)
+        return tuple(dict.fromkeys(kind for kind, name, e in effects if e is not None and self._is_moved(e, name)))
 
     def _figures(self, effect: Effect, name: str, kind: str, strength: float) -> str:
         changes = self._scores.changes(name, kind, strength)[0]
@@ -305,7 +303,7 @@ class Effects:
                 continue
             grade, verdict = judged(expected, effect, sign, self.noise[name])
             told = self._enough(effect, name) if grade == "open" else ""
-            should = expected if self._target.is_amount(name) else SHOULD.get(expected, expected)
+            should = expected if self._target.is_amount(name) else SHOULD[expected]
             text = f"{self._figures(effect, name, kind, 1.0)}; should be {should}: {trap.why}{told}"
             lines.append(
                 self._line(

@@ -25,7 +25,7 @@ def known_checks() -> Iterator[tuple[str, str, str, str]]:
     for name, change in INVARIANCES.items():
         yield "ignores", name, change.what, "the score changes, though nothing is worse"
     for name, trap in TRAPS.items():
-        yield "fooled", name, trap.what, f"should be {SHOULD.get(trap.expected, trap.expected)}: {trap.why}"
+        yield "fooled", name, trap.what, f"should be {SHOULD[trap.expected]}: {trap.why}"
     yield "fooled", OTHER_PROMPT, OTHER_PROMPT_TITLE.lower(), f"should be worse: {OTHER_PROMPT_WHY}"
     for check in CHECKS:
         yield "breaks", check.name, check.title[0].lower() + check.title[1:], f"often: {check.fault}"

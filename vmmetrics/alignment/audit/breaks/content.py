@@ -163,6 +163,14 @@ def alike(
             (bench.reference[: len(before)] if before[0] is bench.few[0] else bench.ask(before), bench.ask(after))
             for _, before, after in cases
         ]
+    yield from alike_answers(bench, cases, asked, share, same, grade)
+
+
+def alike_answers(
+    bench: Bench, cases: Sequence[tuple[str, Sequence[Item], Sequence[Item]]],
+    asked: Sequence[tuple[Sequence[Answer], Sequence[Answer]]], share: float, same: str, grade: Grade = "bad",
+) -> Iterator[Finding]:  # fmt: skip
+    """Yield the same of answers for both clips of each pair."""
     for name in bench.names:
         large, figures, looks, compared = [], [], [], 0
         for (label, items, changed), (before, after) in zip(cases, asked, strict=True):

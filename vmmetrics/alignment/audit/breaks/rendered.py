@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.alignment.audit.breaks.bench import Bench, Check, Finding, always, differences
-from vmmetrics.alignment.audit.breaks.content import alike
+from vmmetrics.alignment.audit.breaks.content import alike, alike_answers
 from vmmetrics.alignment.audit.breaks.coverage import unscored
 from vmmetrics.alignment.audit.calls import Item
 from vmmetrics.alignment.audit.material import Frames, array_of, with_frames
@@ -169,14 +169,14 @@ def fade(bench: Bench) -> Iterator[Finding]:
     """Show a still that grows lighter by two levels a frame; the same backwards, alike but for the sign; and held."""
     up, down, held = list[Item](), list[Item](), list[Item]()
     for item in bench.few:
-        still = array_of(item)[:1].astype(int) * 3 // 4
-        frames = (still + 2 * np.arange(16)[:, None, None, None]).astype(np.uint8)
+        frames = (array_of(item)[:1].astype(int) * 3 // 4 + 2 * np.arange(16)[:, None, None, None]).astype(np.uint8)
         for of, shown in ((up, frames), (down, frames[::-1]), (held, np.repeat(frames[:1], 16, 0))):
             of.append(bench.material.exact(with_frames(item, shown, 8.0)))
     with bench.process():
-        before, after = bench.ask(held[:3]), bench.ask(up[:3])
-    for finding in alike(bench, [("darker instead of lighter", up, down)], 0.3, "lighter and darker alike"):
-        if finding.grade == "good" and not bench.moves(before, after, str(finding.score)):
+        lighter, darker, still = bench.ask(up), bench.ask(down), bench.ask(held[:3])
+    cases = [("darker instead of lighter", up, down)]
+    for finding in alike_answers(bench, cases, [(lighter, darker)], 0.3, "lighter and darker alike"):
+        if finding.grade == "good" and not bench.moves(still, lighter[:3], str(finding.score)):
             text = "a still picture that grows lighter scores as one that is held"
             yield finding._replace(grade="note", verdict="a change of light alone is not seen", text=text)
         else:
