@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +204,12 @@ def test_rows_are_read_anew_where_the_file_changed(tmp_path: Path) -> None:
     write(file, clips=rows([data[0], data[2]]))
     assert fingerprint(tmp_path / "a.parquet#1") == hashlib.sha256(data[2]).hexdigest()
     assert len(read_clip(tmp_path / "a.parquet#1")) == 4
+
+
+def test_any_row_is_read_after_any_other(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.parquet", clips=rows(contents(tmp_path, 5)), group=2)  # the last group has one row
+    for pair in product(range(5), repeat=2):
+        assert [len(read_clip(tmp_path / f"{file.name}#{row}")) - 2 for row in pair] == list(pair)
 
 
 def test_no_more_than_a_row_group_is_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -245,10 +245,10 @@ def _rows_from(file: Path, row: int) -> Iterator[Any]:
         first, groups = 0, []
         for group in range(table.metadata.num_row_groups):
             count = table.metadata.row_group(group).num_rows
-            if first + count > row:
+            if groups or first + count > row:
                 groups.append(group)
                 _check_size(table.metadata.row_group(group), file, group, column)
-            elif not groups:
+            else:
                 first += count
         skipped = row - first
         for batch in table.iter_batches(1, row_groups=groups, columns=[column]):
