@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -251,6 +252,9 @@ class AuditProgress(CaseProgress):
         if total:
             self.start(total)
 
-    def checked(self, name: str) -> None:
-        """Count a check."""
-        self.step(detail=name)
+    def checked(self, name: str, faults: Sequence[str] = ()) -> None:
+        """Count a check, and say at once what is wrong by it."""
+        for fault in faults:
+            self._console.print(f"bad: {name}: {fault}", markup=False, highlight=False, soft_wrap=True)
+        left = (time.monotonic() - self._start) / (self._done + 1) * (self._total - self._done - 1)
+        self.step(detail=f"{name}, about {left / 60:.0f} min left")

@@ -242,7 +242,7 @@ def _rows_from(file: Path, row: int) -> Iterator[Any]:
         column = _video_column(table)
         if column is None:
             raise ClipError(f"{file.name} has no column of clips")
-        first, groups = 0, []
+        first, groups = 0, list[int]()
         for group in range(table.metadata.num_row_groups):
             count = table.metadata.row_group(group).num_rows
             if groups or first + count > row:

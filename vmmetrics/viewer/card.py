@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
-from vmmetrics.alignment.audit.card import AGAINST, Beside, beside, compared
+from vmmetrics.alignment.audit.card import AGAINST, WRONG, Beside, beside, compared
 from vmmetrics.alignment.report.tables import flat_settings
 from vmmetrics.errors import ClipError
 from vmmetrics.utils.display.bundle import digest
@@ -92,7 +92,7 @@ def _url(file: str) -> str | None:
 def _opening(card: Json, other: Json | None) -> Iterator[str]:
     target = card["target"]
     facts = [f"a {target['kind']} that takes {', '.join(target['takes'])}" if target["takes"] else target["kind"]]
-    facts += [_counted(len(card["clips"])), f"{card['seconds']:,.0f} s"]
+    facts += [_counted(len(card["clips"])), f"its last run took {card['seconds']:,.0f} s"]
     yield f'<p class="muted">{text(" · ".join(facts))}</p>'
     yield html_list(target["notes"]) if target["notes"] else ""
     if other:
@@ -120,7 +120,7 @@ def _score(key: str, score: Json, other: Beside | None, rows: Mapping[str, int])
             _list(
                 title, key, lines, [n for n in failed if (lines[n]["part"] == "breaks") == wrong], [None] * len(lines)
             )
-            for wrong, (_, title, _) in AGAINST.items()
+            for wrong, title in ((True, WRONG), (False, AGAINST))
         ),
     ]
     if other and other.gone:

@@ -69,8 +69,8 @@ class AuditListener(ProbeListener, Protocol):
     def part(self, part: str, total: int) -> None:
         """Begin a part of so many checks."""
 
-    def checked(self, name: str) -> None:
-        """Count a check of the part."""
+    def checked(self, name: str, faults: Sequence[str] = ()) -> None:
+        """Count a check of the part, and say what is wrong by it."""
 
 
 class _Folder(ExclusiveFolder):
@@ -255,16 +255,17 @@ def _effects(
 def _lines_of_cases(
     ask: partial[Any], target: Target, plan: AuditPlan, listener: AuditListener | None
 ) -> list[dict[str, Any]]:
-    """Return the lines of all cases; smaller strengths of a defect only where the greatest moves a score."""
-    smaller, greatest = plan.effects.strengths[:-1], plan.effects.strengths[-1:]
-    first = replace(plan.effects, strengths=greatest)
-    lines: list[dict[str, Any]] = ask(plan=first)[0]
-    moving = Effects(lines, target, first, plan.tests).moving()
-    if moving and smaller:
-        if listener is not None:
-            listener.part("smaller strengths of the defects that move a score", 0)
-        rest = replace(plan.effects, defects=moving, strengths=smaller, invariances=(), traps=())
-        lines += [line for line in ask(plan=rest)[0] if line["kind"] in moving]
+    """Return the lines of all cases; a smaller strength of a defect only where the next greater one moves a score."""
+    case, lines = plan.effects, list[dict[str, Any]]()
+    for strength in reversed(plan.effects.strengths):
+        if lines and listener is not None:
+            listener.part("a smaller strength of the defects that move a score", 0)
+        case = replace(case, strengths=(strength,))
+        lines += [line for line in ask(plan=case)[0] if not lines or line["kind"] in (case.defects or ())]
+        moving = Effects(lines, target, replace(plan.effects, strengths=(strength,)), plan.tests).moving()
+        if not moving:
+            break
+        case = replace(case, defects=moving, invariances=(), traps=())
     return lines
 
 
@@ -280,9 +281,7 @@ def _people(
 ) -> PartResult:  # fmt: skip
     """Return part 4; the scores of all clips, of footage and of worse clips are taken once for the same truth."""
     truth = replace(truth, footage=bool(footage))
-    files = {
-        str(path): sha256_of(path) for path in (*truth.ratings, truth.pairs) if path is not None and path.is_file()
-    }
+    files = {str(path): sha256_of(path) for path in (*truth.ratings, truth.pairs) if path and path.is_file()}
     sides = (dict(target.higher_is_better), target.amount, str(references))
     given = repr((truth, files, list(map(str, footage)), list(map(str, worse)), [task.clip for task in tasks], sides))
     key = f"people {zlib.crc32(given.encode()):08x}"
@@ -334,7 +333,7 @@ def _breaks(
 ) -> list[PartResult]:  # fmt: skip
     names = plan.breaks
     if listener is not None:
-        listener.part("breaks in silence", len(names))
+        listener.part("breaks in silence", len(set(names).difference(folder.done)))
     (folder.path / "clips").mkdir(exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix="vmmetrics-audit-"))
     try:
@@ -346,7 +345,8 @@ def _breaks(
                 name, replace(result, lines=[line_in_card(line, scratch, folder.path) for line in result.lines])
             )
             if listener is not None:
-                listener.checked(name)
+                bad = (line for line in result.lines if line.grade == "bad")
+                listener.checked(name, [f"{line.score or target.label}: {line.verdict}" for line in bad])
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return [folder.done[name] for name in names if name in folder.done]

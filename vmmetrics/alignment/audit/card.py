@@ -8,13 +8,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vmmetrics.alignment.audit.lines import GRADES, PARTS, Line, NotTried, finite, sign_of
+from vmmetrics.alignment.audit.lines import GRADES, PARTS, Grade, Line, NotTried, finite, sign_of
+from vmmetrics.alignment.perturbations.library import DEFECTS
+from vmmetrics.alignment.perturbations.traps import TRAPS
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.display.tables import NONE, DisplayTable, heads
 from vmmetrics.utils.schema import check, plain, read_json
 
 FORMAT = 1
 """Version of ``card.json``."""
+
+WRONG = "Wrong in any score: mend"
+"""Title of the bad lines of *breaks*."""
+AGAINST = "Against it, unless a score of its kind is meant so"
+"""Title of those of the other parts."""
+_LESS_MOVES = {
+    *(trap.name for trap in TRAPS.values() if trap.motion == "lower"),
+    *(defect.name for defect in DEFECTS.values() if defect.owner == "pas"),
+}
+_SEEN_FIRST: tuple[Grade, ...] = ("bad", "good", "note", "open")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,26 +54,28 @@ class ScoreCard:
         return [line for line in self.lines if line.grade in ("bad", "error")]
 
     def seen(self) -> dict[tuple[str, str], list[str]]:
-        """Return checks by part and what a score does with their defects; of traps those to which it leans alone."""
+        """Return checks of all parts but *breaks* by grade and verdict: what is bad, sees, and traps it leans to."""
         checks: dict[tuple[str, str], list[str]] = {}
         noise, sign = self.noise or 0.0, sign_of(self.higher_is_better)
-        for line in (line for line in self.lines if line.part in ("sees", "fooled") and line.effect is not None):
+        for line in (line for line in self.lines if line.part != "breaks"):
             change = line.effect or 0.0
             large = abs(change) > noise
             toward = "better" if sign * change > 0 else "worse"
             should = line.expected in ("worse", "lower", "not higher")
             moved = f"not told apart, but {toward if sign and should else 'another score'}"
-            if line.part == "sees" and line.grade != "bad":
-                verdict = line.verdict.partition(" from ")[0]
+            verdict = line.verdict.removeprefix("fooled: ").partition(" from ")[0]
+            if line.grade == "bad":
+                verdict += " where less moves" if verdict == "better" and line.check in _LESS_MOVES else ""
+            elif line.part == "sees" and line.effect is not None:
                 if line.grade == "open":
                     verdict = moved if large else "not told apart from its noise"
-            elif line.grade == "open" and large and should and toward == "better":
+            elif line.part == "fooled" and line.grade == "open" and large and should and toward == "better":
                 verdict = moved
             else:
                 continue
-            times = f" {abs(change) / noise:.1f}" if noise and large else ""
-            checks.setdefault((line.part, verdict), []).append(f"{line.check}{times}")
-        return checks
+            times = f" {abs(change) / noise:.1f}" if noise and large and line.part != "people" else ""
+            checks.setdefault((line.grade, verdict), []).append(f"{line.check}{times}")
+        return dict(sorted(checks.items(), key=lambda row: (_SEEN_FIRST.index(row[0][0]), row[0][1])))
 
     def to_json(self) -> dict[str, Any]:
         """Return it as ``card.json`` has it."""
@@ -239,14 +253,15 @@ def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayT
         "open: not told apart; note: a fact that may be meant; 'vmmetrics audit checks' says what each does",
         heads("score", "part", *GRADES, texts=2),
     )  # fmt: skip
-    bad = {
-        wrong: DisplayTable(key, title, why, heads("score", "part", "check", "verdict", "figures", texts=5))
-        for wrong, (key, title, why) in AGAINST.items()
-    }
+    faults, failed = (
+        DisplayTable(key, title, "", heads("score", "part", "check", "verdict", "figures", texts=5))
+        for key, title in (("faults", WRONG), ("failed", "Could not be run"))
+    )
     seen = DisplayTable(
         "seen", "What it sees, and where it leans",
-        "changes in multiples of its noise; --clips settles what is not told apart; other open lines are on the page",
-        heads("score", "part", "verdict", "checks", texts=4),
+        "bad: against it, unless a score of its kind is meant so; changes in multiples of its noise, figures on the "
+        "page; --clips settles what is not told apart",
+        heads("score", "grade", "verdict", "checks", texts=4),
     )  # fmt: skip
     notes = DisplayTable(
         "notes", "To know: no fault where it is meant", "",
@@ -258,11 +273,11 @@ def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayT
             if of_part:
                 counts.add(score.name, part, *(str(of_part[grade]) if of_part[grade] else NONE for grade in GRADES))
         for line in score.failing():
-            text = line.text if line.part == "breaks" else f"{line.title}: {line.text}"
-            bad[line.part == "breaks"].add(score.name, line.part, line.check, line.verdict, text)
-        seen_first = sorted(score.seen().items(), key=lambda row: (row[0][0] != "sees", row[0][1] != "noticed", row[0]))
-        for (of, verdict), checks in seen_first:
-            seen.add(score.name, of, verdict, ", ".join(checks))
+            if line.grade == "error" or line.part == "breaks":
+                of = failed if line.grade == "error" else faults
+                of.add(score.name, line.part, line.check, line.verdict, line.text)
+        for (grade, verdict), checks in score.seen().items():
+            seen.add(score.name, grade, verdict, ", ".join(checks))
         for line in score.lines:
             if (line.grade, line.part) == ("note", "breaks"):
                 notes.add(score.name, line.part, line.check, line.verdict, line.text)
@@ -271,12 +286,4 @@ def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayT
             line, was = score.lines[n], theirs[score.name].before[n] or {}
             now = f"{line.grade}: {line.verdict}"
             changed.add(score.name, line.part, line.check, f"{was['grade']}: {was['verdict']}", now)
-    return [table for table in (counts, *bad.values(), seen, notes, changed) if table.rows]
-
-
-AGAINST = {
-    True: ("faults", "Wrong in any score: mend", ""),
-    False: ("against", "Against it, unless a score of its kind is meant so",
-            "typically: the median change, its interval valid for all lines of the score together"),
-}  # fmt: skip
-"""Key, title and explanation of the bad lines of *breaks*, and of those of the other parts."""
+    return [table for table in (counts, faults, failed, seen, notes, changed) if table.rows]
