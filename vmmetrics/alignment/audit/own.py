@@ -13,14 +13,13 @@ from vmmetrics.alignment.audit.runner import answered, handed
 from vmmetrics.alignment.baselines.catalogue import BASELINES
 from vmmetrics.alignment.probe import cases
 from vmmetrics.alignment.probe.session import sources_of
+from vmmetrics.alignment.readers.columns import measures_amount
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics.registry import METRICS, find
 from vmmetrics.scoring.anchors import INDEX
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.video import read_clip
-
-_AMOUNTS = ("pas", "flow_magnitude", "raft_flow_magnitude")
 
 
 def names_of(text: str) -> list[str]:
@@ -48,7 +47,7 @@ def metric_facts(
         span = (0.0, 1.0) if metric is None else metric.range
         if span is not None and all(np.isfinite(span)):
             ranges[name] = (float(span[0]), float(span[1]))
-    return higher, ranges, tuple(name for name in own.scores if name in _AMOUNTS)
+    return higher, ranges, tuple(name for name in own.scores if measures_amount(name))
 
 
 @dataclass(frozen=True)
