@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from vmmetrics.alignment.audit.breaks import arrays, content, coverage, files, rendered, repetition
-from vmmetrics.alignment.audit.breaks.bench import Bench, Check, NotRunError, line_of
+from vmmetrics.alignment.audit.breaks.bench import TIGHT, Bench, Check, Finding, NotRunError
 from vmmetrics.alignment.audit.calls import Limits
 from vmmetrics.alignment.audit.lines import Line, NotTried, PartResult
 from vmmetrics.alignment.audit.target import Target
@@ -64,8 +64,23 @@ def breaks(
         bench.check = check.name
         bench.rng = np.random.default_rng([seed, zlib.crc32(check.name.encode())])
         try:
-            lines = [line_of(bench, check, finding) for finding in check.run(bench)]
+            lines = [_line_of(bench, check, finding) for finding in check.run(bench)]
         except Exception as error:  # one check must not cost the others
             why = str(error) if isinstance(error, NotRunError) else explain(error)
             lines = [Line("breaks", check.name, check.title, "error", "could not be run", why)]
         yield check.name, PartResult(lines, scale=bench.scale)
+
+
+def _line_of(bench: Bench, check: Check, finding: Finding) -> Line:
+    """Return the line of a card for a finding."""
+    grade, verdict = finding.grade, finding.verdict
+    of = bench.names if finding.score is None else (finding.score,)
+    if check.exact and grade != "good" and any(bench.slack[name] > TIGHT * bench.scale[name] for name in of):
+        grade, verdict = "open", "not told apart: its scores differ from call to call"
+    if grade == "good" and finding.score in bench.constant and check.name != "distinct":
+        grade, verdict = "open", "not told apart: the same score for every clip"
+    text = f"{finding.text.rstrip('.')}. Often: {check.fault}." if grade == "bad" else finding.text
+    return Line(
+        "breaks", check.name, check.title, grade, verdict, text,
+        score=finding.score, effect=finding.effect, looks=finding.looks,
+    )  # fmt: skip

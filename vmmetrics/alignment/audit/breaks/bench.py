@@ -14,7 +14,7 @@ import numpy as np
 from vmmetrics.alignment.audit import runner
 from vmmetrics.alignment.audit.calls import Answer, Caller, Item, Limits
 from vmmetrics.alignment.audit.clips import PROMPTS
-from vmmetrics.alignment.audit.lines import Grade, Line, Look
+from vmmetrics.alignment.audit.lines import Grade, Look
 from vmmetrics.alignment.audit.material import Material
 from vmmetrics.alignment.audit.target import FILES, Target
 from vmmetrics.clip import Clip
@@ -390,18 +390,3 @@ def differences(first: Sequence[Answer], second: Sequence[Answer], name: str) ->
         else:
             gaps.append(0.0 if a == b or (math.isnan(a) and math.isnan(b)) else math.inf)
     return gaps
-
-
-def line_of(bench: Bench, check: Check, finding: Finding) -> Line:
-    """Return the line of a card for a finding."""
-    grade, verdict = finding.grade, finding.verdict
-    of = bench.names if finding.score is None else (finding.score,)
-    if check.exact and grade != "good" and any(bench.slack[name] > TIGHT * bench.scale[name] for name in of):
-        grade, verdict = "open", "not told apart: its scores differ from call to call"
-    if grade == "good" and finding.score in bench.constant and check.name != "distinct":
-        grade, verdict = "open", "not told apart: the same score for every clip"
-    text = f"{finding.text.rstrip('.')}. Often: {check.fault}." if grade == "bad" else finding.text
-    return Line(
-        "breaks", check.name, check.title, grade, verdict, text,
-        score=finding.score, effect=finding.effect, looks=finding.looks,
-    )  # fmt: skip
