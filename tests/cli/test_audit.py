@@ -106,6 +106,10 @@ def test_only(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     target = ("planted:healthy", "--takes", "path", "--clips", "clips", "--out", "out")
     assert run(monkeypatch, *target, *FEW, "again") == 0
     assert list(card()) == ["again"]
+    taken = "higher scores are taken for better"
+    assert taken in capsys.readouterr().err
+    assert run(monkeypatch, *target, *FEW, "again", "--direction", "higher") == 0
+    assert taken not in capsys.readouterr().err
     assert run(monkeypatch, *target, *FEW, "agian") == 2
     assert "did you mean again?" in capsys.readouterr().err
     assert run(monkeypatch, *target, "--parts", "brakes") == 2

@@ -121,6 +121,8 @@ def run(
         )  # fmt: skip
     gates = () if fail_on is None else checked_gates(fail_on)
     other = None if compare is None else read_card(compare)
+    if direction is None and not amount and audited.kind != "metric":
+        messages.print("higher scores are taken for better: state --direction lower where they are not")
     message = f"stopped; what is done is in {out}; run the same command again to resume"
     with until_stopped(messages, message), usage(), AuditProgress(messages) as progress:
         card = audit(
