@@ -162,10 +162,10 @@ def test_command_for_mended_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(sys, "argv", ["vmmetrics", "audit", "m:f", "--out", "a b", "--seed", "3"])
     lines = [Line(part, "cut", "t", "bad", "v", "x", score="s", repeat="r") for part in ("fooled", "breaks")]
     told = []
-    for some in (lines, lines[:1]):
+    for some, parts in ((lines, ["sees", "breaks"]), (lines[:1], ["sees", "breaks"]), (lines, ["breaks"])):
         score = ScoreCard("s", True, None, 1.0, 1.0, some)
         target = {"text": "m:f", "kind": "function", "takes": [], "notes": []}
-        card = Card(1, target, {}, {"checks": None}, 0.0, [], [score], [])
+        card = Card(1, target, {}, {"checks": None, "parts": parts}, 0.0, [], [score], [])
         err = io.StringIO()
         messages = Console(file=err, width=300)
         finish(card, tmp_path, None, (), "text", Console(file=io.StringIO()), messages)
@@ -173,6 +173,7 @@ def test_command_for_mended_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     again = f"--seed 3 --parts breaks --out {tmp_path}-again --compare {tmp_path}"
     assert f"mended? vmmetrics audit m:f {again}" in told[0]
     assert "mended?" not in told[1]
+    assert "--parts" not in told[2]  # the words of this command have it
 
 
 def test_formats(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -225,10 +225,9 @@ def finish(
         messages.print(f"beside the other card: {compared(content, other)}", soft_wrap=True)
     faults = [line for score in card.scores for line in score.failing() if line.repeat and line.part == "breaks"]
     if faults:
-        limited = card.settings["checks"] is not None
-        which = (
-            ["--checks", ",".join(dict.fromkeys(line.check for line in faults))] if limited else ["--parts", "breaks"]
-        )
+        which = [] if card.settings["parts"] == ["breaks"] else ["--parts", "breaks"]
+        if card.settings["checks"] is not None:
+            which = ["--checks", ",".join(dict.fromkeys(line.check for line in faults))]
         text = f"mended? {shlex.join([*command_words(), *which, '--out', f'{out}-again', '--compare', str(out)])}"
         messages.print(text, soft_wrap=True, markup=False, highlight=False)
     grades = [name for name in gates if name in GRADES] or ["bad", "error"]
