@@ -243,7 +243,7 @@ def compared(card: Mapping[str, Any], other: Mapping[str, Any]) -> str:
 
 
 def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayTable]:
-    """Return the tables of a card: lines of each grade, faults, what it is fooled by, sees, notes, what changed."""
+    """Return the tables of a card: lines of each grade, faults, what was not run, notes, what it sees, what changed."""
     changed = DisplayTable(
         "changed", "Changed since the other card", "", heads("score", "part", "check", "before", "now", texts=5)
     )
@@ -258,13 +258,13 @@ def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayT
         for key, title in (("faults", WRONG), ("failed", "Could not be run"))
     )
     seen = DisplayTable(
-        "seen", "What it sees, and where it leans",
-        "bad: against it, unless a score of its kind is meant so; changes in multiples of its noise, figures on the "
-        "page; --clips settles what is not told apart",
+        "seen", "What it sees, and where it leans, in multiples of its noise",
+        "bad: against it, unless a score of its kind is meant so; figures are on the page; --clips settles what is not "
+        "told apart",
         heads("score", "grade", "verdict", "checks", texts=4),
     )  # fmt: skip
     notes = DisplayTable(
-        "notes", "To know: no fault where it is meant", "",
+        "notes", "A fault, unless it is meant", "",
         heads("score", "part", "check", "verdict", "figures", texts=5),
     )  # fmt: skip
     for score in card.scores:
@@ -286,4 +286,4 @@ def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayT
             line, was = score.lines[n], theirs[score.name].before[n] or {}
             now = f"{line.grade}: {line.verdict}"
             changed.add(score.name, line.part, line.check, f"{was['grade']}: {was['verdict']}", now)
-    return [table for table in (counts, faults, failed, seen, notes, changed) if table.rows]
+    return [table for table in (counts, faults, failed, notes, seen, changed) if table.rows]

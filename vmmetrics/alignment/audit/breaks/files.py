@@ -229,7 +229,7 @@ CHECKS = (
           "colours are converted by hand, or by another rule for each codec", files, codecs),
     Check("turned", "Stored on its side, marked upright", "the mark of rotation is not read", files, turned),
     Check("no-video", "Files that hold no video", "a number, or a mean of nothing, is no failure", files, no_video),
-    Check("cut", "Cut files", "an error while decoding is passed over", files, cut),
+    Check("cut", "Cut files", "where decoding fails, or stops early, is taken for the end", files, cut),
     Check("one-frame", "One frame", "a constant, or a mean of nothing, stands for no motion", always, one_frame),
     Check("tiny", "Tiny frames", "a constant stands where nothing can be seen", always, tiny),
     Check("huge", "Huge frames", "a sum overflows", always, huge),
