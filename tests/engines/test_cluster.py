@@ -176,10 +176,12 @@ def test_four_quarters_of_a_gpu_are_given_and_the_fifth_waits(make_pool: Any, ma
     node = machines.add(num_cpus=0, num_gpus=1)
     said: list[str] = []
     pool = make_pool(jobs=5, gpus=0.25, cpus=0, say=said.append)
-    results = work_off(pool, [("sleep", n) for n in range(120)])
+    waits = "1 of 5 workers do not run yet (each takes 0 CPU and 0.25 GPU); free"
+    results = work_until(pool, lambda _: any(text.startswith(waits) for text in said), 90)  # however late they start
+    assert any(text.startswith(waits) for text in said)
+    results += work_off(pool, [("sleep", n) for n in range(40)])
     assert len({pid_of(result) for result in results}) == 4
     assert {result.answer[0] for result in results} == {node.node_id}
-    assert any(text.startswith("1 of 5 workers do not run yet (each takes 0 CPU and 0.25 GPU); free") for text in said)
     machines.remove(node)
 
 
