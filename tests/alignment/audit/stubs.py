@@ -32,6 +32,12 @@ def motion(clip: Any, fps: float | None = None) -> float:
     return _steps(_frames(clip))
 
 
+def cuts(clip: Any, fps: float | None = None) -> float:
+    """Number of changes to another picture; good clips have none."""
+    frames = _frames(clip).astype(np.float32)
+    return float((np.abs(np.diff(frames, axis=0)).mean((1, 2, 3)) > 65).sum())
+
+
 def every_other(clip: Any, fps: float | None = None) -> float:
     return _steps(_frames(clip)[::2])
 

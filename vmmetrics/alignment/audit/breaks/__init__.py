@@ -77,7 +77,8 @@ def _line_of(bench: Bench, check: Check, finding: Finding) -> Line:
     of = bench.names if finding.score is None else (finding.score,)
     if check.exact and grade != "good" and any(bench.slack[name] > TIGHT * bench.scale[name] for name in of):
         grade, verdict = "open", "not told apart: its scores differ from call to call"
-    if grade == "good" and finding.score in bench.constant and check.name != "distinct":
+    # of a score that never changed, nothing follows from no change
+    if finding.score in bench.constant and check.name != "distinct" and (grade == "good" or check.exact):
         grade, verdict = "open", "not told apart: the same score for every clip"
     text = f"{finding.text.rstrip('.')}. Often: {check.fault}." if grade == "bad" else finding.text
     return Line(

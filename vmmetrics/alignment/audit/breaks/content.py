@@ -110,25 +110,25 @@ def length(bench: Bench) -> Iterator[Finding]:
 
 def sizes(bench: Bench) -> Iterator[Finding]:
     """Show clips a few pixels smaller, in odd and uneven sizes, where little is lost."""
-    cases = []
+    few, cases = bench.few[:3], list[tuple[str, Sequence[Item], Sequence[Item]]]()
     for label, rows, columns in (
         ("2 lines fewer", 2, 0),
         ("6 columns fewer", 0, 6),
         ("10 lines and 2 columns fewer", 10, 2),
     ):
         items = []
-        for item in bench.few:
+        for item in few:
             frames = array_of(item)
             items.append(bench.material.changed(item, frames[:, : frames.shape[1] - rows, : frames.shape[2] - columns]))
-        cases.append((label, bench.few, items))
+        cases.append((label, few, items))
     wide = {
-        width: [bench.material.changed(item, scaled(array_of(item), width, 120)) for item in bench.few]
+        width: [bench.material.changed(item, scaled(array_of(item), width, 120)) for item in few]
         for width in (160, 162, 128, 130)
     }
     cases += [
         (f"{more} instead of {width} columns", wide[width], wide[more]) for width, more in ((160, 162), (128, 130))
     ]
-    small = [bench.material.changed(item, scaled(array_of(item), 64, 48)) for item in bench.few]
+    small = [bench.material.changed(item, scaled(array_of(item), 64, 48)) for item in few]
     cases.append(("64 by 48 instead of 160 by 120", wide[160], small))
     yield from alike(bench, cases, 0.5, "sizes play little part", grade="note")
 
@@ -314,52 +314,56 @@ def references(bench: Bench) -> Iterator[Finding]:
 
 
 def distinct(bench: Bench) -> Iterator[Finding]:
-    """Look at the scores of all clips: equal ones, those out of range, those that are no numbers."""
+    """Look at the scores of all clips: equal ones, those out of range, those that are no numbers.
+
+    Where all are equal, a cut and noise tell a constant from a count of what is rare.
+    """
     scored = [answer for answer in bench.answers if answer.scores]
     refusing = [answer.refused for answer in bench.answers if not answer.scores]
+    rest = f"; {len(refusing)} clips have none ({refusing[0]})" if refusing else ""
+    events = _events(bench) if bench.blind or bench.constant else {}
     for name in bench.names:
         values = [answer.scores[name] for answer in scored if name in answer.scores]
         wrong = [v for v in values if not math.isfinite(v)]
         span = bench.target.span(name)
         outside = [v for v in values if span and math.isfinite(v) and not span[0] - 1e-6 <= v <= span[1] + 1e-6]
         common, count = Counter(values).most_common(1)[0]
-        rest = f"; {len(refusing)} clips have none ({refusing[0]})" if refusing else ""
+        grade: Grade = "note"
         if wrong:
-            yield Finding(
-                "bad", "no finite number", f"{len(wrong)} of {len(values)} clips score {wrong[0]}{rest}", name
-            )
+            grade, verdict = "bad", "no finite number"
+            text = f"{len(wrong)} of {len(values)} clips score {wrong[0]}"
         elif len(set(values)) == 1 and len(values) > 1:
-            yield Finding(
-                "bad", "the same for every clip", f"{len(values)} different clips all score {common:.4g}{rest}", name
-            )
+            other = [
+                f"{what} scores {of:.4g}" for what, a in events.items() if (of := a.scores.get(name, common)) != common
+            ]
+            grade, verdict = ("note" if other else "bad"), "the same for every clip"
+            text = f"{len(values)} different clips all score {common:.4g}{'; '.join(['', *other])}"
         elif outside:
-            yield Finding(
-                "bad",
-                "out of its range",
-                f"{len(outside)} of {len(values)} clips, such as {outside[0]:.4g}{rest}",
-                name,
-            )
+            grade, verdict = "bad", "out of its range"
+            text = f"{len(outside)} of {len(values)} clips, such as {outside[0]:.4g}"
         elif len(values) > 4 and all(round(v, 2) == v for v in values) and max(map(abs, values)) <= 1:
-            yield Finding(
-                "note",
-                "rounded",
-                f"{len(set(values))} values for {len(values)} clips, none with more than two digits{rest}",
-                name,
-            )
+            verdict = "rounded"
+            text = f"{len(set(values))} values for {len(values)} clips, none with more than two digits"
         elif span and np.ptp(values) < (span[1] - span[0]) / 50:
-            text = f"{min(values):.4g} to {max(values):.4g} of {span[0]:g} to {span[1]:g}{rest}"
-            yield Finding("note", "little of its range is used", text, name)
+            verdict = "little of its range is used"
+            text = f"{min(values):.4g} to {max(values):.4g} of {span[0]:g} to {span[1]:g}"
         elif count > max(2, len(values) // 5):
-            yield Finding(
-                "note", "equal scores", f"{count} of {len(values)} different clips score {common:.4g}{rest}", name
-            )
+            verdict, text = "equal scores", f"{count} of {len(values)} different clips score {common:.4g}"
         else:
-            yield Finding(
-                "good",
-                "differ",
-                f"{len(set(values))} values for {len(values)} clips, {min(values):.4g} to {max(values):.4g}{rest}",
-                name,
-            )
+            grade, verdict = "good", "differ"
+            text = f"{len(set(values))} values for {len(values)} clips, {min(values):.4g} to {max(values):.4g}"
+        yield Finding(grade, verdict, f"{text}{rest}", name)
+
+
+def _events(bench: Bench) -> dict[str, Answer]:
+    """Return answers for a clip that is cut to another in its middle, and for noise."""
+    item = bench.few[0]
+    cut = array_of(item).copy()
+    middle = len(cut) // 2
+    cut[middle:] = foreign(bench, item, len(cut) - middle)
+    shown = {"a cut": cut, "noise": bench.rng.integers(0, 256, cut.shape).astype(np.uint8)}
+    with bench.process():
+        return {what: bench.survived(bench.material.changed(item, frames)) for what, frames in shown.items()}
 
 
 def _takes_prompts(bench: Bench) -> str | None:

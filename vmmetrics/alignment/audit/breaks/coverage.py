@@ -12,7 +12,7 @@ import numpy as np
 
 from vmmetrics.alignment.audit.breaks.bench import FEW, Bench, Check, Finding, always, differences
 from vmmetrics.alignment.audit.calls import Answer, Item
-from vmmetrics.alignment.audit.lines import GRADES, Grade, Look
+from vmmetrics.alignment.audit.lines import Look
 from vmmetrics.alignment.audit.material import Frames, array_of, scaled, with_frames
 
 LONG = 128
@@ -28,33 +28,28 @@ def foreign(bench: Bench, item: Item, count: int) -> Frames:
 
 
 def frames_read(bench: Bench) -> Iterator[Finding]:
-    """Put a foreign frame in place of each frame in turn, in 16 frames and in a clip two thirds longer."""
+    """Put a foreign frame in place of each frame in turn, in a clip of up to 26 frames."""
     first = array_of(bench.few[0])[:16]
     longer = np.concatenate([first, first[-2::-1]])[: len(first) * 5 // 3]
-    clips = [with_frames(bench.few[0], frames, bench.few[0].fps) for frames in (first, longer)]
+    clip = with_frames(bench.few[0], longer, bench.few[0].fps)
     make = bench.material.reordered
     with bench.process():
-        before = bench.ask([make(clip) for clip in clips])
-        if not bench.blind and not any(answer.scores for answer in before):  # it reads no H.265
+        before = bench.ask([make(clip)])
+        if not bench.blind and not before[0].scores:  # it reads no H.265
             make = bench.material.lossless
-            before = bench.ask([make(clip) for clip in clips])
-        after: list[list[Answer]] = []
-        for clip in clips:
-            changed = []
-            for t in range(len(clip)):
-                frames = clip.frames.copy()
-                frames[t] = foreign(bench, bench.few[0], 1)[0]
-                changed.append(make(replace(clip, frames=frames)))
-            after.append(bench.ask(changed))
+            before = bench.ask([make(clip)])
+        changed = []
+        for t in range(len(clip)):
+            frames = clip.frames.copy()
+            frames[t] = foreign(bench, bench.few[0], 1)[0]
+            changed.append(make(replace(clip, frames=frames)))
+        after = bench.ask(changed)
     for name in bench.names:
-        if not any(name in answer.scores for answer in before):
+        if name not in before[0].scores:
             yield unscored(name)
-            continue
-        found = []
-        for clip, one, of in zip(clips, before, after, strict=True):
-            read = [t for t, answer in enumerate(of) if bench.moves([one], [answer], name)]
-            found.append(_coverage(read, len(clip), "frame", name))
-        yield min(found, key=lambda finding: GRADES.index(finding.grade))
+        else:
+            read = [bench.moves(before, [answer], name) for answer in after]
+            yield _coverage(read, [range(t, t + 1) for t in range(len(clip))], "frame", name)
 
 
 def unscored(name: str, text: str = "no clip of this check has a score") -> Finding:
@@ -62,28 +57,29 @@ def unscored(name: str, text: str = "no clip of this check has a score") -> Find
     return Finding("open", "not told apart", text, name)
 
 
-def _coverage(read: Sequence[int], count: int, what: str, name: str, size: int = 1) -> Finding:
-    """Return whether all of ``count`` parts count, each of ``size`` frames."""
-    if len(read) == count:
-        return Finding("good", f"every {what} counts", f"each of {count}, replaced alone, changes the score", name)
-    if not read:
-        return Finding("note", f"no {what} counts", f"none of {count}, replaced alone, changes the score", name)
-    unread = [t for t in range(count) if t not in read]
-    ending = unread == list(range(unread[0], count)) and unread[0] > 0
-    inner = "the last are not read" if ending and len(unread) > 1 else "single ones do not count"
-    starts = [t for t in unread if t - 1 not in unread]
-    spans = [(t * size, (next(n for n in range(t, count + 1) if n not in unread)) * size - 1) for t in starts]
-    shown = ", ".join(f"{first} to {last}" if last > first else str(first) for first, last in spans[:12])
+def _coverage(read: Sequence[bool], parts: Sequence[range], what: str, name: str) -> Finding:
+    """Return whether all parts of a clip count, which are frames or changes between them."""
+    if all(read):
+        return Finding("good", f"every {what} counts", f"each of {len(parts)}, replaced alone, changes the score", name)
+    if not any(read):
+        text = f"none of {len(parts)}, replaced alone, changes the score"
+        return Finding("note", f"no {what} counts", text, name)
+    unread = [n for n, counts in enumerate(read) if not counts]
+    ending = len(unread) > 1 and unread == list(range(unread[0], len(parts)))
+    spans: list[range] = []
+    for part in (parts[n] for n in unread):
+        joined = bool(spans) and spans[-1].stop == part.start
+        spans[-1:] = [range(spans[-1].start, part.stop)] if joined else [*spans[-1:], part]
+    shown = ", ".join(str(s.start) if len(s) == 1 else f"{s.start} to {s.stop - 1}" for s in spans[:12])
     shown += ", …" if len(spans) > 12 else ""
-    of = what if size == 1 else "frame"
-    grade: Grade = "bad" if ending and len(unread) > 1 else "note"
-    return Finding(
-        grade, inner, f"{of} {shown} (of 0 to {count * size - 1}) can be replaced without any change of the score", name
-    )
+    of = what if len(parts) == parts[-1].stop else "frame"
+    text = f"{of} {shown} (of 0 to {parts[-1].stop - 1}) can be replaced without any change of the score"
+    verdict = "the last are not read" if ending else "single ones do not count"
+    return Finding("bad" if ending else "note", verdict, text, name)
 
 
 def long_clips(bench: Bench) -> Iterator[Finding]:
-    """Replace each eighth of a clip of 128 small frames: by noise, by its first frame, by black and white in turn."""
+    """Replace parts of a clip of 128 small frames: by noise, by its first frame, by black and white in turn."""
     frames = np.concatenate([scaled(array_of(item), 96, 96) for item in bench.items])
     frames = np.concatenate([frames] * math.ceil(LONG / len(frames)))[:LONG]
     base = with_frames(bench.few[0], frames, 16.0)
@@ -94,11 +90,11 @@ def long_clips(bench: Bench) -> Iterator[Finding]:
             yield Finding("note", "refuses, and says so", f"a clip of {LONG} frames: {before[0].refused}")
             return
         after = []
-        for part in np.array_split(np.arange(LONG), 8):
+        for part in _PARTS:
             noise, still, strobe = frames.copy(), frames.copy(), frames.copy()
             noise[part] = bench.rng.integers(0, 256, noise[part].shape)
             still[part] = frames[part[0]]
-            strobe[part] = np.where(part % 2, 255, 0)[:, None, None, None]
+            strobe[part] = np.where(np.asarray(part) % 2, 255, 0)[:, None, None, None]
             answers = list[Answer]()
             for changed in (noise, still, strobe):  # one that every score notices will do
                 answers += bench.ask([bench.material.lossless(with_frames(bench.few[0], changed, 16.0))])
@@ -109,15 +105,19 @@ def long_clips(bench: Bench) -> Iterator[Finding]:
         if name not in before[0].scores:
             yield unscored(name)
             continue
-        read = [t for t, answers in enumerate(after) if bench.moves(before * len(answers), answers, name)]
-        yield _coverage(read, 8, f"eighth of {LONG} frames", name, LONG // 8)
+        read = [bench.moves(before * len(answers), answers, name) for answers in after]
+        yield _coverage(read, _PARTS, f"part of {LONG} frames", name)
+
+
+_PARTS = (range(64), range(64, 96), range(96, 112), range(112, 120), range(120, LONG))
+"""Parts of the long clip, finer to its end, where reading may stop."""
 
 
 def regions(bench: Bench) -> Iterator[Finding]:
     """Put other content into each ninth of the frame, of wide and tall ones as well."""
     first = bench.few[0]
     other = [bench.material.changed(first, scaled(array_of(first), *size)) for size in ((192, 96), (96, 192))]
-    items = [*bench.few[:3], *other]
+    items = [*bench.few[:2], *other]
     shapes = [int(np.sign(array_of(item).shape[2] - array_of(item).shape[1])) for item in items]  # tall, square, wide
     groups = [[n for n, of in enumerate(shapes) if of == shape] for shape in dict.fromkeys(shapes)]
     unread: dict[str, dict[str, None]] = {name: {} for name in bench.names}
@@ -265,7 +265,8 @@ def transitions(bench: Bench) -> Iterator[Finding]:
             continue
         gaps = [differences(before, answers, name)[0] or 0.0 for answers in after]
         least = max(0.02 * max(gaps), 3 * bench.slack[name])  # another still picture has another score, too
-        yield _coverage([t for t, gap in enumerate(gaps) if gap > least], 15, "change between frames", name)
+        parts = [range(t, t + 1) for t in range(len(gaps))]
+        yield _coverage([gap > least for gap in gaps], parts, "change between frames", name)
 
 
 def flash(bench: Bench) -> Iterator[Finding]:
@@ -306,7 +307,7 @@ def flash(bench: Bench) -> Iterator[Finding]:
 CHECKS = (
     Check("frames-read", "A foreign frame in place of each",
           "the last frames are never read", always, frames_read, exact=True),
-    Check("long-clips", "Another eighth of a long clip",
+    Check("long-clips", "Other content in parts of a long clip",
           "reading ends at a fixed number of frames", always, long_clips, exact=True),
     Check("regions", "Other content in each ninth of the frame",
           "a crop leaves parts of the frame out", always, regions, exact=True),
