@@ -59,6 +59,9 @@ def sample_card(text: str = "my:score") -> dict[str, Any]:
     }  # fmt: skip
 
 
+UNFOLD = "document.querySelectorAll('details.good').forEach(details => { details.open = true; })"
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a card with its two clips."""
@@ -161,7 +164,7 @@ def test_a_card_beside_marks_what_changed(tmp_path: Path) -> None:
     said = "".join(page.said)
     assert "Compared with the card of my:old" in said and "Changed since the other card (1)" in said
     assert re.search(r"Only in the other card</h3><ul><li>contrast: [^<]*</li></ul>", text)
-    (first, _, second, _) = page.tables[1][1:]  # each row with the one that unfolds
+    (first, _), (second, _) = (page.tables[n][1:] for n in (1, 2))  # each row with the one that unfolds; the good ones
     assert "not noticed" in first[1] and "noticed from 0.25" in first[2]
     assert "noticed from 0.5" in second[1] and "noticed from 0.5" in second[2]
     assert re.search(r'<tbody id="s0-l1" class=changed>', text)
@@ -185,12 +188,15 @@ def test_scores_are_chosen_and_followed(open_report: OpenReport, folder: Path) -
     assert page.evaluate(shown) == ["s1"]
     page.evaluate("location.hash = '#s0-l3'")
     page.wait_for_function(f"() => {shown}.join() === 's0'")
-    assert open_report("#s1-l0", folder=folder).evaluate(shown) == ["s1"]
+    page = open_report("#s1-l0", folder=folder)  # a good line, which unfolds
+    assert page.evaluate(shown) == ["s1"] and page.locator("#s1-l0").is_visible()
 
 
 @pytest.mark.browser
 def test_a_line_unfolds_to_clips_in_step(open_report: OpenReport, folder: Path) -> None:
     page = open_report(folder=folder)
+    assert not page.locator("#s0-l0").is_visible()  # a good line
+    page.locator("details.good > summary").first.click()
     details = page.locator("#s0-l0 details")
     page.locator("#s0-l0 summary").focus()
     page.keyboard.press("Enter")
@@ -220,6 +226,7 @@ def test_a_line_unfolds_to_clips_in_step(open_report: OpenReport, folder: Path) 
 def test_a_clip_that_is_gone_says_so_and_its_command_is_copied(open_report: OpenReport, tmp_path: Path) -> None:
     write_card_page(sample_card(), tmp_path)
     page = open_report(folder=tmp_path)
+    page.evaluate(UNFOLD)
     page.locator("#s0-l0 summary").click()
     page.locator("#s0-l0 .player-notes .note").first.wait_for()
     assert "This clip cannot be played" in page.locator("#s0-l0 .player-notes .note").first.inner_text()

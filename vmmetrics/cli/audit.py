@@ -228,7 +228,7 @@ def finish(
         which = [] if card.settings["parts"] == ["breaks"] else ["--parts", "breaks"]
         if card.settings["checks"] is not None:
             which = ["--checks", ",".join(dict.fromkeys(line.check for line in faults))]
-        text = f"mended? {shlex.join([*command_words(), *which, '--out', f'{out}-again', '--compare', str(out)])}"
+        text = f"mended? {shlex.join([*command_words(), *which, '--out', next_name(out), '--compare', str(out)])}"
         messages.print(text, soft_wrap=True, markup=False, highlight=False)
     grades = [name for name in gates if name in GRADES] or ["bad", "error"]
     parts = [name for name in gates if name in PARTS] or list(PARTS)
@@ -237,6 +237,16 @@ def finish(
         first = f"{named[0].check}: {named[0].verdict}"
         error(messages, f"{len(named)} lines that --fail-on names, the first: {first}", "bold red")
         raise typer.Exit(EXIT_WORSE)
+
+
+def next_name(out: Path) -> str:
+    """Return a folder for the next card.
+
+    >>> [next_name(Path(name)) for name in ("card", "card-again", "card-again2")]
+    ['card-again', 'card-again2', 'card-again3']
+    """
+    base, again, count = str(out).rpartition("-again")
+    return f"{base}-again{int(count or 1) + 1}" if again and (count or "1").isdecimal() else f"{out}-again"
 
 
 class AuditProgress(CaseProgress):

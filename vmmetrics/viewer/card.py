@@ -134,12 +134,18 @@ def _score(key: str, score: Json, other: Beside | None, rows: Mapping[str, int])
         reach = max(reach, _LEAST) if unit else reach
         inside = " × noise, compressed outwards; the grey band is within the noise" if unit else ""
         caption = f"<caption>Bars end at ±{_figure(reach)}{inside}.</caption>" if reach else ""
-        content.append(f'<h3 id="{key}-{part}">{PARTS[part]}</h3><table class="lines">{caption}<thead>{head}</thead>')
+        content.append(f'<h3 id="{key}-{part}">{PARTS[part]}</h3>')
+        bodies = {}
         for n in numbers:
             beside = f'<td class="before">{_verdict(before[n])}</td>' if other else ""
             effect = _effect(lines[n], unit, reach)
-            content.append(_line(f"{key}-l{n}", lines[n], effect, beside, n in changed, rows))
-        content.append("</table>")
+            bodies[n] = _line(f"{key}-l{n}", lines[n], effect, beside, n in changed, rows)
+        start = f'<table class="lines">{caption}<thead>{head}</thead>'
+        good = [bodies.pop(n) for n in numbers if lines[n]["grade"] == "good" and n not in changed]
+        content += [start, *bodies.values(), "</table>"] if bodies else []
+        if good:
+            summary = f"{_grade('good')} ({len(good)})"
+            content += [f'<details class="good"><summary>{summary}</summary>{start}', *good, "</table></details>"]
     return "\n".join([*content, "</section>"])
 
 

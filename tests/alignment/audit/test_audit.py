@@ -292,6 +292,20 @@ def test_card_is_of_its_schema(made: tuple[Path, dict[str, Any]]) -> None:
     assert {"part": "people", "check": "", "why": "no ratings, pairs or footage were given"} in card["not_tried"]
 
 
+def test_lines_of_one_cause_are_one_row() -> None:
+    lines = [
+        Line("breaks", "cut", "t", "bad", "NaN", "x", score="s"), Line("breaks", "rate", "t", "bad", "rounded", "y"),
+        Line("breaks", "tiny", "t", "bad", "NaN", "z", score="s"), Line("breaks", "cut", "t", "bad", "NaN", "w"),
+        Line("breaks", "order", "t", "error", "could not be run", "died"),
+        Line("breaks", "huge", "t", "error", "could not be run", "late"), Line("sees", "warp", "t", "bad", "NaN", "v"),
+    ]  # fmt: skip
+    score = ScoreCard("s", True, None, 1.0, 1.0, lines)
+    rows = [[line.check, line.text, *also] for line, also in score.causes()]
+    assert rows == [["cut", "x", "tiny"], ["rate", "y"], ["order", "died"], ["huge", "late"]]
+    (table,) = [of for of in summary(Card(1, {}, {}, {}, 0.0, [], [score], [])) if of.key == "faults"]
+    assert [row.cells[2].text for row in table.rows] == ["cut, tiny", "rate"]
+
+
 def test_repeat_is_a_command(made: tuple[Path, dict[str, Any]]) -> None:
     line = next(line for line in made[1]["scores"][0]["lines"] if line["check"] == "cut")
     assert line["repeat"] == f"vmmetrics audit 'a b:c' --takes path --checks cut --out audit-cut --compare {made[0]}"
@@ -418,14 +432,14 @@ def test_what_a_score_sees_and_where_it_leans() -> None:
     start = [
         ["bad", "better", "loop 3.0, agreement"], ["bad", "better where less moves", "standstill 3.0, frozen 5.0"],
         ["good", "noticed", "shuffle 9.0"], ["note", "ignored", "blur"],
-        ["open", "not told apart from its noise", "melt"],
     ]  # fmt: skip
-    better, worse = ("not told apart, but better", "not told apart, but worse")
+    melt = ["open", "not told apart from its noise", "melt"]
+    better, worse = (f"{toward} so far, on too few clips to tell" for toward in ("better", "worse"))
     assert [row[1:] for row in rows if row[0] == "s"] == [
-        *start, ["open", better, "warp 2.0, still_pan 2.0"], ["open", worse, "ghost 3.8"],
+        *start, ["open", better, "warp 2.0, still_pan 2.0"], melt, ["open", worse, "ghost 3.8"],
     ]  # fmt: skip
     assert [row[1:] for row in rows if row[0] == "t"] == [
-        *start, ["open", better, "ghost 3.8, dark 2.0"], ["open", worse, "warp 2.0"],
+        *start, ["open", better, "ghost 3.8, dark 2.0"], melt, ["open", worse, "warp 2.0"],
     ]  # fmt: skip
-    unknown = ["open", "not told apart, but another score", "ghost 3.8, warp 2.0"]
-    assert [row[1:] for row in rows if row[0] == "u"] == [*start, unknown]
+    unknown = ["open", "another score so far, on too few clips to tell", "ghost 3.8, warp 2.0"]
+    assert [row[1:] for row in rows if row[0] == "u"] == [*start, unknown, melt]

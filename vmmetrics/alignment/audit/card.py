@@ -53,6 +53,17 @@ class ScoreCard:
         """Return the lines graded bad, and those that could not be run."""
         return [line for line in self.lines if line.grade in ("bad", "error")]
 
+    def causes(self) -> list[tuple[Line, list[str]]]:
+        """Return bad lines of *breaks*, and those that could not be run, with the other checks of the same cause."""
+        found: dict[tuple[str, ...], tuple[Line, list[str]]] = {}
+        for line in self.failing():
+            if line.grade == "error" or line.part == "breaks":
+                cause = (line.grade, line.part, line.text if line.grade == "error" else line.verdict)
+                first, also = found.setdefault(cause, (line, []))
+                if line.check not in (first.check, *also):
+                    also.append(line.check)
+        return list(found.values())
+
     def seen(self) -> dict[tuple[str, str], list[str]]:
         """Return checks of all parts but *breaks* by grade and verdict: what is bad, sees, and traps it leans to."""
         checks: dict[tuple[str, str], list[str]] = {}
@@ -62,7 +73,7 @@ class ScoreCard:
             large = abs(change) > noise
             toward = "better" if sign * change > 0 else "worse"
             should = line.expected in ("worse", "lower", "not higher")
-            moved = f"not told apart, but {toward if sign and should else 'another score'}"
+            moved = f"{toward if sign and should else 'another score'} so far, on too few clips to tell"
             verdict = line.verdict.removeprefix("fooled: ").partition(" from ")[0]
             if line.grade == "bad":
                 verdict += " where less moves" if verdict == "better" and line.check in _LESS_MOVES else ""
@@ -272,10 +283,9 @@ def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayT
             of_part = Counter(line.grade for line in score.lines if line.part == part)
             if of_part:
                 counts.add(score.name, part, *(str(of_part[grade]) if of_part[grade] else NONE for grade in GRADES))
-        for line in score.failing():
-            if line.grade == "error" or line.part == "breaks":
-                of = failed if line.grade == "error" else faults
-                of.add(score.name, line.part, line.check, line.verdict, line.text)
+        for line, also in score.causes():
+            table = failed if line.grade == "error" else faults
+            table.add(score.name, line.part, ", ".join([line.check, *also]), line.verdict, line.text)
         for (grade, verdict), checks in score.seen().items():
             seen.add(score.name, grade, verdict, ", ".join(checks))
         for line in score.lines:

@@ -79,6 +79,8 @@ function follow() {
     score = target?.closest("section.score");
   if (!target || !score) return;
   show(score.id);
+  const fold = /** @type {HTMLDetailsElement | null} */ (target.closest("details.good"));
+  if (fold) fold.open = true;
   target.scrollIntoView();
 }
 

@@ -84,6 +84,8 @@ def turned(bench: Bench) -> Iterator[Finding]:
 
 # What is no clip: a number for it is made up.
 
+_NOT_A_NUMBER = "NaN where there is nothing to score"
+
 
 def no_video(bench: Bench) -> Iterator[Finding]:
     """Score files that hold no video."""
@@ -139,7 +141,7 @@ def _constants(
         ]
         if not np.isfinite(values).all():
             text = f"{what}: NaN or infinite; an exception, or None, says that there is no score"
-            yield Finding("bad", "no finite number", text, name, looks=looks)
+            yield Finding("bad", _NOT_A_NUMBER, text, name, looks=looks)
         elif len(values) > 1 and len(set(values)) == 1 and not (bench.target.is_amount(name) or name in bench.constant):
             text = f"{what}: {values[0]:.4g} for {len(values)} different clips, where an exception or None is due"
             yield Finding("bad", f"always {values[0]:.4g}", text, name, looks=looks)
@@ -169,7 +171,7 @@ def _refused(bench: Bench, cases: dict[str, Item], route: str | None) -> Iterato
         what = "a number" if is_number else "NaN"
         more = f" and {len(values) - 5} more" if len(values) > 5 else ""
         text = f"{what}, where an exception or None is due, for {len(values)} of {len(cases)}: {shown}{more}"
-        verdict = "scores a broken file" if is_number else "NaN for a broken file"
+        verdict = "scores a broken file" if is_number else _NOT_A_NUMBER
         yield Finding("bad", verdict, text, name, looks=looks)
 
 
