@@ -29,7 +29,7 @@ Parts = Annotated[str, names_option("Parts: sees, ignores, fooled, breaks.")]
 Checks = Annotated[str | None, names_option("Only these checks, by name.")]
 Defects = Annotated[str | None, names_option("Use only these defects. Default: all.")]
 Strengths = Annotated[str, names_option("Strengths of the defects, in (0, 1].")]
-Jobs = Annotated[int, jobs_option("Worker processes of sees, ignores and fooled.")]
+Jobs = Annotated[int, jobs_option("Processes that call the scorer at the same time.")]
 Compare = Annotated[Path | None, option("Another card; the page shows its verdicts beside.")]
 FailOn = Annotated[
     str | None, names_option("Exit with 4 on lines of these grades or parts: bad, error, note, breaks, fooled, ...")
@@ -251,6 +251,13 @@ def next_name(out: Path) -> str:
 
 class AuditProgress(CaseProgress):
     """Progress of an audit: of the checks, then of the cases of the probe, whose refusals the card tells."""
+
+    _rounds = 0  # of strengths
+
+    def begin(self, total: int, settled: int) -> None:
+        """Begin; unchanged clips, done in the first round of strengths, are no news in the next."""
+        super().begin(total - settled if self._rounds else total, 0 if self._rounds else settled)
+        self._rounds += 1
 
     def advance(self, line: dict[str, Any]) -> None:
         """Count a case."""

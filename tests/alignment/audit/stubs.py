@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import time
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
@@ -36,6 +37,14 @@ def cuts(clip: Any, fps: float | None = None) -> float:
     """Number of changes to another picture; good clips have none."""
     frames = _frames(clip).astype(np.float32)
     return float((np.abs(np.diff(frames, axis=0)).mean((1, 2, 3)) > 65).sum())
+
+
+def waits_for_one_frame(clip: Any, fps: float | None = None) -> float:
+    """Motion; for a single frame it takes for ever."""
+    frames = _frames(clip)
+    if len(frames) == 1:
+        time.sleep(600)
+    return _steps(frames)
 
 
 def every_other(clip: Any, fps: float | None = None) -> float:
@@ -99,6 +108,13 @@ def by_name(path: str) -> float:
 def draws(clip: Any, fps: float | None = None) -> float:
     """Differs from call to call by a few per cent."""
     return motion(clip) * random.uniform(0.95, 1.05)
+
+
+def no_number_for_stills(clip: Any, fps: float | None = None) -> float:
+    """A mean over the steps in which something moves."""
+    frames = _frames(clip).astype(np.float32)
+    steps = np.abs(np.diff(frames, axis=0)).mean((1, 2, 3))
+    return float(steps[steps > 0.5].mean()) if (steps > 0.5).any() else float("nan")
 
 
 def no_number(clip: Any, fps: float | None = None) -> float:

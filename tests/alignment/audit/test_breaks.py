@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -211,6 +212,11 @@ KNOWN = [
     ("distinct", "compares", ["path"], "good", "differ"),
     ("distinct", "motion", ["path"], "good", "differ"),
     ("distinct", "no_number", ["path"], "bad", "no finite number"),
+    ("transitions", "no_number_for_stills", ["frames"], "open", "not told apart"),
+    ("grey", "no_number_for_stills", ["frames"], "open", "not told apart"),
+    ("flat", "no_number_for_stills", ["frames"], "open", "not told apart"),
+    ("one-frame", "no_number_for_stills", ["frames"], "bad", "NaN where there is nothing to score"),
+    ("fade", "no_number_for_stills", ["frames"], "good", "lighter and darker alike"),
 ]  # fmt: skip
 
 
@@ -286,7 +292,7 @@ def test_frames_that_are_never_read(clips: list[Clip], tmp_path: Path) -> None:
     (line,) = lines_of(stub("sixteen_at_most", "frames"), clips, tmp_path, "frames-read")
     assert line.text.startswith("frame 16 to 22 (of 0 to 22) can be replaced")
     (line,) = lines_of(stub("first_and_last", "frames"), clips, tmp_path, "long-clips")
-    assert line.text.startswith("frame 64 to 119 (of 0 to 127) can be replaced")
+    assert line.text.startswith("frame 64 to 111 (of 0 to 127) can be replaced")
 
 
 @pytest.mark.parametrize(
@@ -318,6 +324,24 @@ def test_a_check_that_cannot_be_run_costs_its_own_line(clips: list[Clip], tmp_pa
     assert [line.grade for line in results["order"].lines] == ["error"]
     assert "exit code 9" in results["order"].lines[0].text
     assert [results[name].lines[0].grade for name in ("again", "mutation")] == ["good", "good"]
+
+
+def test_checks_at_the_same_time_say_the_same(clips: list[Clip], tmp_path: Path) -> None:
+    checks, found = ["distinct", "again", "processes", "steady", "level", "mutation"], []
+    for jobs in (1, 3):
+        (folder := tmp_path / str(jobs)).mkdir()
+        results = dict(breaks(stub("motion", "frames"), clips, folder, Limits(60), only=checks, jobs=jobs))
+        found.append({name: [replace(line, looks=()) for line in of.lines] for name, of in results.items()})
+    assert found[0] == found[1] and set(found[0]) == set(checks)
+
+
+def test_checks_that_run_end_where_the_audit_does(clips: list[Clip], tmp_path: Path) -> None:
+    target, checks = stub("waits_for_one_frame", "frames"), ["one-frame", "again"]
+    running = breaks(target, clips, tmp_path, Limits(500), only=checks, jobs=2)
+    assert next(running)[0] == "again"
+    start = time.monotonic()
+    running.close()
+    assert time.monotonic() - start < 300  # the call would take 600 s
 
 
 def test_bench_without_any_score(clips: list[Clip], tmp_path: Path) -> None:

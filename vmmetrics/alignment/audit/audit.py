@@ -7,9 +7,11 @@ import tempfile
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, Protocol
 
 import numpy as np
@@ -331,25 +333,24 @@ def _breaks(
     target: Target, folder: _Folder, clips: Sequence[Clip], plan: AuditPlan, listener: AuditListener | None,
     scored_files: ScoredFiles | None,
 ) -> list[PartResult]:  # fmt: skip
-    names = plan.breaks
     if listener is not None:
-        listener.part("breaks in silence", len(set(names).difference(folder.done)))
+        left = set(plan.breaks).difference(folder.done)
+        listener.part("breaks in silence" + ", the other parts later" * plan.has_effects, len(left))
     (folder.path / "clips").mkdir(exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix="vmmetrics-audit-"))
-    try:
-        for name, result in breaks(
-            target, clips, scratch, plan.limits, skip=folder.done, only=names, seed=plan.seed, pythons=plan.pythons,
-            bench_of=Bench if scored_files is None else scored_files.bench_of,
-        ):  # fmt: skip
-            folder.keep(
-                name, replace(result, lines=[line_in_card(line, scratch, folder.path) for line in result.lines])
-            )
+    with tempfile.TemporaryDirectory(prefix="vmmetrics-audit-", ignore_cleanup_errors=True) as made, closing(
+        breaks(
+            target, clips, scratch := Path(made), plan.limits, skip=folder.done, only=plan.breaks, seed=plan.seed,
+            jobs=plan.jobs, pythons=plan.pythons, bench_of=Bench if scored_files is None else scored_files.bench_of,
+        )
+    ) as results:  # fmt: skip
+        for name, result in results:
+            lines = [line_in_card(line, scratch, folder.path) for line in result.lines]
+            folder.keep(name, replace(result, lines=lines))
             if listener is not None:
                 bad = (line for line in result.lines if line.grade == "bad")
-                listener.checked(name, [f"{line.score or target.label}: {line.verdict}" for line in bad])
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-    return [folder.done[name] for name in names if name in folder.done]
+                said = [f"{line.score or target.label}: {line.verdict}: {shorten(line.text, 90)}" for line in bad]
+                listener.checked(name, said)
+    return [folder.done[name] for name in plan.breaks if name in folder.done]
 
 
 def _card(

@@ -73,7 +73,7 @@ class ScoreCard:
             large = abs(change) > noise
             toward = "better" if sign * change > 0 else "worse"
             should = line.expected in ("worse", "lower", "not higher")
-            moved = f"{toward if sign and should else 'another score'} so far, on too few clips to tell"
+            moved = f"{toward if sign and should else 'another score'} so far; clips differ too much to tell"
             verdict = line.verdict.removeprefix("fooled: ").partition(" from ")[0]
             if line.grade == "bad":
                 verdict += " where less moves" if verdict == "better" and line.check in _LESS_MOVES else ""
@@ -261,7 +261,7 @@ def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayT
     theirs = beside(card.to_json(), other)
     counts = DisplayTable(
         "grades", "Lines by grade",
-        "open: not told apart; note: a fact that may be meant; 'vmmetrics audit checks' says what each does",
+        "open: not told apart; note: a fault unless it is meant; 'vmmetrics audit checks' says what each does",
         heads("score", "part", *GRADES, texts=2),
     )  # fmt: skip
     faults, failed = (

@@ -34,6 +34,26 @@ class Look(NamedTuple):
     beside_score: float | None = None
 
 
+class Finding(NamedTuple):
+    """What a check of *breaks* says of one score, or, without a score, of all.
+
+    Attributes:
+        grade: Grade.
+        verdict: A few words.
+        text: The figures.
+        score: Name of the score, or None.
+        effect: Largest difference.
+        looks: Clips to look at.
+    """
+
+    grade: Grade
+    verdict: str
+    text: str
+    score: str | None = None
+    effect: float | None = None
+    looks: Sequence[Look] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """One line of a card.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import struct
 from collections.abc import Mapping, Sequence
@@ -49,14 +50,13 @@ class Material:
     def __init__(self, folder: Path, prompt: str | None = None, *, compares: bool = False) -> None:
         self.folder, self._prompt, self._compares = folder, prompt, compares
         self._reference: str | None = None  # of files that hold no clip
-        self._made = 0
+        self._numbers = itertools.count(1)  # checks may ask at the same time
 
     def new(self, suffix: str, name: str | None = None) -> Path:
         """Return a path for a file; with a name, in a folder of its own."""
-        self._made += 1
+        own = self.folder / f"{next(self._numbers):04d}"
         if name is None:
-            return self.folder / f"{self._made:04d}{suffix}"
-        own = self.folder / f"{self._made:04d}"
+            return own.with_name(own.name + suffix)
         own.mkdir()
         return own / name
 

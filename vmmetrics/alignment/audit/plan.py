@@ -40,7 +40,7 @@ class AuditPlan:
         only: Names of checks; None for all.
         probe: Defects, harmless changes and strengths.
         limits: Of each process.
-        jobs: Worker processes of parts 1 and 2.
+        jobs: Processes at the same time.
         limit: Clips of parts 1 to 3, the first.
         seed: Everything random.
         pythons: Interpreters of other environments.

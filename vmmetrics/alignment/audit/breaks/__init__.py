@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import numpy as np
 
 from vmmetrics.alignment.audit.breaks import arrays, content, coverage, files, rendered, repetition
-from vmmetrics.alignment.audit.breaks.bench import TIGHT, Bench, Check, Finding, NotRunError
+from vmmetrics.alignment.audit.breaks.bench import TIGHT, Bench, Check, NotRunError
 from vmmetrics.alignment.audit.calls import Limits
-from vmmetrics.alignment.audit.lines import Line, NotTried, PartResult
+from vmmetrics.alignment.audit.lines import Finding, Line, NotTried, PartResult
 from vmmetrics.alignment.audit.target import Target
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError, explain
@@ -33,7 +34,8 @@ def breaks(
     seed: int = 0,
     pythons: Sequence[str] = (),
     bench_of: Callable[..., Bench] = Bench,
-) -> Iterator[tuple[str, PartResult]]:
+    jobs: int = 1,
+) -> Generator[tuple[str, PartResult], None, None]:
     """Yield each check of what breaks in silence; each runs in processes of its own, and can spoil its own lines alone.
 
     Args:
@@ -46,6 +48,7 @@ def breaks(
         seed: Chooses clips and places.
         pythons: Interpreters of other environments.
         bench_of: Makes the bench, from the arguments of :class:`Bench`.
+        jobs: Checks that run at the same time.
 
     Raises:
         SetupError: The target cannot be loaded, or scores no clip.
@@ -57,18 +60,27 @@ def breaks(
         bench = bench_of(target, clips, folder, limits, seed, pythons)
     except NotRunError as error:
         raise SetupError(f"The target cannot be audited: {error}") from error
-    for check in chosen:
-        if (why := bench.why_not(check)) is not None:
-            yield check.name, PartResult(not_tried=[NotTried("breaks", check.name, why)])
-            continue
-        bench.check = check.name
-        bench.rng = np.random.default_rng([seed, zlib.crc32(check.name.encode())])
+    with ThreadPoolExecutor(max(jobs, 1)) as pool:
+        running = {pool.submit(_result_of, bench, check, seed): check for check in chosen}
         try:
-            lines = [_line_of(bench, check, finding) for finding in check.run(bench)]
-        except Exception as error:  # one check must not cost the others
-            why = str(error) if isinstance(error, NotRunError) else explain(error)
-            lines = [Line("breaks", check.name, check.title, "error", "could not be run", why)]
-        yield check.name, PartResult(lines, scale=bench.scale)
+            for done in as_completed(running):
+                yield running[done].name, done.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            bench.stop()
+
+
+def _result_of(bench: Bench, check: Check, seed: int) -> PartResult:
+    """Return the lines of a check, or why it was not tried."""
+    if (why := bench.why_not(check)) is not None:
+        return PartResult(not_tried=[NotTried("breaks", check.name, why)])
+    own = bench.copied(np.random.default_rng([seed, zlib.crc32(check.name.encode())]), check.name)
+    try:
+        lines = [_line_of(own, check, finding) for finding in check.run(own)]
+    except Exception as error:  # one check must not cost the others
+        why = str(error) if isinstance(error, NotRunError) else explain(error)
+        lines = [Line("breaks", check.name, check.title, "error", "could not be run", why)]
+    return PartResult(lines, scale=bench.scale)
 
 
 def _line_of(bench: Bench, check: Check, finding: Finding) -> Line:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from threading import Event
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from vmmetrics.alignment.audit import runner
 from vmmetrics.alignment.audit.calls import Answer, Caller, Item, Limits
 from vmmetrics.alignment.audit.clips import PROMPTS
-from vmmetrics.alignment.audit.lines import Grade, Look
+from vmmetrics.alignment.audit.lines import Finding, Grade, Look
 from vmmetrics.alignment.audit.material import Material
 from vmmetrics.alignment.audit.target import FILES, Target
 from vmmetrics.clip import Clip
@@ -30,26 +32,6 @@ LOOSE = 0.05
 
 class NotRunError(VMMetricsError):
     """A check could not be run; the text says why."""
-
-
-class Finding(NamedTuple):
-    """What a check says of one score, or, without a score, of all.
-
-    Attributes:
-        grade: Grade.
-        verdict: A few words.
-        text: The figures.
-        score: Name of the score, or None.
-        effect: Largest difference.
-        looks: Clips to look at.
-    """
-
-    grade: Grade
-    verdict: str
-    text: str
-    score: str | None = None
-    effect: float | None = None
-    looks: Sequence[Look] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +114,8 @@ class Bench:
         self.target, self.limits, self.pythons = target, limits, tuple(pythons)
         self.rng = np.random.default_rng(seed)
         self._caller: Caller | None = None
+        self._open: set[Caller] = set()  # shared by the benches of all checks, as is the next
+        self._stopped = Event()
         self.check = ""
         route = target.single or target.batch
         assert route is not None  # noqa: S101
@@ -207,15 +191,29 @@ class Bench:
         """Return why a check does not apply, or None."""
         return check.needs(self)
 
+    def copied(self, rng: np.random.Generator | None = None, check: str | None = None) -> Self:
+        """Return a bench of the same answers, for what runs at the same time."""
+        own = copy(self)
+        own.rng, own.check, own._caller = rng or self.rng, check or self.check, None
+        return own
+
     @contextmanager
     def process(self, python: str | None = None, environment: Mapping[str, str] | None = None) -> Iterator[None]:
         """Have calls answered by a new process meanwhile."""
         before = self._caller
         with self.opened(python, environment) as self._caller:
+            self._open.add(self._caller)
             try:
                 yield
             finally:
+                self._open.discard(self._caller)
                 self._caller = before
+
+    def stop(self) -> None:
+        """End all processes, and refuse further calls; for another thread than theirs."""
+        self._stopped.set()
+        for caller in list(self._open):
+            caller.close()
 
     def ask(
         self, items: Sequence[Item], route: str | None = None, omit: Sequence[str] = (), *, together: bool = False
@@ -225,6 +223,8 @@ class Bench:
         Raises:
             NotRunError: The process hung, died, or broke a limit.
         """
+        if self._stopped.is_set():
+            raise NotRunError("the audit was stopped")
         route = route or (self.target.batch if together else None) or self.route
         groups = [list(items)] if together else [[item] for item in items]
         if route not in runner.BATCHES:
@@ -249,7 +249,7 @@ class Bench:
             if gap is None:
                 if (name in one.scores) != (name in other.scores):
                     return True
-            elif gap > max(1e-9 * abs(one.scores[name]), self.slack[name] * 3):
+            elif gap == math.inf or gap > max(1e-9 * abs(one.scores[name]), self.slack[name] * 3):
                 return True
         return False
 

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from vmmetrics.alignment.audit.breaks.bench import FEW, Bench, Check, Finding, always, differences
+from vmmetrics.alignment.audit.breaks.bench import FEW, Bench, Check, always, differences
 from vmmetrics.alignment.audit.breaks.coverage import foreign, unscored
 from vmmetrics.alignment.audit.calls import Answer, Item
 from vmmetrics.alignment.audit.clips import PROMPTS
-from vmmetrics.alignment.audit.lines import Grade
+from vmmetrics.alignment.audit.lines import Finding, Grade
 from vmmetrics.alignment.audit.material import array_of, scaled, with_frames
 
 RATES = (5, 7, 10, 15, 24)
@@ -71,7 +71,7 @@ def rate(bench: Bench) -> Iterator[Finding]:
 def irregular(bench: Bench) -> Iterator[Finding]:
     """Show frames at uneven times that follow the motion: a film from which frames were dropped at random."""
     items, clips = [], []
-    for item in bench.few:
+    for item in bench.few[:3]:
         frames = array_of(item)
         inner = bench.rng.permutation(np.arange(1, len(frames) - 1))[: len(frames) // 2]
         kept = np.sort(np.concatenate([[0, len(frames) - 1], inner]))
@@ -174,7 +174,8 @@ def alike_answers(
     for name in bench.names:
         large, figures, looks, compared = [], [], [], 0
         for (label, items, changed), (before, after) in zip(cases, asked, strict=True):
-            gaps = [g for g in differences(before, after, name) if g is not None]
+            both = zip(differences(before, after, name), before, strict=True)
+            gaps = [g for g, one in both if g is not None and (g or math.isfinite(one.scores[name]))]
             compared += len(gaps)
             mean = float(np.mean(gaps)) if gaps else 0.0
             figures.append(f"{label}: {mean:.3g} on average" if gaps else f"{label}: no score")
@@ -324,14 +325,15 @@ def distinct(bench: Bench) -> Iterator[Finding]:
     events = _events(bench) if bench.blind or bench.constant else {}
     for name in bench.names:
         values = [answer.scores[name] for answer in scored if name in answer.scores]
-        wrong = [v for v in values if not math.isfinite(v)]
+        pairs = zip(bench.clips, bench.answers, strict=True)
+        wrong = [(clip.name, v) for clip, a in pairs if not math.isfinite(v := a.scores.get(name, 0.0))]
         span = bench.target.span(name)
         outside = [v for v in values if span and math.isfinite(v) and not span[0] - 1e-6 <= v <= span[1] + 1e-6]
         common, count = Counter(values).most_common(1)[0]
         grade: Grade = "note"
         if wrong:
             grade, verdict = "bad", "no finite number"
-            text = f"{len(wrong)} of {len(values)} clips score {wrong[0]}"
+            text = f"{len(wrong)} of {len(values)} clips: {', '.join(f'{clip} {v}' for clip, v in wrong[:3])}"
         elif len(set(values)) == 1 and len(values) > 1:
             other = [
                 f"{what} scores {of:.4g}" for what, a in events.items() if (of := a.scores.get(name, common)) != common

@@ -10,9 +10,9 @@ from itertools import product
 import cv2
 import numpy as np
 
-from vmmetrics.alignment.audit.breaks.bench import FEW, Bench, Check, Finding, always, differences
+from vmmetrics.alignment.audit.breaks.bench import FEW, Bench, Check, always
 from vmmetrics.alignment.audit.calls import Answer, Item
-from vmmetrics.alignment.audit.lines import Look
+from vmmetrics.alignment.audit.lines import Finding, Look
 from vmmetrics.alignment.audit.material import Frames, array_of, scaled, with_frames
 
 LONG = 128
@@ -52,6 +52,9 @@ def frames_read(bench: Bench) -> Iterator[Finding]:
             yield _coverage(read, [range(t, t + 1) for t in range(len(clip))], "frame", name)
 
 
+PARTLY = "some clips of this check have no finite score: where it is NaN, mend that first"
+
+
 def unscored(name: str, text: str = "no clip of this check has a score") -> Finding:
     """Return that nothing can be said of a score that clips of a check do not have."""
     return Finding("open", "not told apart", text, name)
@@ -65,7 +68,7 @@ def _coverage(read: Sequence[bool], parts: Sequence[range], what: str, name: str
         text = f"none of {len(parts)}, replaced alone, changes the score"
         return Finding("note", f"no {what} counts", text, name)
     unread = [n for n, counts in enumerate(read) if not counts]
-    ending = len(unread) > 1 and unread == list(range(unread[0], len(parts)))
+    ending = sum(len(parts[n]) for n in unread) > 1 and unread == list(range(unread[0], len(parts)))
     spans: list[range] = []
     for part in (parts[n] for n in unread):
         joined = bool(spans) and spans[-1].stop == part.start
@@ -109,7 +112,7 @@ def long_clips(bench: Bench) -> Iterator[Finding]:
         yield _coverage(read, _PARTS, f"part of {LONG} frames", name)
 
 
-_PARTS = (range(64), range(64, 96), range(96, 112), range(112, 120), range(120, LONG))
+_PARTS = (range(64), range(64, 112), range(112, LONG))
 """Parts of the long clip, finer to its end, where reading may stop."""
 
 
@@ -258,12 +261,15 @@ def transitions(bench: Bench) -> Iterator[Finding]:
         before = bench.ask([still])
         after = [bench.ask([cut]) for cut in cuts]
     for name in bench.names:
-        if sum(name in answer.scores for answers in after for answer in answers) < len(after):
-            yield Finding(
-                "good", "refused", f"a still picture that changes once: {after[0][0].refused or 'no score'}", name
-            )
+        was, *now = (answers[0].scores.get(name, math.nan) for answers in (before, *after))
+        if not any(name in answer.scores for answers in after for answer in answers):
+            text = f"a still picture that changes once: {after[0][0].refused or 'no score'}"
+            yield Finding("good", "refused", text, name)
             continue
-        gaps = [differences(before, answers, name)[0] or 0.0 for answers in after]
+        if not np.isfinite([was, *now]).all():
+            yield unscored(name, PARTLY)
+            continue
+        gaps = [abs(value - was) for value in now]
         least = max(0.02 * max(gaps), 3 * bench.slack[name])  # another still picture has another score, too
         parts = [range(t, t + 1) for t in range(len(gaps))]
         yield _coverage([gap > least for gap in gaps], parts, "change between frames", name)

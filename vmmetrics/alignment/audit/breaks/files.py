@@ -10,13 +10,12 @@ from vmmetrics.alignment.audit.breaks.bench import (
     LOOSE,
     Bench,
     Check,
-    Finding,
     Variant,
     always,
     files,
 )
 from vmmetrics.alignment.audit.calls import Answer, Item
-from vmmetrics.alignment.audit.lines import Grade, Look
+from vmmetrics.alignment.audit.lines import Finding, Grade, Look
 from vmmetrics.alignment.audit.material import CODECS, CONTAINERS, array_of, scaled, with_frames
 
 _NAMES = (

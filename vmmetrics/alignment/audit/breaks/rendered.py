@@ -9,10 +9,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.alignment.audit.breaks.bench import Bench, Check, Finding, always, differences
+from vmmetrics.alignment.audit.breaks.bench import Bench, Check, always, differences
 from vmmetrics.alignment.audit.breaks.content import alike, alike_answers
-from vmmetrics.alignment.audit.breaks.coverage import unscored
+from vmmetrics.alignment.audit.breaks.coverage import PARTLY, unscored
 from vmmetrics.alignment.audit.calls import Item
+from vmmetrics.alignment.audit.lines import Finding
 from vmmetrics.alignment.audit.material import Frames, array_of, with_frames
 
 
@@ -31,7 +32,6 @@ def _scores(bench: Bench, shown: Iterable[Frames]) -> Iterator[tuple[str, NDArra
         yield name, np.array([answer.scores.get(name, math.nan) for answer in answers])
 
 
-_PARTLY = "some clips of this check have no finite score"
 _WAYS = {"left": (3, 0), "right": (-3, 0), "up": (0, 3), "down": (0, -3), "still": (0, 0)}
 """Steps of the window over a texture, by where the texture goes."""
 
@@ -52,7 +52,7 @@ def directions(bench: Bench) -> Iterator[Finding]:
             uneven |= np.ptp(moving) > max(0.3 * moved, bench.tolerance(name, [], 0.02))
         others = shapes[:, [0, -1]] - values[10:]  # what the two shapes have in common against square frames
         if not np.isfinite(shapes[:, :-1]).all():
-            yield unscored(name, _PARTLY)
+            yield unscored(name, PARTLY)
         elif uneven:
             text = f"the same motion in pixels, {'; '.join(figures)}: are frames brought to one shape?"
             yield Finding("note", "one motion, another score by its direction", text, name)
@@ -74,7 +74,7 @@ def steady(bench: Bench) -> Iterator[Finding]:
     shown = [np.stack([texture[:120, t : t + 128] for t in path]) for path in paths]
     for name, (*values, part, nothing) in _scores(bench, shown):
         if not np.isfinite(values).all():
-            yield unscored(name, _PARTLY)
+            yield unscored(name, PARTLY)
             continue
         whole = abs(values[2] - nothing) if math.isfinite(nothing) else abs(values[2])
         bound = bench.tolerance(name, [], 0.02)
@@ -101,7 +101,7 @@ def coherence(bench: Bench) -> Iterator[Finding]:
         cost, worst = sign * (still - motion), sign * (still - chaos)
         bound = bench.tolerance(name, [], 0.02)
         if not np.isfinite((motion, still, chaos)).all():
-            yield unscored(name, _PARTLY)
+            yield unscored(name, PARTLY)
         elif bench.target.is_amount(name) or (sign and cost <= bound):
             yield Finding("good", "steady motion costs nothing", text, name)
         elif worst <= bound:
@@ -128,7 +128,7 @@ def mirrored(bench: Bench) -> Iterator[Finding]:
         bound = max(0.5 * bench.typical[name], 3 * bench.slack[name])
         other = [what for what, value in zip(turned, values, strict=True) if abs(value - whole) > bound]
         if not np.isfinite((whole, *values)).all():
-            yield unscored(name, _PARTLY)
+            yield unscored(name, PARTLY)
         elif other:
             yield Finding("note", f"changes: {other[0]}", f"slopes, up or down, are as steep in each: {text}", name)
         else:
@@ -145,7 +145,7 @@ def contrast(bench: Bench) -> Iterator[Finding]:
         shown.append(frames)
     for name, values in _scores(bench, shown):
         if not np.isfinite(values).all():
-            yield unscored(name, _PARTLY)
+            yield unscored(name, PARTLY)
             continue
         figures = "; ".join(f"{s}: {v:.3g}" for s, v in zip(strengths, values, strict=True))
         text = f"by grey levels between square and ground: {figures}"
@@ -154,29 +154,31 @@ def contrast(bench: Bench) -> Iterator[Finding]:
         fall = float(np.max(values - np.minimum.accumulate(values)))
         if min(rise, fall) > max(0.5 * float(np.ptp(values)), bench.tolerance(name, [], 0.02)):
             yield Finding("note", "turns back as contrast grows", text, name)
+        elif not np.ptp(values):
+            yield unscored(name, text)
         else:
             yield Finding("good", "grows or falls with contrast", text, name)
 
 
 def lightness(bench: Bench) -> Iterator[Finding]:
     """Show clips of half their contrast in the dark half of the range, and in the light one."""
-    dark = [bench.material.changed(item, array_of(item) // 2) for item in bench.few]
-    light = [bench.material.changed(item, array_of(item) // 2 + 127) for item in bench.few]
+    dark = [bench.material.changed(item, array_of(item) // 2) for item in bench.few[:3]]
+    light = [bench.material.changed(item, array_of(item) // 2 + 127) for item in bench.few[:3]]
     yield from alike(bench, [("light instead of dark", dark, light)], 0.5, "light and dark alike", grade="note")
 
 
 def fade(bench: Bench) -> Iterator[Finding]:
     """Show a still that grows lighter by two levels a frame; the same backwards, alike but for the sign; and held."""
     up, down, held = list[Item](), list[Item](), list[Item]()
-    for item in bench.few:
+    for item in bench.few[:3]:
         frames = (array_of(item)[:1].astype(int) * 3 // 4 + 2 * np.arange(16)[:, None, None, None]).astype(np.uint8)
         for of, shown in ((up, frames), (down, frames[::-1]), (held, np.repeat(frames[:1], 16, 0))):
             of.append(bench.material.exact(with_frames(item, shown, 8.0)))
     with bench.process():
-        lighter, darker, still = bench.ask(up), bench.ask(down), bench.ask(held[:3])
+        lighter, darker, still = bench.ask(up), bench.ask(down), bench.ask(held)
     cases = [("darker instead of lighter", up, down)]
     for finding in alike_answers(bench, cases, [(lighter, darker)], 0.3, "lighter and darker alike"):
-        if finding.grade == "good" and not bench.moves(still, lighter[:3], str(finding.score)):
+        if finding.grade == "good" and not bench.moves(still, lighter, str(finding.score)):
             text = "a still picture that grows lighter scores as one that is held"
             yield finding._replace(grade="note", verdict="a change of light alone is not seen", text=text)
         else:
@@ -225,7 +227,9 @@ def flat(bench: Bench) -> Iterator[Finding]:
         text = f"stills: {', '.join(f'{v:.3g}' for v in values)}; flat: " + ", ".join(
             f"{of} {v:.3g}" for of, v in found.items()
         )
-        if len(values) < len(stills) or not found:
+        if any(name in answer.scores for answer in stills) and len(values) < len(stills):
+            yield unscored(name, PARTLY)
+        elif not values or not found:
             yield Finding("good", "refused", "stills, or flat ones, have no score", name)
         elif (differences(widths[:1], widths[1:], name)[0] or 0.0) > bench.tolerance(name, []):
             figures = ", ".join(f"{answer.scores[name]:.4g}" for answer in widths)
@@ -248,7 +252,7 @@ def hues(bench: Bench) -> Iterator[Finding]:
     shown = (frames for colour in moving for frames in (colour, np.stack([colour[0]] * 16)))
     for name, values in _scores(bench, shown):
         if not np.isfinite(values).all():
-            yield unscored(name, _PARTLY)
+            yield unscored(name, PARTLY)
             continue
         changes = np.abs(values[::2] - values[1::2])
         text = ", ".join(f"{of} {change:.3g}" for of, change in zip(("red", "green", "blue"), changes, strict=True))

@@ -8,19 +8,21 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from vmmetrics.alignment.audit.breaks.bench import Bench, Check, Finding, Variant, always, batches, files
-from vmmetrics.alignment.audit.calls import Answer, Caller, Item
+from vmmetrics.alignment.audit.breaks.bench import Bench, Check, Variant, always, batches, files
+from vmmetrics.alignment.audit.calls import Answer, Item
+from vmmetrics.alignment.audit.lines import Finding
 from vmmetrics.alignment.audit.material import array_of, scaled, with_frames
 from vmmetrics.alignment.audit.runner import MalformedError
 
 
 def repeat(bench: Bench) -> Iterator[Finding]:
-    """Score the clips twice in one process."""
+    """Score clips twice in one process."""
+    few = bench.few[:3]
     with bench.process():
-        runs = [bench.ask(bench.few) for _ in range(2)]
-    asked = [(Variant(f"call {n + 1}", bench.few), answers) for n, answers in enumerate(runs)]
+        runs = [bench.ask(few) for _ in range(2)]
+    asked = [(Variant(f"call {n + 1}", few), answers) for n, answers in enumerate(runs)]
     slack, bench.slack = bench.slack, dict.fromkeys(bench.slack, 0.0)
-    for finding in bench.judged(asked, bench.reference, 1e-6, "the same each time", lost=True):
+    for finding in bench.judged(asked, bench.reference[: len(few)], 1e-6, "the same each time", lost=True):
         yield finding if finding.grade == "good" else finding._replace(verdict="another score in a later call")
     bench.slack = slack
 
@@ -38,15 +40,12 @@ def processes(bench: Bench) -> Iterator[Finding]:
         with bench.process(environment=environment):
             asked.append((Variant(label, few), bench.ask(few)))
 
-    def alone(_: int) -> list[Answer]:
-        with Caller(bench.target, bench.limits) as caller:
-            items = few if bench.route != "folder" else bench.material.copied(few)
-            if bench.route in ("paths", "videos", "tensors"):
-                return [answer for item in items for answer in caller([item], bench.route)]
-            return caller(items, bench.route)
+    def alone(own: Bench) -> list[Answer]:
+        with own.process():
+            return [own.survived(item) for item in few]
 
     with ThreadPoolExecutor(2) as pool:
-        both = list(pool.map(alone, range(2)))
+        both = list(pool.map(alone, [bench.copied(), bench.copied()]))
     asked += [
         (Variant(f"two processes at once, {which}", few), answers)
         for which, answers in zip(("one", "other"), both, strict=True)
