@@ -188,7 +188,7 @@ _DEFECTS = (
     Perturbation("wobble", "cas", "the frame sways like jelly", f"by 2.5 % of the short side, {_AS_CAS}"),
     Perturbation("merge", "cas", "two objects merge", f"completely, {_AS_CAS}"),
     Perturbation("morph", "cas", "an object morphs into another one and back", f"completely, {_AS_CAS}"),
-    Perturbation("reversal", "cas", "time reverses", f"five times, {_AS_CAS}"),
+    Perturbation("reversal", "cas", "time turns back and on again", f"five times, {_AS_CAS}"),
     Perturbation("loop", "cas", "the clip jumps back by half a second", f"four times, {_AS_CAS}"),
     Perturbation("shuffle", "cas", "frames are shuffled", f"by half a second, {_AS_CAS}"),
 )  # fmt: skip
