@@ -103,6 +103,7 @@ class Caller:
         self._process: subprocess.Popen[bytes] | None = None
         self._answers: queue.Queue[bytes] = queue.Queue()
         self._folder, self._scratch = Path(), scratch
+        self._stopped = False
         self.facts: Mapping[str, Any] = {}
 
     def __enter__(self) -> Self:
@@ -125,6 +126,8 @@ class Caller:
 
     def start(self) -> str | None:
         """Load the target; return why it cannot be, or None."""
+        if self._stopped:
+            return "it was stopped"
         if self._process is not None and self._process.poll() is None:
             return None
         self.close()
@@ -197,6 +200,11 @@ class Caller:
     def _overfull(self) -> str | None:
         most = self._limits.folder_size
         return f"it wrote more than {most >> 20} MiB" if sum(_sizes(self._folder)) > most else None
+
+    def stop(self) -> None:
+        """End the group for good; for another thread than that of the calls."""
+        self._stopped = True
+        self.close()
 
     def close(self) -> None:
         """End the group, and remove its folder."""

@@ -203,6 +203,8 @@ class Bench:
         before = self._caller
         with self.opened(python, environment) as self._caller:
             self._open.add(self._caller)
+            if self._stopped.is_set():
+                self._caller.stop()
             try:
                 yield
             finally:
@@ -213,7 +215,7 @@ class Bench:
         """End all processes, and refuse further calls; for another thread than theirs."""
         self._stopped.set()
         for caller in list(self._open):
-            caller.close()
+            caller.stop()
 
     def ask(
         self, items: Sequence[Item], route: str | None = None, omit: Sequence[str] = (), *, together: bool = False
@@ -223,8 +225,6 @@ class Bench:
         Raises:
             NotRunError: The process hung, died, or broke a limit.
         """
-        if self._stopped.is_set():
-            raise NotRunError("the audit was stopped")
         route = route or (self.target.batch if together else None) or self.route
         groups = [list(items)] if together else [[item] for item in items]
         if route not in runner.BATCHES:

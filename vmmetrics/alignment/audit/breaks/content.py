@@ -23,15 +23,15 @@ def rate(bench: Bench) -> Iterator[Finding]:
     """Show the same frames at two and three times the rate; leave the rate out where it is a parameter."""
     route = bench.file_route if bench.file_route == bench.route else bench.array_route or bench.route
 
-    def at(times: Iterable[Sequence[float]]) -> list[Answer]:
-        return bench.ask([bench.material.retimed(item, of) for item, of in zip(bench.few, times, strict=True)], route)
+    def at(times: Sequence[Sequence[float]]) -> list[Answer]:
+        return bench.ask([bench.material.retimed(*pair) for pair in zip(bench.few, times, strict=False)], route)
 
     def even(rate: float) -> list[Answer]:
-        return at((np.arange(len(item.times)) / rate).tolist() for item in bench.few)
+        return at([(np.arange(len(item.times)) / rate).tolist() for item in bench.few[:2]])
 
     with bench.process():
         plain = bench.by(route)
-        answers = [plain, *(at([time / by for time in item.times] for item in bench.few) for by in (2, 3))]
+        answers = [plain, *(at([[time / by for time in item.times] for item in bench.few]) for by in (2, 3))]
         rounded = [name for name in bench.names if any(bench.moves(plain, other, name) for other in answers[1:])]
         for of in RATES:
             if bench.blind or rounded:
