@@ -256,7 +256,8 @@ class AuditProgress(CaseProgress):
 
     def begin(self, total: int, settled: int) -> None:
         """Begin; unchanged clips, done in the first round of strengths, are no news in the next."""
-        super().begin(total - settled if self._rounds else total, 0 if self._rounds else settled)
+        is_more = self._rounds > 0 and total > settled
+        super().begin(total - settled if is_more else total, 0 if is_more else settled)
         self._rounds += 1
 
     def advance(self, line: dict[str, Any]) -> None:

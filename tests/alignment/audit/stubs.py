@@ -36,7 +36,11 @@ def motion(clip: Any, fps: float | None = None) -> float:
 def cuts(clip: Any, fps: float | None = None) -> float:
     """Number of changes to another picture; good clips have none."""
     frames = _frames(clip).astype(np.float32)
-    return float((np.abs(np.diff(frames, axis=0)).mean((1, 2, 3)) > 65).sum())
+    return float((np.abs(np.diff(frames, axis=0)).mean((1, 2, 3)) > 30).sum())
+
+
+def cuts_of_sixteen(clip: Any, fps: float | None = None) -> float:
+    return cuts(clip[:16], fps)
 
 
 def waits_for_one_frame(clip: Any, fps: float | None = None) -> float:
@@ -108,6 +112,13 @@ def by_name(path: str) -> float:
 def draws(clip: Any, fps: float | None = None) -> float:
     """Differs from call to call by a few per cent."""
     return motion(clip) * random.uniform(0.95, 1.05)
+
+
+def no_number_for_black(clip: Any, fps: float | None = None) -> float:
+    """Steps as shares of the light."""
+    light = _frames(clip).astype(np.float32).mean((1, 2, 3))
+    light[light < 3] = np.nan
+    return float((np.abs(np.diff(light)) / light[1:]).mean())
 
 
 def no_number_for_stills(clip: Any, fps: float | None = None) -> float:

@@ -103,7 +103,7 @@ class Caller:
         self._process: subprocess.Popen[bytes] | None = None
         self._answers: queue.Queue[bytes] = queue.Queue()
         self._folder, self._scratch = Path(), scratch
-        self._stopped = False
+        self._stopped = threading.Event()
         self.facts: Mapping[str, Any] = {}
 
     def __enter__(self) -> Self:
@@ -126,7 +126,7 @@ class Caller:
 
     def start(self) -> str | None:
         """Load the target; return why it cannot be, or None."""
-        if self._stopped:
+        if self._stopped.is_set():
             return "it was stopped"
         if self._process is not None and self._process.poll() is None:
             return None
@@ -137,11 +137,15 @@ class Caller:
         where = {"TMPDIR": str(self._folder), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
         if self._target.origin:
             where["PYTHONPATH"] = os.pathsep.join(filter(None, (self._target.origin, os.environ.get("PYTHONPATH"))))
-        self._process = subprocess.Popen(  # noqa: S603
+        process = subprocess.Popen(  # noqa: S603
             [self._python, runner.__file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             cwd=self._folder, env={**os.environ, **where, **self._environment}, start_new_session=True,
         )  # fmt: skip
-        threading.Thread(target=_read, args=(self._process, self._answers), daemon=True).start()
+        self._process = process
+        threading.Thread(target=_read, args=(process, self._answers), daemon=True).start()
+        if self._stopped.is_set():  # meanwhile
+            self.close()
+            return "it was stopped"
         spec = self._target.spec(self._limits.seconds)
         bounds = {"memory": self._limits.memory, "file_size": self._limits.file_size}
         reply = self._ask({**spec, **bounds})
@@ -203,7 +207,7 @@ class Caller:
 
     def stop(self) -> None:
         """End the group for good; for another thread than that of the calls."""
-        self._stopped = True
+        self._stopped.set()
         self.close()
 
     def close(self) -> None:

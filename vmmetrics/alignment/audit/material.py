@@ -109,8 +109,9 @@ class Material:
     def reference(self, clip: Clip) -> str:
         """Return the file of a blurred copy, from which clips differ otherwise than by chance."""
         blurred = np.stack([cv2.GaussianBlur(frame, (0, 0), 1) for frame in clip.frames])
-        self._reference = str(self._written(replace(clip, frames=blurred), "libx264rgb", _LOSSLESS, "rgb24"))
-        return self._reference
+        made = str(self._written(replace(clip, frames=blurred), "libx264rgb", _LOSSLESS, "rgb24"))
+        self._reference = self._reference or made
+        return made
 
     def _with_array(self, item: Item, frames: NDArray[Any], clip: Clip) -> Item:
         path = self.new(".npy")

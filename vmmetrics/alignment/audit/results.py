@@ -124,7 +124,8 @@ class _FileBench(Bench):
         return self._left_out(check.name)
 
     def _chosen(self, scored: Sequence[int]) -> list[int]:  # noqa: ARG002  (scores are not known when files are made)
-        return sorted(self.rng.permutation(len(self.items)).tolist()[:FEW])
+        chosen: list[int] = self.rng.permutation(len(self.items)).tolist()
+        return chosen[:FEW]
 
 
 # Files out.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Collection, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -56,13 +57,14 @@ def breaks(
     chosen = [check for check in CHECKS if check.name not in skip and (only is None or check.name in only)]
     if not chosen:
         return
+    limits = replace(limits, seconds=limits.seconds * max(jobs, 1))  # they share the machine
     try:
         bench = bench_of(target, clips, folder, limits, seed, pythons)
     except NotRunError as error:
         raise SetupError(f"The target cannot be audited: {error}") from error
     with ThreadPoolExecutor(max(jobs, 1)) as pool:
-        running = {pool.submit(_result_of, bench, check, seed): check for check in chosen}
         try:
+            running = {pool.submit(_result_of, bench, check, seed): check for check in chosen}
             for done in as_completed(running):
                 yield running[done].name, done.result()
         finally:
@@ -89,8 +91,7 @@ def _line_of(bench: Bench, check: Check, finding: Finding) -> Line:
     of = bench.names if finding.score is None else (finding.score,)
     if check.exact and grade != "good" and any(bench.slack[name] > TIGHT * bench.scale[name] for name in of):
         grade, verdict = "open", "not told apart: its scores differ from call to call"
-    # of a score that never changed, nothing follows from no change
-    if finding.score in bench.constant and check.name != "distinct" and (grade == "good" or check.exact):
+    if grade == "good" and finding.score in bench.constant and check.name != "distinct" and not check.exact:
         grade, verdict = "open", "not told apart: the same score for every clip"
     text = f"{finding.text.rstrip('.')}. Often: {check.fault}." if grade == "bad" else finding.text
     return Line(

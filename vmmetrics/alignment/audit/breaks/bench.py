@@ -23,7 +23,7 @@ from vmmetrics.clip import Clip
 from vmmetrics.errors import VMMetricsError
 
 FEW = 5
-"""Clips that most checks use."""
+"""Most clips that checks use."""
 TIGHT = 1e-3
 """Largest difference of equal input, as a share of the scale: the range of the scores of all clips."""
 LOOSE = 0.05
@@ -163,7 +163,7 @@ class Bench:
             values = tuple(self.answers[number].scores.get(name, math.nan) for name in self.names)
             (rest if values in seen else distinct).append(number)
             seen.add(values)
-        return sorted([*distinct, *rest][:FEW])
+        return [*distinct, *rest][:FEW]  # some checks take the first three
 
     def _span(self, name: str) -> float:
         values = [a.scores[name] for a in self.answers if math.isfinite(a.scores.get(name, math.nan))]
@@ -312,7 +312,7 @@ class Bench:
                 if large:
                     gap, at = max(large)
                     size = f"by up to {gap:.3g}" if math.isfinite(gap) else "without a score, or no number"
-                    differing.append(f"{variant.label} {size} ({len(large)} of {len(gaps)} clips)")
+                    differing.append(f"{variant.label} {size} ({len(large)} of {len(variant.items)} clips)")
                     worst = max(worst, (gap, variant.label, at))
             if not differing and 3 * self.slack[name] > max(share, TIGHT) * self.scale[name]:
                 yield Finding("open", "not told apart", "its scores differ from call to call by as much", name)

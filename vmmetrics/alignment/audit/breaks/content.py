@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from vmmetrics.alignment.audit.breaks.bench import FEW, Bench, Check, always, differences
-from vmmetrics.alignment.audit.breaks.coverage import foreign, unscored
+from vmmetrics.alignment.audit.breaks.coverage import PARTLY, finite, foreign, unscored
 from vmmetrics.alignment.audit.calls import Answer, Item
 from vmmetrics.alignment.audit.clips import PROMPTS
 from vmmetrics.alignment.audit.lines import Finding, Grade
@@ -32,7 +32,9 @@ def rate(bench: Bench) -> Iterator[Finding]:
     with bench.process():
         plain = bench.by(route)
         answers = [plain, *(at([[time / by for time in item.times] for item in bench.few]) for by in (2, 3))]
-        rounded = [name for name in bench.names if any(bench.moves(plain, other, name) for other in answers[1:])]
+        rounded = [
+            name for name in bench.names if any(bench.moves(plain[:2], other[:2], name) for other in answers[1:])
+        ]
         for of in RATES:
             if bench.blind or rounded:
                 whole, more = even(of), even(of + 0.4)
@@ -61,6 +63,9 @@ def rate(bench: Bench) -> Iterator[Finding]:
                     gap,
                 )
                 continue
+        if any(not finite(of, name) for of in answers):
+            yield unscored(name, PARTLY)
+            continue
         taken = bench.target.kind == "function" and "fps" in bench.facts.get("named", ())
         verdict = "takes a rate that plays no part" if taken else "does not use the frame rate"
         verdict = "uses the frame rate" if depends else verdict
@@ -83,6 +88,9 @@ def irregular(bench: Bench) -> Iterator[Finding]:
     with bench.process():
         uneven, even = bench.ask(items, route), bench.ask(clips, route)
     for name in bench.names:
+        if not finite([*uneven, *even], name):
+            yield unscored(name, PARTLY)
+            continue
         gap = max((g for g in differences(uneven, even, name) if g is not None), default=0.0)
         bound = bench.tolerance(name, [], 0.005)
         verdict = "times count" if gap > bound else "does not read the times of frames"
@@ -141,18 +149,6 @@ def sides(bench: Bench) -> Iterator[Finding]:
     yield from alike(bench, [("turned by a quarter", bench.few, items)], 0.15, "wide and tall alike", grade="note")
 
 
-def level(bench: Bench) -> Iterator[Finding]:
-    """Change every pixel by one grey level at most, anew in each frame."""
-    items = []
-    for item in bench.few:
-        frames = array_of(item)
-        noise = bench.rng.integers(-1, 2, frames.shape)
-        items.append(bench.material.changed(item, np.clip(frames.astype(int) + noise, 0, 255).astype(np.uint8)))
-    yield from alike(
-        bench, [("a grey level of noise", bench.few, items)], 1.0, "a grey level plays no part", grade="note"
-    )
-
-
 def alike(
     bench: Bench, cases: Sequence[tuple[str, Sequence[Item], Sequence[Item]]], share: float, same: str,
     grade: Grade = "bad",
@@ -184,7 +180,8 @@ def alike_answers(
                 was = "as it was" if items[0] in bench.few else f"not: {label}"
                 looks += bench.look(changed[0], label, after[0], items[0], before[0], name, was)
         if not compared:
-            yield unscored(name)
+            numbers = all(finite([*before, *after], name) for before, after in asked)
+            yield unscored(name) if numbers else unscored(name, PARTLY)
             continue
         text = f"{'; '.join(figures)}; clips differ by {bench.typical[name]:.3g} from their median"
         if large:
@@ -336,7 +333,9 @@ def distinct(bench: Bench) -> Iterator[Finding]:
             text = f"{len(wrong)} of {len(values)} clips: {', '.join(f'{clip} {v}' for clip, v in wrong[:3])}"
         elif len(set(values)) == 1 and len(values) > 1:
             other = [
-                f"{what} scores {of:.4g}" for what, a in events.items() if (of := a.scores.get(name, common)) != common
+                f"{what} scores {of:.4g}"
+                for what, a in events.items()
+                if math.isfinite(of := a.scores.get(name, common)) and of != common
             ]
             grade, verdict = ("note" if other else "bad"), "the same for every clip"
             text = f"{len(values)} different clips all score {common:.4g}{'; '.join(['', *other])}"
@@ -391,7 +390,6 @@ CHECKS = (
     Check("sizes", "A few lines and columns fewer",
           "sides are cut to blocks, or lengths count in pixels", always, sizes),
     Check("sides", "Turned by a quarter", "width and height are exchanged", always, sides),
-    Check("level", "Noise of one grey level", "a threshold or a ratio lets the least noise decide", always, level),
     Check("references", "References: the clip itself, of other clips, longer ones, none",
           "clip and reference are paired up to the shorter one", _takes_references, references),
     Check("prompts", "Prompts left out and exchanged",

@@ -60,6 +60,11 @@ def unscored(name: str, text: str = "no clip of this check has a score") -> Find
     return Finding("open", "not told apart", text, name)
 
 
+def finite(answers: Sequence[Answer], name: str) -> bool:
+    """Return True unless a score is NaN or infinite for any clip."""
+    return all(math.isfinite(answer.scores.get(name, 0.0)) for answer in answers)
+
+
 def _coverage(read: Sequence[bool], parts: Sequence[range], what: str, name: str) -> Finding:
     """Return whether all parts of a clip count, which are frames or changes between them."""
     if all(read):
@@ -137,6 +142,8 @@ def regions(bench: Bench) -> Iterator[Finding]:
     for name, places in unread.items():
         if not any(name in answer.scores for answer in before):
             yield unscored(name)
+        elif len(places) == 9 and name in bench.constant:
+            yield unscored(name, "it is the same for every clip, and for these")
         elif places:
             text = f"other content there changes no score: {', '.join(places)}"
             yield Finding("note" if len(places) < 9 else "bad", "parts of the frame do not count", text, name)
@@ -177,7 +184,9 @@ def channels(bench: Bench) -> Iterator[Finding]:
         ]
         if not any(name in answer.scores for answer in before):
             yield Finding("open", "not told apart", "files that keep RGB are refused", name)
-        elif blind and len(blind) < 3:
+        elif len(blind) == 3:
+            yield unscored(name, "noise in no colour changes the score")
+        elif blind:
             yield Finding(
                 "bad",
                 f"does not see {' and '.join(blind)}",
@@ -289,6 +298,12 @@ def flash(bench: Bench) -> Iterator[Finding]:
             after[colour] = bench.ask(items)
     for name in bench.names:
         unseen = [colour for colour, answers in after.items() if not bench.moves(bench.reference, answers, name)]
+        if not all(finite(answers, name) for answers in (bench.reference, *after.values())):
+            yield unscored(name, PARTLY)
+            continue
+        if len(unseen) == len(after) and name in bench.constant:
+            yield unscored(name, "it is the same for every clip, and for these")
+            continue
         sign = bench.target.sign(name) * (not bench.target.is_amount(name))
         bound, rewarded = bench.tolerance(name, [], 0.02), []
         for colour, answers in after.items():

@@ -83,7 +83,7 @@ def turned(bench: Bench) -> Iterator[Finding]:
 
 # What is no clip: a number for it is made up.
 
-_NOT_A_NUMBER = "NaN where there is nothing to score"
+_NOT_A_NUMBER = "NaN in place of no score"
 
 
 def no_video(bench: Bench) -> Iterator[Finding]:

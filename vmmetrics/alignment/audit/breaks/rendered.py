@@ -167,6 +167,18 @@ def lightness(bench: Bench) -> Iterator[Finding]:
     yield from alike(bench, [("light instead of dark", dark, light)], 0.5, "light and dark alike", grade="note")
 
 
+def level(bench: Bench) -> Iterator[Finding]:
+    """Change every pixel by one grey level at most, anew in each frame."""
+    items = []
+    for item in bench.few:
+        frames = array_of(item)
+        noise = bench.rng.integers(-1, 2, frames.shape)
+        items.append(bench.material.changed(item, np.clip(frames.astype(int) + noise, 0, 255).astype(np.uint8)))
+    yield from alike(
+        bench, [("a grey level of noise", bench.few, items)], 1.0, "a grey level plays no part", grade="note"
+    )
+
+
 def fade(bench: Bench) -> Iterator[Finding]:
     """Show a still that grows lighter by two levels a frame; the same backwards, alike but for the sign; and held."""
     up, down, held = list[Item](), list[Item](), list[Item]()
@@ -274,6 +286,7 @@ CHECKS = (
     Check("growing-contrast", "A square that moves, in growing contrast",
           "values overflow and wrap around", always, contrast),
     Check("lightness", "Half the contrast, dark and light", "sums of 8 bits wrap around", always, lightness),
+    Check("level", "Noise of one grey level", "a threshold or a ratio lets the least noise decide", always, level),
     Check("fade", "A still that grows lighter, and darker",
           "only one sign of a change counts, or light is taken out", always, fade),
     Check("extremes", "White and black, and a level short of them", "a histogram or a threshold leaves an end out",

@@ -61,7 +61,7 @@ def order(bench: Bench) -> Iterator[Finding]:
     for label, other in (("each after a broken one", _broken(bench)), ("each after a longer one", _longer(bench, few))):
         with bench.process():
             answers = [bench.ask([other, item])[1] for item in few]
-        asked.append((Variant(label, bench.few), [*answers, *bench.reference[len(few) :]]))
+        asked.append((Variant(label, few), [*answers, *bench.reference[len(few) :]]))
     yield from bench.judged(asked, bench.reference, same="no effect", lost=True)
 
 
