@@ -28,13 +28,13 @@ def ways(bench: Bench) -> Iterator[Finding]:
 
 def memory(bench: Bench) -> Iterator[Finding]:
     """Score the same arrays laid out otherwise in memory, and read-only."""
-    route, few = str(bench.array_route), bench.few[:3]
+    route, few = bench.array_route, bench.few[:3]
     variants = [
         Variant(kind, [item._replace(memory=kind) for item in few], route)
         for kind in ("fortran", "strided", "read-only")
     ]
     with bench.process():
-        yield from bench.compare(variants, reference=bench.by(route)[: len(few)])
+        yield from bench.compare(variants)
 
 
 def mutation(bench: Bench) -> Iterator[Finding]:

@@ -269,10 +269,10 @@ class Bench:
             share: Tolerance as a share of the scale.
             same: Verdict where they do.
             grade: Grade where they do not.
-            reference: Answers to compare with; None for those of :attr:`few` in the same way.
+            reference: Answers to compare with; None for those of the first of :attr:`few` in the same way.
             clips: The clips of these answers; None for :attr:`few`.
         """
-        expected = reference or self.by(variants[0].route or self.route)
+        expected = reference or self.by(variants[0].route or self.route)[: len(variants[0].items)]
         asked = [(v, self.ask(v.items, v.route, v.omit, together=v.route in runner.BATCHES)) for v in variants]
         yield from self.judged(asked, expected, share, same, grade, clips=clips)
 

@@ -76,8 +76,10 @@ def _coverage(read: Sequence[bool], parts: Sequence[range], what: str, name: str
     ending = sum(len(parts[n]) for n in unread) > 1 and unread == list(range(unread[0], len(parts)))
     spans: list[range] = []
     for part in (parts[n] for n in unread):
-        joined = bool(spans) and spans[-1].stop == part.start
-        spans[-1:] = [range(spans[-1].start, part.stop)] if joined else [*spans[-1:], part]
+        if spans and spans[-1].stop == part.start:
+            spans[-1] = range(spans[-1].start, part.stop)
+        else:
+            spans.append(part)
     shown = ", ".join(str(s.start) if len(s) == 1 else f"{s.start} to {s.stop - 1}" for s in spans[:12])
     shown += ", …" if len(spans) > 12 else ""
     of = what if len(parts) == parts[-1].stop else "frame"

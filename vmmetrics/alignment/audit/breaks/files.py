@@ -50,22 +50,22 @@ def names(bench: Bench) -> Iterator[Finding]:
 
 def containers(bench: Bench) -> Iterator[Finding]:
     """Score the same packets in other containers."""
-    route, few = str(bench.file_route), bench.few[:3]
+    route, few = bench.file_route, bench.few[:3]
     variants = [Variant(suffix[1:], [bench.material.remuxed(item, suffix) for item in few], route)
                 for suffix in CONTAINERS]  # fmt: skip
     with bench.process():
-        yield from bench.compare(variants, 0.01, reference=bench.by(route)[: len(few)])
+        yield from bench.compare(variants, 0.01)
 
 
 def codecs(bench: Bench) -> Iterator[Finding]:
     """Score the same pixels by other codecs without loss, in full range, with ten bits, beside a track of sound."""
-    route, make, few = str(bench.file_route), bench.material, bench.few[:3]
+    route, make, few = bench.file_route, bench.material, bench.few[:3]
     variants = [Variant(codec, [make.coded(item, codec) for item in few], route) for codec in CODECS]
     variants.append(Variant("ten bits", [make.ten_bits(item) for item in few], route))
     variants.append(Variant("full range, marked so", [make.full_range(item) for item in few], route))
     variants.append(Variant("a track of sound first", [make.with_sound(item) for item in few], route))
     with bench.process():
-        yield from bench.compare(variants, LOOSE, reference=bench.by(route)[: len(few)])
+        yield from bench.compare(variants, LOOSE)
 
 
 def turned(bench: Bench) -> Iterator[Finding]:
