@@ -34,7 +34,7 @@ def served(machines: Machines, make_clips: MakeClips, tmp_path: Path) -> Iterato
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     ray = ("--engine", "ray", "--address", machines.address, "--replicas", 2, "--port", port)
-    rules = ("--root", make_clips(*CLIPS), "--queue", 3, "--deadline", 5, "--max-bytes", "100kB")
+    rules = ("--root", make_clips(*CLIPS), "--queue", 3, "--deadline", 15, "--max-bytes", "100kB")
     with serve_load.server(tmp_path, *ray, *rules) as (process, announced):
         assert announced == port
         yield process, port
@@ -55,6 +55,12 @@ def ask(port: int, path: str, body: Any = None, **headers: str) -> tuple[int, st
         connection.close()
 
 
+def started(port: int, body: Any, **headers: str) -> None:
+    """Return once whichever replica answers has a worker that scores, however slowly the machine starts them."""
+    for _ in range(8):
+        wait_for(lambda: ask(port, "/score", body, **headers)[0] == 200, 60)
+
+
 def waiting(port: int) -> set[str]:
     """Return how many samples wait, as each replica that answers says."""
     texts = [ask(port, "/metrics")[1] for _ in range(20)]
@@ -68,6 +74,7 @@ def test_replicas_keep_the_rules_of_one_server(served: Served, tmp_path: Path) -
     def requests(name: str, number: int = 1) -> Any:
         return {"requests": [sample(clips / f"{name}.npy")] * number}
 
+    started(port, requests("a"))
     status, answer = ask(port, "/score", requests("a"))
     assert status == 200
     assert json.loads(answer)["results"][0]["mss"]["mss"] == pytest.approx(13 / 255)
@@ -90,9 +97,8 @@ def test_replicas_keep_the_rules_of_one_server(served: Served, tmp_path: Path) -
     wait_for(lambda: 'status="499"' in "".join(ask(port, "/metrics")[1] for _ in range(8)))
     wait_for(lambda: waiting(port) == {"0"})
     status, answer = ask(port, "/score", requests("hang", 2))
-    assert (status, "within 5 s" in answer) == (504, True)
-    for _ in range(8):  # whichever replica answers: the worker that was killed starts anew first
-        wait_for(lambda: ask(port, "/score", requests("a"))[0] == 200)
+    assert (status, "within 15 s" in answer) == (504, True)
+    started(port, requests("a"))  # the worker that was killed starts anew first
     with ThreadPoolExecutor(1) as threads:
         accepted = threads.submit(ask, port, "/score", requests("slow", 3))
         time.sleep(0.3)
@@ -128,6 +134,7 @@ def test_every_replica_asks_for_the_key(key: str, served: Served, tmp_path: Path
     body = {"requests": [sample(tmp_path / "clips" / "a.npy")]}
     elsewhere = {"Host": "rewards.example", "Origin": "http://rewards.example"}  # as behind a proxy with TLS
     wait_for(lambda: ask(port, "/health")[0] == 200)  # the proxies learn of the replicas in their own time
+    started(port, body, Authorization=f"Bearer {key}", **elsewhere)
     for _ in range(6):  # of whichever replica
         assert ask(port, "/health")[0] == 200
         for path, sent in (("/score", body), ("/metrics", None), ("/rewards", None), ("/openapi.json", None)):
