@@ -20,7 +20,7 @@ pytestmark = pytest.mark.ray
 
 
 def work_off(
-    pool: Any, items: list[Any], during: Callable[[Any], None] = lambda _: None, seconds: float = 60
+    pool: Any, items: list[Any], during: Callable[[Any], None] = lambda _: None, seconds: float = 150
 ) -> list[Any]:
     """Results of items, as a session would have them; ``during`` sees each as it comes."""
     todo, results = list(reversed(items)), []

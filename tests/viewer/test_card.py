@@ -59,7 +59,7 @@ def sample_card(text: str = "my:score") -> dict[str, Any]:
     }  # fmt: skip
 
 
-UNFOLD = "document.querySelectorAll('details.good').forEach(details => { details.open = true; })"
+UNFOLD = "document.querySelectorAll('details.fold').forEach(details => { details.open = true; })"
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +196,7 @@ def test_scores_are_chosen_and_followed(open_report: OpenReport, folder: Path) -
 def test_a_line_unfolds_to_clips_in_step(open_report: OpenReport, folder: Path) -> None:
     page = open_report(folder=folder)
     assert not page.locator("#s0-l0").is_visible()  # a good line
-    page.locator("details.good > summary").first.click()
+    page.locator("details.fold > summary").first.click()
     details = page.locator("#s0-l0 details")
     page.locator("#s0-l0 summary").focus()
     page.keyboard.press("Enter")

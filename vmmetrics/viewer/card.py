@@ -141,11 +141,12 @@ def _score(key: str, score: Json, other: Beside | None, rows: Mapping[str, int])
             effect = _effect(lines[n], unit, reach)
             bodies[n] = _line(f"{key}-l{n}", lines[n], effect, beside, n in changed, rows)
         start = f'<table class="lines">{caption}<thead>{head}</thead>'
-        good = [bodies.pop(n) for n in numbers if lines[n]["grade"] == "good" and n not in changed]
+        folded = {grade: [bodies.pop(n) for n in numbers if lines[n]["grade"] == grade and n not in changed]
+                  for grade in ("open", "good")}  # fmt: skip
         content += [start, *bodies.values(), "</table>"] if bodies else []
-        if good:
-            summary = f"{_grade('good')} ({len(good)})"
-            content += [f'<details class="good"><summary>{summary}</summary>{start}', *good, "</table></details>"]
+        for grade, of in folded.items():
+            summary = f"<summary>{_grade(grade)} ({len(of)})</summary>"
+            content += [f'<details class="fold">{summary}{start}', *of, "</table></details>"] if of else []
     return "\n".join([*content, "</section>"])
 
 

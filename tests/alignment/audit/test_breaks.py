@@ -200,6 +200,7 @@ KNOWN = [
     ("references", "infinite_for_a_copy", ["path"], "note", "no finite number for an exact copy"),
     ("references", "raises_for_a_copy", ["path"], "note", "no finite number for an exact copy"),
     ("references", "deaf_to_references", ["path"], "bad", "the reference plays no part"),
+    ("references", "one_with_a_reference", ["path"], "open", "not told apart"),
     ("references", "makes_up_a_reference", ["path"], "bad", "scores without a reference"),
     ("flash", "motion", ["frames"], "good", "flat frames count"),
     ("extremes", "averages", ["frames"], "good", "the ends of the range count as others"),

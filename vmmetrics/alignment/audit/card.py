@@ -22,6 +22,7 @@ WRONG = "Wrong in any score: mend"
 """Title of the bad lines of *breaks*."""
 AGAINST = "Against it, unless a score of its kind is meant so"
 """Title of those of the other parts."""
+_UNMOVED = "not told apart from its noise"
 _LESS_MOVES = {
     *(trap.name for trap in TRAPS.values() if trap.motion == "lower"),
     *(defect.name for defect in DEFECTS.values() if defect.owner == "pas"),
@@ -79,7 +80,7 @@ class ScoreCard:
                 verdict += " where less moves" if verdict == "better" and line.check in _LESS_MOVES else ""
             elif line.part == "sees" and line.effect is not None:
                 if line.grade == "open":
-                    verdict = moved if large else "not told apart from its noise"
+                    verdict = moved if large else _UNMOVED
             elif line.part == "fooled" and line.grade == "open" and large and should and toward == "better":
                 verdict = moved
             else:
@@ -287,7 +288,8 @@ def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayT
             table = failed if line.grade == "error" else faults
             table.add(score.name, line.part, ", ".join([line.check, *also]), line.verdict, line.text)
         for (grade, verdict), checks in score.seen().items():
-            seen.add(score.name, grade, verdict, ", ".join(checks))
+            named = f"{len(checks)} on the page" if verdict == _UNMOVED else ", ".join(checks)
+            seen.add(score.name, grade, verdict, named)
         for line in score.lines:
             if (line.grade, line.part) == ("note", "breaks"):
                 notes.add(score.name, line.part, line.check, line.verdict, line.text)

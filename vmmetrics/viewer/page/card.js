@@ -79,7 +79,7 @@ function follow() {
     score = target?.closest("section.score");
   if (!target || !score) return;
   show(score.id);
-  const fold = /** @type {HTMLDetailsElement | null} */ (target.closest("details.good"));
+  const fold = /** @type {HTMLDetailsElement | null} */ (target.closest("details.fold"));
   if (fold) fold.open = true;
   target.scrollIntoView();
 }

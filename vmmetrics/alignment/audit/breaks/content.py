@@ -94,13 +94,8 @@ def irregular(bench: Bench) -> Iterator[Finding]:
         gap = max((g for g in differences(uneven, even, name) if g is not None), default=0.0)
         bound = bench.tolerance(name, [], 0.005)
         verdict = "times count" if gap > bound else "does not read the times of frames"
-        yield Finding(
-            "good" if gap > bound else "note",
-            verdict,
-            f"the same frames, shown evenly instead of when they were taken, change it by up to {gap:.3g}",
-            name,
-            gap,
-        )
+        text = f"the same frames, shown evenly instead of when they were taken, change it by up to {gap:.3g}"
+        yield Finding("good" if gap > bound else "note", verdict, text, name, gap)
 
 
 def length(bench: Bench) -> Iterator[Finding]:
@@ -294,10 +289,13 @@ def references(bench: Bench) -> Iterator[Finding]:
         bound = bench.tolerance(name, [])
         same = [gap is not None and gap <= bound for gap in differences(paired, cut, name)]
         compared = [gap for gap in differences(bench.reference, wrong, name) if gap is not None]
-        if compared and max(compared) <= bound:
+        unread = bool(compared) and max(compared) <= bound
+        if unread and name not in bench.constant:
             yield Finding("bad", "the reference plays no part", "the reference of another clip changes no score", name)
         elif _numbers(without, name):
             yield Finding("bad", "scores without a reference", "where its file is missing it gives numbers", name)
+        elif unread:
+            yield unscored(name, "it is the same for every clip, and for these")
         elif all(same):
             text = "half a clip scores against the whole reference as against its half"
             yield Finding("bad", "missing frames do not count", text, name)

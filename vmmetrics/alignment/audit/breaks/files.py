@@ -164,12 +164,12 @@ def _refused(bench: Bench, cases: dict[str, Item], route: str | None) -> Iterato
         values = {label: answer.scores[name] for label, answer in scored.items() if name in answer.scores}
         if not values:
             continue
-        shown = "; ".join(f"{label}: {value:.4g}" for label, value in list(values.items())[:5])
-        looks = [Look(str(cases[label].path), label, value) for label, value in list(values.items())[:2]]
+        first = list(values.items())[:2]
+        shown = "; ".join(f"{label}: {value:.4g}" for label, value in first)
+        looks = [Look(str(cases[label].path), label, value) for label, value in first]
         is_number = np.isfinite(list(values.values())).any()
         what = "a number" if is_number else "NaN"
-        more = f" and {len(values) - 5} more" if len(values) > 5 else ""
-        text = f"{what}, where an exception or None is due, for {len(values)} of {len(cases)}: {shown}{more}"
+        text = f"{what}, where an exception or None is due, for {len(values)} of {len(cases)}, such as {shown}"
         verdict = "scores a broken file" if is_number else _NOT_A_NUMBER
         yield Finding("bad", verdict, text, name, looks=looks)
 
