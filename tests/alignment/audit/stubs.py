@@ -39,6 +39,11 @@ def cuts(clip: Any, fps: float | None = None) -> float:
     return float((np.abs(np.diff(frames, axis=0)).mean((1, 2, 3)) > 30).sum())
 
 
+def cuts_of_lightness(clip: Any, fps: float | None = None) -> float:
+    frames = _frames(clip).astype(np.float32) @ (0.299, 0.587, 0.114)
+    return float((np.abs(np.diff(frames, axis=0)).mean((1, 2)) > 35).sum())
+
+
 def cuts_of_sixteen(clip: Any, fps: float | None = None) -> float:
     return cuts(clip[:16], fps)
 

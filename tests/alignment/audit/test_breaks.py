@@ -131,6 +131,7 @@ KNOWN = [
     ("channels", "motion", ["frames"], "good", "all colours count"),
     ("channels", "green_alone", ["frames"], "bad", "does not see red and blue"),
     ("channels", "without_blue", ["path"], "bad", "does not see blue"),
+    ("channels", "cuts_of_lightness", ["frames"], "open", "not told apart"),
     ("channel-order", "motion", ["frames"], "open", "not told apart"),
     ("rate", "by_name", ["path"], "note", "does not use the frame rate"),
     ("rate", "whole_rates", ["path"], "bad", "rates are rounded"),

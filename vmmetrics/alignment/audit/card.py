@@ -265,19 +265,17 @@ def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayT
         "open: not told apart; note: a fault unless it is meant; 'vmmetrics audit checks' says what each does",
         heads("score", "part", *GRADES, texts=2),
     )  # fmt: skip
-    faults, failed = (
-        DisplayTable(key, title, "", heads("score", "part", "check", "verdict", "figures", texts=5))
-        for key, title in (("faults", WRONG), ("failed", "Could not be run"))
-    )
+    faults, failed, notes = (
+        DisplayTable(key, title, "", heads("score", "check", "verdict", "figures", texts=4))
+        for key, title in (
+            ("faults", WRONG), ("failed", "Could not be run"), ("notes", "A fault, unless it is meant")
+        )
+    )  # fmt: skip
     seen = DisplayTable(
         "seen", "What it sees, and where it leans, in multiples of its noise",
         "bad: against it, unless a score of its kind is meant so; figures are on the page; --clips settles what is not "
         "told apart",
         heads("score", "grade", "verdict", "checks", texts=4),
-    )  # fmt: skip
-    notes = DisplayTable(
-        "notes", "A fault, unless it is meant", "",
-        heads("score", "part", "check", "verdict", "figures", texts=5),
     )  # fmt: skip
     for score in card.scores:
         for part in PARTS:
@@ -286,13 +284,13 @@ def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayT
                 counts.add(score.name, part, *(str(of_part[grade]) if of_part[grade] else NONE for grade in GRADES))
         for line, also in score.causes():
             table = failed if line.grade == "error" else faults
-            table.add(score.name, line.part, ", ".join([line.check, *also]), line.verdict, line.text)
+            table.add(score.name, ", ".join([line.check, *also]), line.verdict, line.text)
         for (grade, verdict), checks in score.seen().items():
             named = f"{len(checks)} on the page" if verdict == _UNMOVED else ", ".join(checks)
             seen.add(score.name, grade, verdict, named)
         for line in score.lines:
             if (line.grade, line.part) == ("note", "breaks"):
-                notes.add(score.name, line.part, line.check, line.verdict, line.text)
+                notes.add(score.name, line.check, line.verdict, line.text)
         numbers = theirs[score.name].changed if score.name in theirs else ()
         for n in sorted(numbers, key=lambda n: (score.lines[n].part != "breaks", score.lines[n].grade != "bad")):
             line, was = score.lines[n], theirs[score.name].before[n] or {}

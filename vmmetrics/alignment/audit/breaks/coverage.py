@@ -144,11 +144,11 @@ def regions(bench: Bench) -> Iterator[Finding]:
     for name, places in unread.items():
         if not any(name in answer.scores for answer in before):
             yield unscored(name)
-        elif len(places) == 9 and name in bench.constant:
-            yield unscored(name, "it is the same for every clip, and for these")
+        elif len(places) == 9:  # as a score at the end of its range
+            yield unscored(name, "other content in no ninth of the frame changes the score of these clips")
         elif places:
             text = f"other content there changes no score: {', '.join(places)}"
-            yield Finding("note" if len(places) < 9 else "bad", "parts of the frame do not count", text, name)
+            yield Finding("note", "parts of the frame do not count", text, name)
         else:
             yield Finding(
                 "good", "the whole frame counts", "other content in each ninth of the frame changes the score", name
@@ -181,13 +181,17 @@ def channels(bench: Bench) -> Iterator[Finding]:
     with bench.process():
         before, *after = [bench.ask([bench.material.exact(clip) for clip in row]) for row in changed]
     for name in bench.names:
-        blind = [
-            colour for colour, answers in zip(_COLOURS, after, strict=True) if not bench.moves(before, answers, name)
+        moved = [
+            [bench.moves([was], [now], name) for was, now in zip(before, answers, strict=True)] for answers in after
         ]
+        blind = [colour for colour, of in zip(_COLOURS, moved, strict=True) if not any(of)]
+        differ = len({answer.scores.get(name) for answer in before}) > 1
         if not any(name in answer.scores for answer in before):
             yield Finding("open", "not told apart", "files that keep RGB are refused", name)
         elif len(blind) == 3:
             yield unscored(name, "noise in no colour changes the score")
+        elif blind and not (differ and all(all(of) for of in moved if any(of))):  # as a score at the end of its range
+            yield unscored(name, f"noise in {' and '.join(blind)} changes no score, in others not that of each clip")
         elif blind:
             yield Finding(
                 "bad",
