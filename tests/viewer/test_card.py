@@ -188,14 +188,16 @@ def test_scores_are_chosen_and_followed(open_report: OpenReport, folder: Path) -
     assert page.evaluate(shown) == ["s1"]
     page.evaluate("location.hash = '#s0-l3'")
     page.wait_for_function(f"() => {shown}.join() === 's0'")
-    page = open_report("#s1-l0", folder=folder)  # a good line, which unfolds
+    page = open_report("#s0-l2", folder=folder)  # an open line, which unfolds
+    assert page.locator("#s0-l2").is_visible()
+    page = open_report("#s1-l0", folder=folder)  # a good one
     assert page.evaluate(shown) == ["s1"] and page.locator("#s1-l0").is_visible()
 
 
 @pytest.mark.browser
 def test_a_line_unfolds_to_clips_in_step(open_report: OpenReport, folder: Path) -> None:
     page = open_report(folder=folder)
-    assert not page.locator("#s0-l0").is_visible()  # a good line
+    assert not page.locator("#s0-l0").is_visible() and not page.locator("#s0-l2").is_visible()  # good, open
     page.locator("details.fold > summary").first.click()
     details = page.locator("#s0-l0 details")
     page.locator("#s0-l0 summary").focus()

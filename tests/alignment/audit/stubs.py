@@ -44,6 +44,11 @@ def cuts_of_lightness(clip: Any, fps: float | None = None) -> float:
     return float((np.abs(np.diff(frames, axis=0)).mean((1, 2)) > 35).sum())
 
 
+def nothing_of_tall_frames(clip: Any, fps: float | None = None) -> float:
+    frames = _frames(clip)
+    return 0.0 if frames.shape[1] > frames.shape[2] else _steps(frames)
+
+
 def cuts_of_sixteen(clip: Any, fps: float | None = None) -> float:
     return cuts(clip[:16], fps)
 

@@ -433,7 +433,7 @@ def test_what_a_score_sees_and_where_it_leans() -> None:
         ["bad", "better", "loop 3.0, agreement"], ["bad", "better where less moves", "standstill 3.0, frozen 5.0"],
         ["good", "noticed", "shuffle 9.0"], ["note", "ignored", "blur"],
     ]  # fmt: skip
-    melt = ["open", "not told apart from its noise", "1 on the page"]
+    melt = ["open", "not told apart from its noise", "1, among the open ones of the page"]
     better, worse = (f"{toward} so far; clips differ too much to tell" for toward in ("better", "worse"))
     assert [row[1:] for row in rows if row[0] == "s"] == [
         *start, ["open", better, "warp 2.0, still_pan 2.0"], melt, ["open", worse, "ghost 3.8"],

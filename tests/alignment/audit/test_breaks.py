@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from vmmetrics.alignment.audit.breaks import breaks
 from vmmetrics.alignment.audit.breaks.bench import Bench, NotRunError, Variant, differences
+from vmmetrics.alignment.audit.breaks.coverage import channels
 from vmmetrics.alignment.audit.calls import Answer, Limits
 from vmmetrics.alignment.audit.clips import sample_of, tasks_of
 from vmmetrics.alignment.audit.lines import Line, NotTried
@@ -128,6 +130,8 @@ KNOWN = [
     ("long-clips", "first_and_last", ["frames"], "note", "single ones do not count"),
     ("regions", "motion", ["path"], "good", "the whole frame counts"),
     ("regions", "middle_of_the_frame", ["path"], "note", "parts of the frame do not count"),
+    ("regions", "cuts_of_lightness", ["frames"], "open", "not told apart"),
+    ("regions", "nothing_of_tall_frames", ["frames"], "note", "parts of the frame do not count"),
     ("channels", "motion", ["frames"], "good", "all colours count"),
     ("channels", "green_alone", ["frames"], "bad", "does not see red and blue"),
     ("channels", "without_blue", ["path"], "bad", "does not see blue"),
@@ -230,6 +234,26 @@ def test_truth_is_found(
     line = lines_of(stub(scorer, *takes), clips, tmp_path, check)[0]
     assert line.grade == grade
     assert line.verdict.startswith(verdict)
+
+
+@pytest.mark.parametrize(
+    ("before", "green", "grade"),
+    [
+        ((0.6, 0.2, 0.4), (0.1, 0.3, 0.5), "bad"), ((0.6, 0.2, None), (0.1, 0.3, None), "bad"),
+        ((0.6, 0.2, 0.0), (0.1, 0.3, 0.0), "bad"), ((0.6, 0.2, 0.4), (0.1, 0.2, 0.4), "open"),
+        ((0.0, 0.0, 0.0), (9.0, 9.0, 9.0), "open"), ((0.0, 1.0, 0.0), (9.0, 9.0, 9.0), "open"),
+        ((0.6, 0.2, 0.4), (0.6, 0.2, 0.4), "open"), ((0.6, None, None), (0.1, None, None), "open"),
+    ],
+)  # fmt: skip
+def test_a_colour_is_unread_where_another_moves_clips_that_differ(
+    before: Sequence[float | None], green: Sequence[float | None], grade: str,
+    bench: Bench, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    own = bench.copied(np.random.default_rng(0), "channels")
+    asked = iter([answers(*of) for of in (before, before, green, before)])  # as they are; red, green, blue
+    monkeypatch.setattr(own, "ask", lambda _: next(asked))
+    (finding,) = channels(own)
+    assert finding.grade == grade
 
 
 @pytest.mark.parametrize(

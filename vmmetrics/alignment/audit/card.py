@@ -286,7 +286,7 @@ def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayT
             table = failed if line.grade == "error" else faults
             table.add(score.name, ", ".join([line.check, *also]), line.verdict, line.text)
         for (grade, verdict), checks in score.seen().items():
-            named = f"{len(checks)} on the page" if verdict == _UNMOVED else ", ".join(checks)
+            named = f"{len(checks)}, among the open ones of the page" if verdict == _UNMOVED else ", ".join(checks)
             seen.add(score.name, grade, verdict, named)
         for line in score.lines:
             if (line.grade, line.part) == ("note", "breaks"):

@@ -164,7 +164,7 @@ def _refused(bench: Bench, cases: dict[str, Item], route: str | None) -> Iterato
         values = {label: answer.scores[name] for label, answer in scored.items() if name in answer.scores}
         if not values:
             continue
-        first = list(values.items())[:2]
+        first = sorted(values.items(), key=lambda of: not np.isfinite(of[1]))[:2]
         shown = "; ".join(f"{label}: {value:.4g}" for label, value in first)
         looks = [Look(str(cases[label].path), label, value) for label, value in first]
         is_number = np.isfinite(list(values.values())).any()
