@@ -109,7 +109,7 @@ def test_replicas_keep_the_rules_of_one_server(served: Served, tmp_path: Path) -
 
 def test_a_second_interrupt_ends_at_once(served: Served, tmp_path: Path) -> None:
     process, port = served
-    body = {"requests": [sample(tmp_path / "clips" / "hang.npy")]}
+    body = {"requests": [sample(tmp_path / "clips" / "hang.npy")] * 2}  # one in work, one that waits
     started(port, {"requests": [sample(tmp_path / "clips" / "a.npy")]})
     with ThreadPoolExecutor(1) as threads:
         accepted = threads.submit(ask, port, "/score", body)
