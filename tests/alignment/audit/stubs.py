@@ -138,6 +138,15 @@ def no_number_for_stills(clip: Any, fps: float | None = None) -> float:
     return float(steps[steps > 0.5].mean()) if (steps > 0.5).any() else float("nan")
 
 
+def no_number_for_two(clip: Any, fps: float | None = None) -> float:
+    """Jerk: how much the steps from frame to frame differ."""
+    frames = _frames(clip).astype(np.float32)
+    if len(frames) < 2:
+        raise ValueError("Expected two frames or more")
+    steps = np.abs(np.diff(frames, axis=0)).mean((1, 2, 3))
+    return float(np.abs(np.diff(steps)).mean()) if len(steps) > 1 else float("nan")
+
+
 def no_number(clip: Any, fps: float | None = None) -> float:
     return float("nan")
 

@@ -436,10 +436,10 @@ def test_what_a_score_sees_and_where_it_leans() -> None:
     melt = ["open", "not told apart from its noise", "1, among the open ones of the page"]
     better, worse = (f"{toward} so far; clips differ too much to tell" for toward in ("better", "worse"))
     assert [row[1:] for row in rows if row[0] == "s"] == [
-        *start, ["open", better, "warp 2.0, still_pan 2.0"], melt, ["open", worse, "ghost 3.8"],
+        *start[:2], ["open", better, "warp 2.0, still_pan 2.0"], *start[2:], melt, ["open", worse, "ghost 3.8"],
     ]  # fmt: skip
     assert [row[1:] for row in rows if row[0] == "t"] == [
-        *start, ["open", better, "ghost 3.8, dark 2.0"], melt, ["open", worse, "warp 2.0"],
+        *start[:2], ["open", better, "ghost 3.8, dark 2.0"], *start[2:], melt, ["open", worse, "warp 2.0"],
     ]  # fmt: skip
     unknown = ["open", "another score so far; clips differ too much to tell", "ghost 3.8, warp 2.0"]
     assert [row[1:] for row in rows if row[0] == "u"] == [*start, unknown, melt]

@@ -304,6 +304,12 @@ def test_motion_against_unrelated_frames(
     assert (line.verdict.split(" costs ")[0] == "steady motion") == (grade != "open")
 
 
+def test_two_frames_without_a_number(clips: list[Clip], tmp_path: Path) -> None:
+    one, two = lines_of(stub("no_number_for_two", "frames"), clips, tmp_path, "one-frame")
+    assert (one.grade, one.verdict) == ("good", "refused")
+    assert (two.grade, two.verdict) == ("bad", "NaN in place of no score") and two.text.startswith("two frames: ")
+
+
 @pytest.mark.parametrize(("scorer", "counts"), [("shouts_count", True), ("counts_words", False)])
 def test_forms_of_a_prompt(scorer: str, counts: bool, clips: list[Clip], tmp_path: Path) -> None:
     texts = [line.text for line in lines_of(stub(scorer), clips, tmp_path, "prompts") if "form" in line.verdict]

@@ -87,7 +87,12 @@ class ScoreCard:
                 continue
             times = f" {abs(change) / noise:.1f}" if noise and large and line.part != "people" else ""
             checks.setdefault((line.grade, verdict), []).append(f"{line.check}{times}")
-        return dict(sorted(checks.items(), key=lambda row: (_SEEN_FIRST.index(row[0][0]), row[0][1])))
+
+        def place(case: tuple[str, str]) -> tuple[bool, bool, int, str]:
+            grade, verdict = case  # first what speaks against it, settled or not
+            return grade != "bad", not verdict.startswith("better"), _SEEN_FIRST.index(grade), verdict
+
+        return {case: checks[case] for case in sorted(checks, key=place)}
 
     def to_json(self) -> dict[str, Any]:
         """Return it as ``card.json`` has it."""
@@ -272,7 +277,7 @@ def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayT
         )
     )  # fmt: skip
     seen = DisplayTable(
-        "seen", "What it sees, and where it leans, in multiples of its noise",
+        "seen", "What it sees, and where it leans, in multiples of its noise: of what harmless changes do",
         "bad: against it, unless a score of its kind is meant so; figures are on the page; --clips settles what is not "
         "told apart",
         heads("score", "grade", "verdict", "checks", texts=4),
@@ -284,7 +289,8 @@ def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayT
                 counts.add(score.name, part, *(str(of_part[grade]) if of_part[grade] else NONE for grade in GRADES))
         for line, also in score.causes():
             table = failed if line.grade == "error" else faults
-            table.add(score.name, ", ".join([line.check, *also]), line.verdict, line.text)
+            figures = f"{line.check}: {line.text}" if also else line.text
+            table.add(score.name, ", ".join([line.check, *also]), line.verdict, figures)
         for (grade, verdict), checks in score.seen().items():
             named = f"{len(checks)}, among the open ones of the page" if verdict == _UNMOVED else ", ".join(checks)
             seen.add(score.name, grade, verdict, named)

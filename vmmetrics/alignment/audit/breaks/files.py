@@ -14,6 +14,7 @@ from vmmetrics.alignment.audit.breaks.bench import (
     always,
     files,
 )
+from vmmetrics.alignment.audit.breaks.coverage import finite
 from vmmetrics.alignment.audit.calls import Answer, Item
 from vmmetrics.alignment.audit.lines import Finding, Grade, Look
 from vmmetrics.alignment.audit.material import CODECS, CONTAINERS, array_of, scaled, with_frames
@@ -84,6 +85,7 @@ def turned(bench: Bench) -> Iterator[Finding]:
 # What is no clip: a number for it is made up.
 
 _NOT_A_NUMBER = "NaN in place of no score"
+_UNDEFINED = "NaN or infinite; an exception, or None, says that there is no score"
 
 
 def no_video(bench: Bench) -> Iterator[Finding]:
@@ -108,15 +110,20 @@ def cut(bench: Bench) -> Iterator[Finding]:
 
 
 def one_frame(bench: Bench) -> Iterator[Finding]:
-    """Score clips of one frame: no motion can be seen in it."""
+    """Score clips of one frame, in which no motion can be seen, and of two, between which it changes only once."""
     cases = {}
+    pairs = [bench.material.item(with_frames(item, array_of(item)[:2], item.fps)) for item in bench.few[:2]]
     for n, item in enumerate(bench.few):
         clip = bench.clips[bench.chosen[n]]
         single = type(clip)(array_of(item)[:1], np.zeros(1), clip.fps, prompt=clip.prompt)
         cases[f"clip {n + 1}"] = bench.material.item(single)
     with bench.process():
         answers = [bench.survived(item, bench.route) for item in cases.values()]
+        of_two = [bench.survived(item, bench.route) for item in pairs]
     yield from _constants(bench, answers, "one frame", cases)
+    for name in bench.names:
+        if not finite(of_two, name):
+            yield Finding("bad", _NOT_A_NUMBER, f"two frames: {_UNDEFINED}", name)
 
 
 def _constants(
@@ -139,8 +146,7 @@ def _constants(
             if item.path
         ]
         if not np.isfinite(values).all():
-            text = f"{what}: NaN or infinite; an exception, or None, says that there is no score"
-            yield Finding("bad", _NOT_A_NUMBER, text, name, looks=looks)
+            yield Finding("bad", _NOT_A_NUMBER, f"{what}: {_UNDEFINED}", name, looks=looks)
         elif len(values) > 1 and len(set(values)) == 1 and not (bench.target.is_amount(name) or name in bench.constant):
             text = f"{what}: {values[0]:.4g} for {len(values)} different clips, where an exception or None is due"
             yield Finding("bad", f"always {values[0]:.4g}", text, name, looks=looks)
@@ -227,9 +233,10 @@ CHECKS = (
     Check("codecs", "The same pixels by other codecs, in full range, beside sound",
           "colours are converted by hand, or by another rule for each codec", files, codecs),
     Check("turned", "Stored on its side, marked upright", "the mark of rotation is not read", files, turned),
-    Check("no-video", "Files that hold no video", "a number, or a mean of nothing, is no failure", files, no_video),
+    Check("no-video", "Files that hold no video", "that nothing was read goes unnoticed", files, no_video),
     Check("cut", "Cut files", "where decoding fails, or stops early, is taken for the end", files, cut),
-    Check("one-frame", "One frame", "a constant, or a mean of nothing, stands for no motion", always, one_frame),
+    Check("one-frame", "One frame, and two",
+          "a constant, or a mean of nothing, stands for no motion", always, one_frame),
     Check("tiny", "Tiny frames", "a constant stands where nothing can be seen", always, tiny),
     Check("huge", "Huge frames", "a sum overflows", always, huge),
     Check("not-finite", "Frames of NaN",
