@@ -240,7 +240,7 @@ def test_the_commands(scores: Mapping[str, float], tmp_path: Path, capsys: pytes
     made, out = tmp_path / "made", tmp_path / "card"
     assert run("audit", "make", made, "--parts", "breaks", "--checks", "distinct,one-frame", "--limit", 5) == 0
     told = capsys.readouterr().err
-    assert "12 files" in told and "vmmetrics audit read RESULTS" in told
+    assert "14 files" in told and "vmmetrics audit read RESULTS" in told
     assert run("audit", "make", made) == 2
     assert "holds other files" in capsys.readouterr().err
     results = table(tmp_path / "s.csv", {str(path): motion(path) for path in (made / CLIPS).iterdir()})
