@@ -17,14 +17,13 @@ import pytest
 from vmmetrics.errors import SetupError
 
 pytestmark = pytest.mark.ray
+SECONDS = 150  # workers may be slow to start
 
 
-def work_off(
-    pool: Any, items: list[Any], during: Callable[[Any], None] = lambda _: None, seconds: float = 150
-) -> list[Any]:
+def work_off(pool: Any, items: list[Any], during: Callable[[Any], None] = lambda _: None) -> list[Any]:
     """Results of items, as a session would have them; ``during`` sees each as it comes."""
     todo, results = list(reversed(items)), []
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + SECONDS
     while todo or pool.busy:
         while todo and pool.free > 0:
             pool.submit(todo.pop())
@@ -125,10 +124,10 @@ def test_poison_costs_itself_alone_and_says_node_and_cause(make_pool: Any) -> No
     assert "something unforeseen" in by_kind["raise"].failure
 
 
-def work_until(pool: Any, done: Callable[[list[Any]], object], first: int, seconds: float = 150) -> list[Any]:
+def work_until(pool: Any, done: Callable[[list[Any]], object], first: int) -> list[Any]:
     """Go on with items, numbered from ``first``, until something has happened: workers may be slow to start."""
     results: list[Any] = []
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + SECONDS
     while not done(results) and time.monotonic() < deadline:
         results += work_off(pool, [("sleep", n) for n in range(first, first + 20)])
         first += 20

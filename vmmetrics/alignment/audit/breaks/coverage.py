@@ -134,8 +134,9 @@ def regions(bench: Bench) -> Iterator[Finding]:
     unread = {name: Counter[str]() for name in bench.names}  # shapes of the frame in which a place is not read
     with bench.process():
         before = bench.ask([bench.material.lossless(with_frames(item, array_of(item))) for item in items])
-        for (up, row), (side, column), group in product(_ROWS.items(), _COLUMNS.items(), groups):
-            same = {name for name in bench.names if any(name in before[n].scores for n in group)}
+        scored = [{name for name in bench.names if any(name in before[n].scores for n in group)} for group in groups]
+        shown = zip(groups, scored, strict=True)
+        for (up, row), (side, column), (group, same) in product(_ROWS.items(), _COLUMNS.items(), shown):
             for n in group:  # one that every score notices will do
                 if same or bench.blind:
                     answer = bench.ask([_replaced(bench, items[n], row, column)])
@@ -143,10 +144,10 @@ def regions(bench: Bench) -> Iterator[Finding]:
             for name in same:
                 unread[name][f"{up}{side}"] += 1
     for name, places in unread.items():
-        scored = sum(any(name in before[n].scores for n in group) for group in groups)
-        if not scored:
+        count = sum(name in of for of in scored)
+        if not count:
             yield unscored(name)
-        elif places.total() == 9 * scored:  # as of a score at an end of its range
+        elif places.total() == 9 * count:  # as of a score at an end of its range
             yield unscored(name, "other content in no ninth of the frame changes the score of these clips")
         elif places:
             text = f"other content there changes no score: {', '.join(places)}"
@@ -190,11 +191,12 @@ def channels(bench: Bench) -> Iterator[Finding]:
         # Where clips are at an end of the range, or score alike as counts do, a colour of small weight looks unread.
         told = [n for n in range(len(before)) if any(of[n] for of in moved)]
         differ = 1 < len({before[n].scores.get(name) for n in told}) == len(told)
+        sure = differ and all(of[n] for of in moved if any(of) for n in told)
         if not any(name in answer.scores for answer in before):
             yield Finding("open", "not told apart", "files that keep RGB are refused", name)
         elif len(blind) == 3:
             yield unscored(name, "noise in no colour changes the score")
-        elif blind and not (differ and all(of[n] for of in moved if any(of) for n in told)):
+        elif blind and not sure:
             yield unscored(name, f"noise in {' and '.join(blind)} changes no score; these clips are too alike to tell")
         elif blind:
             yield Finding(

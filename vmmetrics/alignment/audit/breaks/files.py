@@ -111,12 +111,12 @@ def cut(bench: Bench) -> Iterator[Finding]:
 
 def one_frame(bench: Bench) -> Iterator[Finding]:
     """Score clips of one frame, in which no motion can be seen, and of two, between which it changes only once."""
-    cases = {}
-    pairs = [bench.material.item(with_frames(item, array_of(item)[:2], item.fps)) for item in bench.few[:2]]
-    for n, item in enumerate(bench.few):
-        clip = bench.clips[bench.chosen[n]]
-        single = type(clip)(array_of(item)[:1], np.zeros(1), clip.fps, prompt=clip.prompt)
-        cases[f"clip {n + 1}"] = bench.material.item(single)
+
+    def start(item: Item, frames: int) -> Item:
+        return bench.material.item(with_frames(item, array_of(item)[:frames], item.fps))
+
+    cases = {f"clip {n + 1}": start(item, 1) for n, item in enumerate(bench.few)}
+    pairs = [start(item, 2) for item in bench.few[:2]]
     with bench.process():
         answers = [bench.survived(item, bench.route) for item in cases.values()]
         of_two = [bench.survived(item, bench.route) for item in pairs]
