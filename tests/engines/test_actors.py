@@ -152,3 +152,21 @@ def test_a_silent_node_counts_as_lost_until_it_answers(workers: Any, said: list[
     assert workers.node_lives(there) and workers.can_start
     assert [text.partition(" since")[0] for text in said[:2]] == [f"node {n} (10.0.0.1) has not answered" for n in "ab"]
     assert sorted(said[2:]) == [f"node {n} (10.0.0.1) answers again" for n in "ab"]
+
+
+@pytest.mark.parametrize("worked", [True, False])
+def test_a_node_that_leaves_after_all_others_were_refused_ends_a_run_unless_it_had_worked(
+    workers: Any, worked: bool
+) -> None:
+    there = started(workers, "b")
+    if worked:
+        workers.note_answer(there)
+    workers.drop(there)
+    workers.prepare(started(workers, "a"), ("ready", {"weights": "2"}))
+    workers.update_nodes()  # "b" is left
+    del workers.connection.nodes["b"]
+    if worked:
+        workers.update_nodes()
+    else:
+        with pytest.raises(SetupError, match=r"(?s)No node of the cluster can run workers.*a: weights: 1 \(here\), 2"):
+            workers.update_nodes()

@@ -255,7 +255,11 @@ class Actors(Generic[Item]):
         self._say(f"none are started for {seconds:g} s: some {text}")
 
     def update_nodes(self) -> None:
-        """Keep workers off nodes that fell silent, and let them be started where that or a pause is over."""
+        """Keep workers off nodes that fell silent, and let them be started where that or a pause is over.
+
+        Raises:
+            SetupError: None has worked, and all that have not left since are refused.
+        """
         silent, nodes = self.connection.silent, self.connection.nodes
         over = [node for node in self._nodes.values() if 0 < node.paused < time.monotonic()]
         for node in over:
@@ -274,6 +278,8 @@ class Actors(Generic[Item]):
         if over or changed:  # those that have no place yet may have it there, or wait for it where none is
             for actor in [actor for actor in self.all if actor.greeting is None]:
                 self.drop(actor)
+        if not any(node.worked for node in self._nodes.values()):  # one that did may come back
+            self._check_left()
 
     def refuse(self, actor: ClusterActor[Item], reason: str) -> None:
         """Give up a worker without jobs, and start no more on its node.
@@ -288,13 +294,18 @@ class Actors(Generic[Item]):
             node.refused = f"{host}: {reason}"
             used = any(other.ready and other.node == actor.node for other in self.all)
             self._say(f"node {host} {'gets no more workers' if used else 'is not used'}: {reason}")
-        left = [
-            n
-            for n, properties in self.connection.nodes.items()
-            if not self._nodes[n].refused and self._fits(properties)
-        ]
-        if not left and not any(other.ready for other in self.all):
-            reasons = (f"  {node.refused}" for node in self._nodes.values() if node.refused)
+        self._check_left()
+
+    def _check_left(self) -> None:
+        """Check that there is a worker, or a node that is not refused.
+
+        Raises:
+            SetupError: There is neither.
+        """
+        left = [name for name, node in self.connection.nodes.items() if self._fits(node)]
+        reasons = [f"  {node.refused}" for node in self._nodes.values() if node.refused]
+        refused = all(self._nodes[name].refused for name in left)
+        if reasons and refused and not any(actor.ready for actor in self.all):
             raise SetupError("No node of the cluster can run workers:", *reasons)
 
     def _fits(self, node: Mapping[str, Any]) -> bool:
