@@ -1,7 +1,6 @@
-"""Cards of our scores and baselines as the documentation has them: docs/cards/ and docs/cards.md.
+"""Card of our scores and baselines as the documentation has it: docs/cards.json and docs/cards.md.
 
-vmmetrics audit cas,mss,ois,pas,tcs,motion_index --out OURS && vmmetrics audit baselines --out BASELINES
-python -m benchmarks.audit_cards OURS BASELINES
+vmmetrics audit cas,mss,ois,pas,tcs,motion_index,baselines --jobs 2 --out CARD && python -m benchmarks.audit_cards CARD
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +34,12 @@ def _bare(line: Mapping[str, Any]) -> dict[str, Any]:
     return {**line, "text": text, "looks": [], "repeat": ""}
 
 
-def page(cards: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def page(card: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of docs/cards.md."""
-    scores = [score for card in cards for score in card["scores"]]
+    scores = card["scores"]
     yield "# Cards of our scores and baselines\n"
     signs = ", ".join(f"{sign} {grade}" for grade, sign in SIGNS.items())
-    yield f"`vmmetrics audit` ([how](audit.md)) on the clips that ship: {signs}. All figures: `docs/cards/`."
+    yield f"`vmmetrics audit` ([how](audit.md)) on the clips that ship: {signs}. All figures: `docs/cards.json`."
     for part, title in PARTS.items():
         worst: dict[tuple[str, int], str] = {}
         for n, score in enumerate(scores):
@@ -60,14 +59,12 @@ def page(cards: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"| **✗** | {' | '.join(str(of['bad']) for of in counts)} |"
 
 
-def main(folders: Sequence[str]) -> None:
+def main(folder: Path) -> None:
     """Write the files."""
-    cards = [without_clips(read_card(Path(folder))) for folder in folders]
-    (DOCS / "cards").mkdir(exist_ok=True)
-    for name, card in zip(("ours", "baselines"), cards, strict=True):
-        (DOCS / "cards" / f"{name}.json").write_text(json.dumps(card, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    (DOCS / "cards.md").write_text("\n".join(page(cards)) + "\n", "utf-8")
+    card = without_clips(read_card(folder))
+    (DOCS / "cards.json").write_text(json.dumps(card, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    (DOCS / "cards.md").write_text("\n".join(page(card)) + "\n", "utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(Path(sys.argv[1]))

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import shlex
 import shutil
 import sys
@@ -69,8 +68,7 @@ def test_card_page_and_tables(here: Path, monkeypatch: pytest.MonkeyPatch, capsy
     shown = capsys.readouterr()
     assert "scores a broken file" in " ".join(shown.out.split())
     assert "written: out/index.html" in shown.err
-    fault = "bad: cut: sentinel: scores a broken file: a number, where an exception or None is due"
-    assert re.search(rf"{fault}, .* \[...\]\n\[2/2\] cut, about 0 min left", shown.err)
+    assert "bad: cut: sentinel: scores a broken file\n[2/2] cut, about 0 min left" in shown.err
     assert {name: line["grade"] for name, line in card().items()} == {"distinct": "good", "cut": "bad"}
     page = Path("out/index.html").read_text()
     assert "planted:sentinel" in page

@@ -434,7 +434,9 @@ def test_what_a_score_sees_and_where_it_leans() -> None:
         ["good", "noticed", "shuffle 9.0"], ["note", "ignored", "blur"],
     ]  # fmt: skip
     melt = ["open", "not told apart from its noise", "1, among the open ones of the page"]
-    better, worse = (f"{toward} so far; clips differ too much to tell" for toward in ("better", "worse"))
+    better, worse = (
+        f"{toward}; clips differ too much to tell" for toward in ("better so far, and should not", "worse so far")
+    )
     assert [row[1:] for row in rows if row[0] == "s"] == [
         *start[:2], ["open", better, "warp 2.0, still_pan 2.0"], *start[2:], melt, ["open", worse, "ghost 3.8"],
     ]  # fmt: skip

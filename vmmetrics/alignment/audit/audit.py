@@ -11,7 +11,6 @@ from contextlib import closing
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from textwrap import shorten
 from typing import Any, Protocol
 
 import numpy as np
@@ -348,8 +347,7 @@ def _breaks(
             folder.keep(name, replace(result, lines=lines))
             if listener is not None:
                 bad = (line for line in result.lines if line.grade == "bad")
-                said = [f"{line.score or target.label}: {line.verdict}: {shorten(line.text, 90)}" for line in bad]
-                listener.checked(name, said)
+                listener.checked(name, [f"{line.score or target.label}: {line.verdict}" for line in bad])
     return [folder.done[name] for name in plan.breaks if name in folder.done]
 
 

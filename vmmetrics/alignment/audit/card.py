@@ -73,8 +73,9 @@ class ScoreCard:
             change = line.effect or 0.0
             large = abs(change) > noise
             toward = "better" if sign * change > 0 else "worse"
+            so_far = f"{toward} so far" + ", and should not" * (toward == "better")
             should = line.expected in ("worse", "lower", "not higher")
-            moved = f"{toward if sign and should else 'another score'} so far; clips differ too much to tell"
+            moved = f"{so_far if sign and should else 'another score so far'}; clips differ too much to tell"
             verdict = line.verdict.removeprefix("fooled: ").partition(" from ")[0]
             if line.grade == "bad":
                 verdict += " where less moves" if verdict == "better" and line.check in _LESS_MOVES else ""
@@ -260,7 +261,7 @@ def compared(card: Mapping[str, Any], other: Mapping[str, Any]) -> str:
 
 
 def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayTable]:
-    """Return the tables of a card: lines of each grade, faults, what was not run, notes, what it sees, what changed."""
+    """Return the tables of a card: faults, what was not run, what it sees, notes, what changed, lines of each grade."""
     changed = DisplayTable(
         "changed", "Changed since the other card", "", heads("score", "part", "check", "before", "now", texts=5)
     )
@@ -302,4 +303,4 @@ def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayT
             line, was = score.lines[n], theirs[score.name].before[n] or {}
             now = f"{line.grade}: {line.verdict}"
             changed.add(score.name, line.part, line.check, f"{was['grade']}: {was['verdict']}", now)
-    return [table for table in (counts, faults, failed, notes, seen, changed) if table.rows]
+    return [table for table in (faults, failed, seen, notes, changed, counts) if table.rows]
