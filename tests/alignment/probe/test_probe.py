@@ -12,9 +12,10 @@ import toy_metrics
 from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES
 from vmmetrics.alignment.perturbations.traps import TRAPS
 from vmmetrics.alignment.probe import Plan, Tolerance, probe
-from vmmetrics.alignment.probe.cases import CLEAN, window
-from vmmetrics.alignment.probe.session import LINES
+from vmmetrics.alignment.probe.cases import CLEAN, score, window
+from vmmetrics.alignment.probe.session import LINES, sources_of
 from vmmetrics.errors import SetupError
+from vmmetrics.perception.embedded.flow import DISFlow
 
 QUICK = {"invariances": ("mirror", "brightness"), "harmless_strengths": (1.0,), "rates": False}
 
@@ -54,6 +55,17 @@ def test_each_defect_is_seen_by_the_metric_made_for_it(clips):
     assert first == {"standstill": "moving_share", "blur": "sharpness"}
     assert found.specificity[0].effects.keys() == {"moving_share", "sharpness"}
     assert all(s.owner_first is None for s in found.specificity)  # the owners, MSS and PAS, were not probed
+
+
+def test_baselines_take_the_flow_of_our_metrics(clips, monkeypatch):
+    calls, estimate = [], DISFlow.estimate
+    monkeypatch.setattr(DISFlow, "estimate", lambda *of: calls.append(of) or estimate(*of))
+    names = ["mss", "pas", "flow_magnitude", "track_survival"]
+    each = [score(sources_of(name, "embedded"), clips[0])["scores"] for name in names]
+    assert len(calls) == 4
+    together = score(sources_of(names, "embedded"), clips[0])["scores"]
+    assert together == {name: value for scores in each for name, value in scores.items()}
+    assert len(calls) == 5
 
 
 @pytest.mark.parametrize(("strides_left", "expected", "bounded"), [(36, 6.0, True), (12, 6.0, False)])

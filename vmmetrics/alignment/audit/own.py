@@ -17,6 +17,7 @@ from vmmetrics.alignment.readers.columns import measures_amount
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics.registry import METRICS, find
+from vmmetrics.perception.scene import Scene
 from vmmetrics.scoring.anchors import INDEX
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.video import read_clip
@@ -94,8 +95,9 @@ class OwnMetrics:
             RuntimeError: A metric fails; the text says why.
         """
         scores: dict[str, float | None] = {}
+        scenes = dict[str, Scene]()
         for source in self.sources:
-            result = cases.built(source).score_clip(clip)
+            result = cases.scored(source, clip, scenes)
             if result.errors:
                 raise RuntimeError("; ".join(f"{name}: {why}" for name, why in result.errors.items()))
             scores |= {name: result.scores.get(name) for name in source.metrics if name in self.scores}

@@ -15,6 +15,7 @@ from typing import Any, cast
 import cv2
 import numpy as np
 
+from vmmetrics.alignment.baselines.suite import PRESET as BASELINES_PRESET
 from vmmetrics.alignment.perturbations.frames import at_rate, scaled
 from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES, PERTURBATIONS, names
 from vmmetrics.alignment.perturbations.objects import OBJECT_DEFECTS, ClipObjects, NotApplicableError
@@ -22,6 +23,7 @@ from vmmetrics.alignment.perturbations.traps import TRAPS
 from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, SetupError, explain
 from vmmetrics.perception.scene import Scene
+from vmmetrics.scoring.clip_scores import ClipScores
 from vmmetrics.scoring.settings import Scoring, Settings, reading_options
 from vmmetrics.scoring.tasks import Task
 from vmmetrics.video import read_clip
@@ -99,12 +101,13 @@ def load(source: Source) -> None:
 def score(sources: Iterable[Source], clip: Clip) -> dict[str, dict[str, Any]]:
     """Return ``scores``, ``missing`` and ``errors`` by metric; what one source does wrong is its error alone."""
     outcome: dict[str, dict[str, Any]] = {"scores": {}, "missing": {}, "errors": {}}
+    scenes = dict[str, Scene]()
     for source in sources:
         try:
             if isinstance(source, FunctionSource):
                 part = _by_function(source, clip)
             else:
-                result = built(source).score_clip(clip)
+                result = scored(source, clip, scenes)
                 part = {"scores": result.scores, "missing": result.missing, "errors": result.errors}
         except SetupError:
             raise
@@ -120,6 +123,21 @@ def score(sources: Iterable[Source], clip: Clip) -> dict[str, dict[str, Any]]:
 def built(source: Settings) -> Scoring:
     """Return the loaded suite of settings, one in each process."""
     return source.build()
+
+
+def scored(source: Settings, clip: Clip, scenes: dict[str, Scene]) -> ClipScores:
+    """Return the scores of a clip by a source; baselines take the perception of the embedded preset, if at hand.
+
+    Args:
+        source: Our metrics, or baselines.
+        clip: The clip.
+        scenes: Its perception by preset; that of this source is added.
+    """
+    suite = built(source)
+    if source.preset == BASELINES_PRESET and "embedded" in scenes:  # whose flow is theirs
+        return suite.score_scene(scenes["embedded"])
+    scenes[source.preset] = suite.scene(clip)
+    return suite.score_scene(scenes[source.preset])
 
 
 def _by_function(source: FunctionSource, clip: Clip) -> dict[str, Mapping[str, Any]]:
