@@ -154,19 +154,21 @@ def test_a_silent_node_counts_as_lost_until_it_answers(workers: Any, said: list[
     assert sorted(said[2:]) == [f"node {n} (10.0.0.1) answers again" for n in "ab"]
 
 
-@pytest.mark.parametrize("worked", [True, False])
-def test_a_node_that_leaves_after_all_others_were_refused_ends_a_run_unless_it_had_worked(
-    workers: Any, worked: bool
+@pytest.mark.parametrize("case", ["nothing is left", "it had a worker", "another loads its models"])
+def test_a_node_that_leaves_after_all_others_were_refused_ends_a_run_unless_something_may_come(
+    workers: Any, case: str
 ) -> None:
     there = started(workers, "b")
-    if worked:
-        workers.note_answer(there)
+    if case == "it had a worker":
+        workers.prepare(there, ("ready", {"weights": "1"}))
     workers.drop(there)
+    if case == "another loads its models":
+        started(workers, "a")
     workers.prepare(started(workers, "a"), ("ready", {"weights": "2"}))
     workers.update_nodes()  # "b" is left
     del workers.connection.nodes["b"]
-    if worked:
-        workers.update_nodes()
-    else:
+    if case == "nothing is left":
         with pytest.raises(SetupError, match=r"(?s)No node of the cluster can run workers.*a: weights: 1 \(here\), 2"):
             workers.update_nodes()
+    else:
+        workers.update_nodes()

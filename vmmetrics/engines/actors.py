@@ -37,6 +37,7 @@ class _Node:
     paused: float = 0.0  # until, by the monotonic clock
     pauses: int = 0  # since its last answer
     failures: int = 0  # of workers, since one was ready or it paused
+    ready: bool = False  # a worker took items there
     worked: bool = False  # it gave an answer
     silent: bool = False
 
@@ -207,7 +208,8 @@ class Actors(Generic[Item]):
             self.refuse(actor, "; ".join(different) + _other_package(actor.greeting.host))
         else:
             actor.pending = None
-            self._nodes[actor.node].failures = self._nodes[None].failures = 0
+            node = self._nodes[actor.node]
+            node.ready, node.failures, self._nodes[None].failures = True, 0, 0
 
     def note_answer(self, actor: ClusterActor[Item]) -> None:
         """Note that a node works."""
@@ -258,7 +260,7 @@ class Actors(Generic[Item]):
         """Keep workers off nodes that fell silent, and let them be started where that or a pause is over.
 
         Raises:
-            SetupError: None has worked, and all that have not left since are refused.
+            SetupError: All nodes are refused, but for those that left before they had a worker.
         """
         silent, nodes = self.connection.silent, self.connection.nodes
         over = [node for node in self._nodes.values() if 0 < node.paused < time.monotonic()]
@@ -278,7 +280,8 @@ class Actors(Generic[Item]):
         if over or changed:  # those that have no place yet may have it there, or wait for it where none is
             for actor in [actor for actor in self.all if actor.greeting is None]:
                 self.drop(actor)
-        if not any(node.worked for node in self._nodes.values()):  # one that did may come back
+        may_return = any(node.ready and not node.refused for node in self._nodes.values())
+        if not may_return and not any(actor.greeting for actor in self.all):  # nor loads one its models
             self._check_left()
 
     def refuse(self, actor: ClusterActor[Item], reason: str) -> None:

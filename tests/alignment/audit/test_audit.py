@@ -278,7 +278,7 @@ def made(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, 
     target = replace(TARGET, text="planted:sentinel", label="sentinel", ranges={"": (-1.0, 1e4)})
     card = audit(target, out, clips=[folder], plan=EFFECTS, command=["vmmetrics", "audit", "a b:c", "--takes", "path"])
     write_card_page(card.to_json(), out)
-    assert [table.key for table in summary(card)] == ["grades", "faults", "seen"]
+    assert [table.key for table in summary(card)] == ["faults", "seen", "grades"]
     return out, json.loads((out / "card.json").read_text())
 
 

@@ -131,7 +131,7 @@ def scored(source: Settings, clip: Clip, scenes: dict[str, Scene]) -> ClipScores
     Args:
         source: Our metrics, or baselines.
         clip: The clip.
-        scenes: Its perception by preset; that of this source is added.
+        scenes: Its perception by preset; receives that of this source where it is its own.
     """
     suite = built(source)
     if source.preset == BASELINES_PRESET and "embedded" in scenes:  # whose flow is theirs
