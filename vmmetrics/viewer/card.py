@@ -167,12 +167,11 @@ def _grade(grade: str) -> str:
 
 
 def _list(title: str, key: str, lines: Sequence[Json], numbers: Sequence[int], before: Sequence[Json | None]) -> str:
-    """Return links to some lines with verdicts and figures, those of before as well; nothing where there are none."""
+    """Return links to some lines with their verdicts, those of before as well; nothing where there are none."""
     items = ""
     for n in numbers:
         was = f"{_verdict(before[n])} → " if before[n] else ""
-        item = f'<a href="#{key}-l{n}">{text(lines[n]["title"])}</a>: {was}{_verdict(lines[n])}'
-        items += f"<li>{item}<small>{text(lines[n]['text'])}</small></li>"
+        items += f'<li><a href="#{key}-l{n}">{text(lines[n]["title"])}</a>: {was}{_verdict(lines[n])}</li>'
     return f'<section class="claims"><h3>{title} ({len(numbers)})</h3><ul>{items}</ul></section>' if items else ""
 
 
@@ -247,7 +246,7 @@ def _closing(card: Json) -> Iterator[str]:
         table = DisplayTable("not-tried", "", "", heads("part", "check", "why", texts=3))
         for row in card["not_tried"]:
             table.add(PARTS[row["part"]], row["check"], row["why"])
-        yield f"<section><h2>Not tried</h2>{to_html(table)}</section>"
+        yield f"<details><summary>Not tried ({len(table.rows)})</summary>{to_html(table)}</details>"
     table = DisplayTable("settings", "", "", heads("setting", "value", texts=2))
     elsewhere = ("target", "clips", "prompts", "versions")  # in other places of the page
     told = {name: value for name, value in card["settings"].items() if name not in elsewhere}
@@ -255,9 +254,9 @@ def _closing(card: Json) -> Iterator[str]:
         if setting not in ("", None, {}, []):
             is_size = name.startswith("limits.")
             table.add(name.replace(".", ": ").replace("_", " "), f"{setting >> 20} MiB" if is_size else str(setting))
-    yield f"<section><h2>How this card was made</h2>{to_html(table)}"
+    yield f"<details><summary>How this card was made</summary>{to_html(table)}</details>"
     table = DisplayTable("clips", "", "", heads("clip", "source", "frames", "fps", "width", "height", texts=2))
     for clip in card["clips"]:
         numbers = (DisplayCell(_figure(clip[name])) for name in ("frames", "fps", "width", "height"))
         table.add(clip["name"], clip["source"], *numbers)
-    yield f"<details><summary>{_counted(len(card['clips']))}</summary>{to_html(table)}</details></section>"
+    yield f"<details><summary>{_counted(len(card['clips']))}</summary>{to_html(table)}</details>"
