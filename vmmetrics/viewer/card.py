@@ -128,7 +128,8 @@ def _score(key: str, score: Json, other: Beside | None, rows: Mapping[str, int])
     more = '<th scope="col">Other card</th>' if other else ""
     head = f'<tr><th scope="col">Check</th><th scope="col">Verdict</th>{more}<th scope="col">Effect</th></tr>'
     for part in parts:
-        numbers = sorted((n for n, line in enumerate(lines) if line["part"] == part), key=lambda n: n not in changed)
+        of_part = (n for n, line in enumerate(lines) if line["part"] == part)
+        numbers = sorted(of_part, key=lambda n: (n not in changed, lines[n]["grade"] != "bad"))
         unit = None if part == "people" else score["noise"]  # agreement with people is no change of the score
         reach = max((abs(value) for n in numbers for value in _ends(lines[n], unit)), default=0.0)
         reach = max(reach, _LEAST) if unit else reach
