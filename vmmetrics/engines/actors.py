@@ -300,15 +300,10 @@ class Actors(Generic[Item]):
         self._check_left()
 
     def _check_left(self) -> None:
-        """Check that there is a worker, or a node that is not refused.
-
-        Raises:
-            SetupError: There is neither.
-        """
-        left = [name for name, node in self.connection.nodes.items() if self._fits(node)]
+        """Raise SetupError where all nodes that have room are refused, and no worker takes items."""
+        fit = [self._nodes[name] for name, node in self.connection.nodes.items() if self._fits(node)]
         reasons = [f"  {node.refused}" for node in self._nodes.values() if node.refused]
-        refused = all(self._nodes[name].refused for name in left)
-        if reasons and refused and not any(actor.ready for actor in self.all):
+        if reasons and all(node.refused for node in fit) and not any(actor.ready for actor in self.all):
             raise SetupError("No node of the cluster can run workers:", *reasons)
 
     def _fits(self, node: Mapping[str, Any]) -> bool:
