@@ -231,6 +231,32 @@ def test_traps_by_direction(target: Target, sign: int) -> None:
     assert card(target, frozen=lambda n: sign * worse(n))["frozen"].grade == "good"
 
 
+@pytest.mark.parametrize(
+    ("raised", "found"),
+    [
+        (
+            "RuntimeError: AttributeError: no attribute 'ravel' (called.py:66)",
+            [("error", "crashes"), ("open", "not told apart")],
+        ),
+        ("RuntimeError: ValueError: too dark, see TypeErrors (called.py:66)", [("open", "not told apart")]),
+        (
+            "RuntimeError: its process ended: late (called.py:66)",
+            [("error", "hangs or dies"), ("open", "not told apart")],
+        ),
+    ],
+)
+def test_a_crash_is_no_answer(raised: str, found: list[tuple[str, str]]) -> None:
+    lines = lines_of({("blur", 1.0): lambda n: None if n < 3 else unclear(n)})
+    for line in lines:
+        if not line["scores"]:
+            line |= {"missing": {}, "errors": {"s": raised}}
+    shown = [line for line in Effects(lines, UP, PLAN, 5).all().lines if line.check == "blur"]
+    assert [(line.grade, line.verdict) for line in shown] == found
+    assert ("lost their score" in shown[-1].text) == (len(found) == 1)
+    if found[0][1] == "crashes":
+        assert shown[0].text == "AttributeError: no attribute 'ravel'"
+
+
 def test_noise_and_spread() -> None:
     effects = Effects(lines_of({("mirror", 1.0): lambda n: 0.5 * (-1) ** n}), UP, PLAN, 5)
     assert effects.noise["s"] == pytest.approx(0.5)  # the root of the mean square

@@ -347,7 +347,8 @@ def _breaks(
             folder.keep(name, replace(result, lines=lines))
             if listener is not None:
                 bad = (line for line in result.lines if line.grade == "bad")
-                listener.checked(name, [f"{line.score or target.label}: {line.verdict}" for line in bad])
+                said = dict.fromkeys(f"{line.score or target.label}: {line.verdict}" for line in bad)
+                listener.checked(name, list(said))
     return [folder.done[name] for name in plan.breaks if name in folder.done]
 
 

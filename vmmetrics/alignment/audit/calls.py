@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import queue
+import re
 import shutil
 import signal
 import subprocess
@@ -21,6 +22,10 @@ from typing import Any, NamedTuple, Self
 from vmmetrics.alignment.audit import runner
 from vmmetrics.alignment.audit.target import Target
 
+CRASH = re.compile(
+    r"\b(?:AttributeError|IndexError|KeyError|NameError|TypeError|UnboundLocalError|ZeroDivisionError): .*"
+)
+"""Exceptions that nobody raises to refuse a clip, as their text has them."""
 _LOOK_SECONDS = 0.5  # between two looks at the folder and the memory of the group
 _GRACE_SECONDS = 2.0
 

@@ -277,8 +277,9 @@ def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayT
             ("faults", WRONG), ("failed", "Could not be run"), ("notes", "A fault, unless it is meant")
         )
     )  # fmt: skip
+    noise = f" ({card.scores[0].noise:.3g})" if len(card.scores) == 1 and card.scores[0].noise else ""
     seen = DisplayTable(
-        "seen", "What it sees, and where it leans, in multiples of its noise: of what harmless changes do",
+        "seen", f"What it sees, and where it leans, in multiples of its noise{noise}: of what harmless changes do",
         "bad: against it, unless a score of its kind is meant so; figures are on the page; --clips settles what is not "
         "told apart",
         heads("score", "grade", "verdict", "checks", texts=4),

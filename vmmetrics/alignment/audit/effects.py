@@ -12,8 +12,8 @@ import numpy as np
 from scipy.stats import t as student
 
 from vmmetrics.alignment.audit.called import ENDED, CalledTarget
-from vmmetrics.alignment.audit.calls import Limits
-from vmmetrics.alignment.audit.lines import Grade, Line, NotTried, PartResult
+from vmmetrics.alignment.audit.calls import CRASH, Limits
+from vmmetrics.alignment.audit.lines import Grade, Line, NotTried, Part, PartResult
 from vmmetrics.alignment.audit.target import Target
 from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES
 from vmmetrics.alignment.perturbations.traps import TRAPS
@@ -135,13 +135,13 @@ class Effects:
         return effect_of(list(changes.values()), self._lost(name, kind, strength), self._tests)
 
     def _lost(self, name: str, kind: str, strength: float) -> int:
-        """Return how many clips that had a score are refused after a change; the end of a process is no answer."""
+        """Return how many clips that had a score are refused after a change; a crash is no answer."""
         after = {
             line["clip"]: line for line in self._scores.lines if (line["kind"], line["strength"]) == (kind, strength)
         }
         had = [clip for clip, line in self._scores.clean.items() if name in line["scores"]]
         lines = [after[clip] for clip in had if "scores" in after.get(clip, ())]
-        return sum(name not in line["scores"] and not _has_ended(line) for line in lines)
+        return sum(name not in line["scores"] and not _crash(line) for line in lines)
 
     def all(self) -> PartResult:
         """Return the lines of every score, and what was not done."""
@@ -181,10 +181,13 @@ class Effects:
         where = f"{'better' if sign else 'higher'} on {up} of {effect.clips} clips{lost}"
         return f"means {before:.3g} → {after:.3g}, {typical}, {times}; {where}"
 
-    def _line(self, part: str, check: str, title: str, name: str, effect: Effect | None, **fields: Any) -> Line:
+    def _line(
+        self, part: Part, check: str, title: str, name: str, effect: Effect | None, grade: Grade, verdict: str,
+        text: str, expected: str | None = None,
+    ) -> Line:  # fmt: skip
         ends = {} if effect is None or not np.isfinite(effect.low) else {"low": effect.low, "high": effect.high}
         figures = {} if effect is None else {"effect": effect.shift, "clips": effect.clips}
-        return Line(part, check, title, score=name, **figures, **ends, **fields)  # type: ignore[arg-type]
+        return Line(part, check, title, grade, verdict, text, name, expected=expected, **figures, **ends)  # type: ignore[arg-type]
 
     def _is_moved_as(self, shift: float, name: str, point: tuple[float, Effect]) -> bool:
         """Return True for a strength that moves a score as the greatest does."""
@@ -198,13 +201,13 @@ class Effects:
     def _is_moved(self, effect: Effect, name: str) -> bool:
         return (effect.low > 0 or effect.high < 0) and abs(effect.shift) > self.noise[name]
 
-    def _ended(self, name: str, part: str, kind: str, title: str) -> list[Line]:
-        """Return a line that says on how many clips the target hung or died, where it did."""
-        of = [line for line in self._scores.lines if line["kind"] == kind and _has_ended(line)]
+    def _ended(self, name: str, part: Part, kind: str, title: str) -> list[Line]:
+        """Return a line that says how the target hung, died or crashed, where it did."""
+        of = [crash for line in self._scores.lines if line["kind"] == kind and (crash := _crash(line))]
         if not of:
             return []
-        text = f"{len(of)} calls: {next(iter(of[0]['errors'].values()))}"
-        return [self._line(part, kind, title, name, None, grade="error", verdict="hangs or dies", text=text)]
+        verdict, text = ("hangs or dies", f"{len(of)} calls: {of[0]}") if ENDED in of[0] else ("crashes", of[0])
+        return [self._line(part, kind, title, name, None, "error", verdict, text)]
 
     def _sees(self, name: str) -> list[Line]:
         lines = []
@@ -215,9 +218,7 @@ class Effects:
             if not points:
                 if lost := self._lost(name, kind, max(self._plan.strengths)):
                     text = f"{lost} clips lose their score"
-                    lines.append(
-                        self._line("sees", kind, title, name, None, grade="good", verdict="refused", text=text)
-                    )
+                    lines.append(self._line("sees", kind, title, name, None, "good", "refused", text))
                 continue
             sign = self._target.sign(name)
             # from the greatest strength down to the first that is not noticed: no correction for their number
@@ -243,11 +244,7 @@ class Effects:
                 grade, verdict = "open", "not told apart"
                 text += self._enough(effect, name)
             expected = None if self._target.is_amount(name) else "worse"
-            lines.append(
-                self._line(
-                    "sees", kind, title, name, effect, grade=grade, verdict=verdict, text=text, expected=expected
-                )
-            )
+            lines.append(self._line("sees", kind, title, name, effect, grade, verdict, text, expected))
         return lines
 
     def _ignores(self, name: str) -> list[Line]:
@@ -259,9 +256,7 @@ class Effects:
             lost = self._lost(name, kind, strengths[-1]) if strengths else 0
             if effect is None or lost > effect.clips:
                 text = f"{lost} clips lose their score"
-                lines += [
-                    self._line("ignores", kind, title, name, None, grade="bad", verdict="refused", text=text)
-                ] * bool(lost)
+                lines += [self._line("ignores", kind, title, name, None, "bad", "refused", text)] * bool(lost)
                 continue
             changes = list(self._scores.changes(name, kind, strengths[-1])[0].values())
             size = effect_of(np.abs(changes).tolist(), 0, self._tests)
@@ -280,11 +275,7 @@ class Effects:
             )
             if grade == "open":
                 text += size.enough(abs(size.shift - bound))
-            lines.append(
-                self._line(
-                    "ignores", kind, title, name, effect, grade=grade, verdict=verdict, text=text, expected="unchanged"
-                )
-            )
+            lines.append(self._line("ignores", kind, title, name, effect, grade, verdict, text, "unchanged"))
         return lines
 
     def _fooled(self, name: str) -> list[Line]:
@@ -298,23 +289,22 @@ class Effects:
             lines += self._ended(name, "fooled", kind, title)
             if effect is None or effect.clips < FEWEST <= lost:
                 if lost:
-                    lines.append(self._line("fooled", kind, title, name, None, grade="good", verdict="refused", expected=expected,  # noqa: E501
-                                            text=f"{lost} clips get no score; {trap.why}"))  # fmt: skip
+                    text = f"{lost} clips get no score; {trap.why}"
+                    lines.append(self._line("fooled", kind, title, name, None, "good", "refused", text, expected))
                 continue
             grade, verdict = judged(expected, effect, sign, self.noise[name])
             told = self._enough(effect, name) if grade == "open" else ""
             should = expected if self._target.is_amount(name) else SHOULD[expected]
             text = f"{self._figures(effect, name, kind, 1.0)}; should be {should}: {trap.why}{told}"
-            lines.append(
-                self._line(
-                    "fooled", kind, title, name, effect, grade=grade, verdict=verdict, text=text, expected=expected
-                )
-            )
+            lines.append(self._line("fooled", kind, title, name, effect, grade, verdict, text, expected))
         return lines
 
 
-def _has_ended(line: Mapping[str, Any]) -> bool:
-    return any(ENDED in why for why in line.get("errors", {}).values())
+def _crash(line: Mapping[str, Any]) -> str:
+    """Return why the target's process ended, or the text of its crash; "" for an answer."""
+    why = str(next(iter(line.get("errors", {}).values()), ""))
+    found = CRASH.search(why)
+    return why if ENDED in why else found[0].partition(" (called.py:")[0] if found else ""
 
 
 def judged(expected: str, effect: Effect, sign: float, noise: float) -> tuple[Grade, str]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vmmetrics.alignment.audit.breaks.bench import LOOSE, Bench, Check, Variant, always, arrays
 from vmmetrics.alignment.audit.breaks.coverage import PARTLY, unscored
 from vmmetrics.alignment.audit.calls import Item
-from vmmetrics.alignment.audit.lines import Finding, Grade
+from vmmetrics.alignment.audit.lines import Finding
 from vmmetrics.alignment.audit.material import Frames, array_of
 
 
@@ -128,8 +128,10 @@ def grey(bench: Bench) -> Iterator[Finding]:
             yield Finding("bad", "sees no motion in grey", text, name)
         elif np.median(colour) > max(np.median(motion) / 4, bound):
             text = f"stills score otherwise in colour, by {np.median(colour):.3g}; motion by {np.median(motion):.3g}"
-            worse: Grade = "bad" if np.median(colour) > np.median(motion) else "note"
-            yield Finding(worse, "takes colour for motion", text, name)
+            if np.median(colour) > np.median(motion):
+                yield Finding("bad", "takes colour for motion", text, name)
+            else:
+                yield Finding("note", "stills score otherwise in colour", f"{text}: is colour read as motion?", name)
         else:
             text = f"motion in grey changes it by {np.median(motion):.3g}, colour of stills by {np.median(colour):.3g}"
             yield Finding("good", "sees motion in grey", text, name)

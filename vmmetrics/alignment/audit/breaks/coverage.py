@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 
 from vmmetrics.alignment.audit.breaks.bench import FEW, Bench, Check, always
-from vmmetrics.alignment.audit.calls import Answer, Item
+from vmmetrics.alignment.audit.calls import CRASH, Answer, Item
 from vmmetrics.alignment.audit.lines import Finding, Look
 from vmmetrics.alignment.audit.material import Frames, array_of, scaled, with_frames
 
@@ -98,7 +98,8 @@ def long_clips(bench: Bench) -> Iterator[Finding]:
         before = bench.ask([bench.material.lossless(base)])
         names = [name for name in bench.names if name in before[0].scores or bench.blind]
         if not names:
-            yield Finding("note", "refuses, and says so", f"a clip of {LONG} frames: {before[0].refused}")
+            verdict = "crashes" if CRASH.search(before[0].refused or "") else "refuses, and says so"
+            yield Finding("note", verdict, f"a clip of {LONG} frames: {before[0].refused}")
             return
         after = []
         for part in _PARTS:

@@ -54,7 +54,8 @@ def directions(bench: Bench) -> Iterator[Finding]:
         if not np.isfinite(shapes[:, :-1]).all():
             yield unscored(name, PARTLY)
         elif uneven:
-            text = f"the same motion in pixels, {'; '.join(figures)}: are frames brought to one shape?"
+            causes = "are frames brought to one shape, or tracks lost at the border?"
+            text = f"the same motion in pixels, {'; '.join(figures)}: {causes}"
             yield Finding("note", "one motion, another score by its direction", text, name)
         elif ((np.abs(others) > 0.5 * bench.typical[name]).all(0) & (np.sign(others[0]) == np.sign(others[1]))).any():
             figures.append("square: " + ", ".join(f"{v:.3g} {w}" for v, w in zip(values[10:], square, strict=True)))
