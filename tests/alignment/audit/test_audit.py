@@ -298,10 +298,18 @@ def test_lines_of_one_cause_are_one_row() -> None:
         Line("breaks", "tiny", "t", "bad", "NaN", "z", score="s"), Line("breaks", "cut", "t", "bad", "NaN", "w"),
         Line("breaks", "order", "t", "error", "could not be run", "died"),
         Line("breaks", "huge", "t", "error", "could not be run", "late"), Line("sees", "warp", "t", "bad", "NaN", "v"),
+        Line("sees", "blur", "t", "error", "crashes", "KeyError: 1"),
+        Line("fooled", "strobe", "t", "error", "crashes", "KeyError: 2"),
     ]  # fmt: skip
     score = ScoreCard("s", True, None, 1.0, 1.0, lines)
     rows = [[line.check, line.text, *also] for line, also in score.causes()]
-    assert rows == [["cut", "x", "tiny"], ["rate", "y"], ["order", "died"], ["huge", "late"]]
+    assert rows == [
+        ["cut", "x", "tiny"],
+        ["rate", "y"],
+        ["order", "died"],
+        ["huge", "late"],
+        ["blur", "KeyError: 1", "strobe"],
+    ]
     (table,) = [of for of in summary(Card(1, {}, {}, {}, 0.0, [], [score], [])) if of.key == "faults"]
     assert [row.cells[1].text for row in table.rows] == ["cut, tiny", "rate"]
 

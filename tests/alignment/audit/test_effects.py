@@ -238,7 +238,7 @@ def test_traps_by_direction(target: Target, sign: int) -> None:
             "RuntimeError: AttributeError: no attribute 'ravel' (called.py:66)",
             [("error", "crashes"), ("open", "not told apart")],
         ),
-        ("RuntimeError: ValueError: too dark, see TypeErrors (called.py:66)", [("open", "not told apart")]),
+        ("RuntimeError: ValueError: TypeError: too dark (called.py:66)", [("open", "not told apart")]),
         (
             "RuntimeError: its process ended: late (called.py:66)",
             [("error", "hangs or dies"), ("open", "not told apart")],

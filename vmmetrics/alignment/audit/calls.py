@@ -22,10 +22,8 @@ from typing import Any, NamedTuple, Self
 from vmmetrics.alignment.audit import runner
 from vmmetrics.alignment.audit.target import Target
 
-CRASH = re.compile(
-    r"\b(?:AttributeError|IndexError|KeyError|NameError|TypeError|UnboundLocalError|ZeroDivisionError): .*"
-)
-"""Exceptions that nobody raises to refuse a clip, as their text has them."""
+CRASH = re.compile(r"(exit code \d+: )?(Attribute|Index|Key|Name|Type|UnboundLocal|ZeroDivision)Error\b.*", re.DOTALL)
+"""Refusals by exceptions that nobody raises to refuse a clip."""
 _LOOK_SECONDS = 0.5  # between two looks at the folder and the memory of the group
 _GRACE_SECONDS = 2.0
 

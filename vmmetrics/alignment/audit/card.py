@@ -59,7 +59,7 @@ class ScoreCard:
         found: dict[tuple[str, ...], tuple[Line, list[str]]] = {}
         for line in self.failing():
             if line.grade == "error" or line.part == "breaks":
-                cause = (line.grade, line.part, line.text if line.grade == "error" else line.verdict)
+                cause = (line.grade, line.text if line.verdict == "could not be run" else line.verdict)
                 first, also = found.setdefault(cause, (line, []))
                 if line.check not in (first.check, *also):
                     also.append(line.check)
@@ -274,7 +274,7 @@ def summary(card: Card, other: Mapping[str, Any] | None = None) -> list[DisplayT
     faults, failed, notes = (
         DisplayTable(key, title, "", heads("score", "check", "verdict", "figures", texts=4))
         for key, title in (
-            ("faults", WRONG), ("failed", "Could not be run"), ("notes", "A fault, unless it is meant")
+            ("faults", WRONG), ("failed", "Could not be run, or crashed"), ("notes", "A fault, unless it is meant")
         )
     )  # fmt: skip
     noise = f" ({card.scores[0].noise:.3g})" if len(card.scores) == 1 and card.scores[0].noise else ""

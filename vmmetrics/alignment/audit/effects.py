@@ -203,11 +203,13 @@ class Effects:
 
     def _ended(self, name: str, part: Part, kind: str, title: str) -> list[Line]:
         """Return a line that says how the target hung, died or crashed, where it did."""
-        of = [crash for line in self._scores.lines if line["kind"] == kind and (crash := _crash(line))]
-        if not of:
-            return []
-        verdict, text = ("hangs or dies", f"{len(of)} calls: {of[0]}") if ENDED in of[0] else ("crashes", of[0])
-        return [self._line(part, kind, title, name, None, "error", verdict, text)]
+        had = {clip for clip, line in self._scores.clean.items() if name in line["scores"]}
+        of = [_crash(line) for line in self._scores.lines if line["kind"] == kind and line["clip"] in had]
+        crashes = [crash for crash in of if crash]
+        if ended := [crash for crash in crashes if ENDED in crash]:
+            text = f"{len(ended)} calls: {ended[0]}"
+            return [self._line(part, kind, title, name, None, "error", "hangs or dies", text)]
+        return [self._line(part, kind, title, name, None, "error", "crashes", text) for text in crashes[:1]]
 
     def _sees(self, name: str) -> list[Line]:
         lines = []
@@ -303,7 +305,7 @@ class Effects:
 def _crash(line: Mapping[str, Any]) -> str:
     """Return why the target's process ended, or the text of its crash; "" for an answer."""
     why = str(next(iter(line.get("errors", {}).values()), ""))
-    found = CRASH.search(why)
+    found = CRASH.match(why.removeprefix("RuntimeError: "))
     return why if ENDED in why else found[0].partition(" (called.py:")[0] if found else ""
 
 

@@ -98,7 +98,7 @@ def long_clips(bench: Bench) -> Iterator[Finding]:
         before = bench.ask([bench.material.lossless(base)])
         names = [name for name in bench.names if name in before[0].scores or bench.blind]
         if not names:
-            verdict = "crashes" if CRASH.search(before[0].refused or "") else "refuses, and says so"
+            verdict = "crashes" if CRASH.match(before[0].refused or "") else "refuses, and says so"
             yield Finding("note", verdict, f"a clip of {LONG} frames: {before[0].refused}")
             return
         after = []
