@@ -117,13 +117,14 @@ class Effects:
         self.spread = {name: self._spread(name) for name in self.names}
         self.noise = {name: self._noise(name, harmless) for name in self.names}
 
-    def _clean(self, name: str) -> list[float]:
-        return [line["scores"][name] for line in self._scores.clean.values() if name in line["scores"]]
+    def _clean(self, name: str) -> dict[str, float]:
+        """Return the scores of the clips as they are, without those that have none."""
+        return {clip: line["scores"][name] for clip, line in self._scores.clean.items() if name in line["scores"]}
 
     def _spread(self, name: str) -> float:
         """Return the range of the clean clips' scores, or a hundredth of that of all where they are equal."""
         everything = [line["scores"][name] for line in self._scores.lines if name in line.get("scores", ())]
-        return max(float(np.ptp(self._clean(name))), NOISE_FLOOR * float(np.ptp(everything))) or 1.0
+        return max(float(np.ptp(list(self._clean(name).values()))), NOISE_FLOOR * float(np.ptp(everything))) or 1.0
 
     def _noise(self, name: str, harmless: Sequence[tuple[str, float]]) -> float:
         moved = [c for kind, s in harmless for c in self._scores.changes(name, kind, s)[0].values()]
@@ -139,8 +140,7 @@ class Effects:
         after = {
             line["clip"]: line for line in self._scores.lines if (line["kind"], line["strength"]) == (kind, strength)
         }
-        had = [clip for clip, line in self._scores.clean.items() if name in line["scores"]]
-        lines = [after[clip] for clip in had if "scores" in after.get(clip, ())]
+        lines = [after[clip] for clip in self._clean(name) if "scores" in after.get(clip, ())]
         return sum(name not in line["scores"] and not _crash(line) for line in lines)
 
     def all(self) -> PartResult:
@@ -203,8 +203,8 @@ class Effects:
 
     def _ended(self, name: str, part: Part, kind: str, title: str) -> list[Line]:
         """Return a line that says how the target hung, died or crashed, where it did."""
-        had = {clip for clip, line in self._scores.clean.items() if name in line["scores"]}
-        of = [_crash(line) for line in self._scores.lines if line["kind"] == kind and line["clip"] in had]
+        had = self._clean(name)
+        of = (_crash(line) for line in self._scores.lines if line["kind"] == kind and line["clip"] in had)
         crashes = [crash for crash in of if crash]
         if ended := [crash for crash in crashes if ENDED in crash]:
             text = f"{len(ended)} calls: {ended[0]}"
